@@ -1,0 +1,76 @@
+# croft: build, try, test. `make help` lists what there is.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+BIN         := $(CURDIR)/bin
+GO          := go
+SANDBOX_DIR := $(CURDIR)/.sandbox
+# The sandbox is linked from all of Kubernetes: minutes the first time, seconds
+# afterwards.
+SANDBOX_SOURCES := $(shell find sandbox api/crds -name '*_test.go' -prune -o -type f -print 2>/dev/null)
+CROFT_SOURCES   := $(shell find api cmd internal -name '*_test.go' -prune -o -name '*.go' -print -o -name '*.yaml' -print 2>/dev/null) go.mod go.sum
+
+say = @printf '\033[1m==>\033[0m %s\n' "$(1)" >&2
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: $(BIN)/croft $(BIN)/croft-sandbox ## Build bin/croft and bin/croft-sandbox
+
+$(BIN)/croft: $(CROFT_SOURCES)
+	$(call say,building croft)
+	@$(GO) build -trimpath -ldflags "-s -w" -o $@ ./cmd/croft
+
+$(BIN)/croft-sandbox: $(SANDBOX_SOURCES)
+	$(call say,building croft-sandbox: all of Kubernetes and Karpenter (minutes the first time))
+	@cd sandbox && $(GO) build -trimpath -ldflags "$$(./ldflags.sh)" -o $@ ./cmd/croft-sandbox
+
+.PHONY: demo
+demo: build ## Play the walk-through: two tenants, each on nodes of its own
+	@SANDBOX_DIR=$(SANDBOX_DIR) hack/demo.sh
+
+.PHONY: down
+down: ## End the demo's sandbox and delete its data
+	@if [ -x $(BIN)/croft-sandbox ]; then $(BIN)/croft-sandbox --dir $(SANDBOX_DIR) down --delete; fi
+
+.PHONY: test
+test: build lint generated ## Everything: unit and integration tests, race detector, vet, lint, generated code
+	$(call say,go vet)
+	@$(GO) vet ./...
+	@cd sandbox && $(GO) vet ./...
+	$(call say,tests with the race detector)
+	@$(GO) test -race -timeout 20m ./...
+	@cd sandbox && $(GO) test -race -timeout 10m ./internal/...
+
+.PHONY: bench
+bench: build ## Measure croft beside the alternative, as ratios
+	@$(GO) run ./hack/bench
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Run golangci-lint
+	$(call say,golangci-lint)
+	@$(BIN)/golangci-lint run ./...
+	@cd sandbox && $(BIN)/golangci-lint run --config ../.golangci.yaml ./...
+
+.PHONY: generate
+generate: $(BIN)/controller-gen $(BIN)/crd-ref-docs ## Write the generated code, CRDs and API reference anew
+	$(call say,generating)
+	@hack/generate.sh .
+
+.PHONY: generated
+generated: $(BIN)/controller-gen $(BIN)/crd-ref-docs ## Check that what is generated is current
+	$(call say,checking that generated files are current)
+	@hack/generated.sh
+
+TOOLS := controller-gen golangci-lint crd-ref-docs
+$(addprefix $(BIN)/,$(TOOLS)): hack/tools/go.mod hack/tools/go.sum
+	$(call say,building $(@F) (a minute or two the first time))
+	@cd hack/tools && $(GO) build -o $@ "$$($(GO) list tool | grep '/$(@F)$$')"
+
+.PHONY: clean
+clean: down ## Delete what was built
+	@rm -rf $(BIN)

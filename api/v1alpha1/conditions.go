@@ -1,0 +1,52 @@
+package v1alpha1
+
+// Conditions, one set for every kind. Ready sums up the others: it is True only
+// when none of them is False.
+const (
+	// ConditionReady says that what the object asks for stands in the cluster.
+	ConditionReady = "Ready"
+	// ConditionAccepted says that the object fits the estate it is part of.
+	ConditionAccepted = "Accepted"
+	// ConditionApplied says that every object of every wall was written as wanted.
+	ConditionApplied = "Applied"
+	// ConditionEnforced says that the API server was seen to place a pod as the
+	// policies ask: they take effect about a second after they are written.
+	ConditionEnforced = "Enforced"
+	// ConditionNodesReady says that the node class and the NodePool of a Pool are
+	// accepted by Karpenter.
+	ConditionNodesReady = "NodesReady"
+)
+
+// Reasons of conditions.
+const (
+	// ReasonReady: everything that was asked for stands.
+	ReasonReady = "Ready"
+	// ReasonAccepted: the object and what it refers to are valid.
+	ReasonAccepted = "Accepted"
+	// ReasonInvalid: the object does not fit the estate; the message says why and
+	// what to write instead. What stood before stays as it was.
+	ReasonInvalid = "Invalid"
+	// ReasonNoPlatform: the cluster has no Platform named default yet.
+	ReasonNoPlatform = "NoPlatform"
+	// ReasonApplied: every object was written or already stood.
+	ReasonApplied = "Applied"
+	// ReasonApplyFailed: the API server refused an object; the message names it.
+	ReasonApplyFailed = "ApplyFailed"
+	// ReasonNamespaceNotOwned: a namespace of that name exists, croft did not
+	// create it, and no platform admin has permitted its adoption.
+	ReasonNamespaceNotOwned = "NamespaceNotOwned"
+	// ReasonEnforced: a dry-run pod came back placed on the tenant's pool.
+	ReasonEnforced = "Enforced"
+	// ReasonNotEnforcedYet: a dry-run pod was not placed; the policies have not
+	// taken effect yet, or somebody removed them.
+	ReasonNotEnforcedYet = "NotEnforcedYet"
+	// ReasonNodePoolReady: Karpenter accepts the NodePool and its node class.
+	ReasonNodePoolReady = "NodePoolReady"
+	// ReasonNodePoolNotReady: Karpenter has not accepted the NodePool; the message
+	// is Karpenter's own.
+	ReasonNodePoolNotReady = "NodePoolNotReady"
+	// ReasonDeleting: the object is being deleted.
+	ReasonDeleting = "Deleting"
+	// ReasonInUse: a Pool is being deleted while tenants still use it.
+	ReasonInUse = "InUse"
+)

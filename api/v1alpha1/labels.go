@@ -1,0 +1,50 @@
+package v1alpha1
+
+const (
+	// TenantLabel names the tenant that an object stands for. On a namespace it
+	// is what selects it for every policy, so nobody but croft and the platform's
+	// admins may write it.
+	TenantLabel = "croft.dev/tenant"
+	// PoolLabel names the Pool that an object was made for. It is not the label
+	// that nodes are selected by: that is the Platform's nodePoolKey.
+	PoolLabel = "croft.dev/pool"
+	// WallLabel names the wall that an object belongs to: network, nodes,
+	// identity or policy.
+	WallLabel = "croft.dev/wall"
+	// CostCodeLabel carries a Pool's or Tenant's cost code on nodes and namespaces.
+	CostCodeLabel = "croft.dev/cost-code"
+	// ManagedByLabel with the value ManagedBy marks every object that croft made.
+	ManagedByLabel = "app.kubernetes.io/managed-by"
+	// ManagedBy is the value of ManagedByLabel, and the name of croft's field manager.
+	ManagedBy = "croft"
+
+	// AdoptAnnotation on a namespace that croft did not create permits the named
+	// tenant, and no other, to take it over. Only a platform admin can set it:
+	// no tenant role may write namespaces.
+	AdoptAnnotation = "croft.dev/adopt"
+	// CreatedAnnotation on a namespace says that croft created it, so that
+	// deleting its tenant with `deletion: Delete` may delete it too. Adopted
+	// namespaces never carry it.
+	CreatedAnnotation = "croft.dev/created"
+	// TagAnnotationPrefix precedes a Pool's tags where the cloud has none of its
+	// own, as on kwok nodes.
+	TagAnnotationPrefix = "tags.croft.dev/"
+
+	// TenantFinalizer keeps a Tenant until its access is taken away and, with
+	// `deletion: Delete`, until what croft made for it is gone.
+	TenantFinalizer = "croft.dev/tenant"
+	// PoolFinalizer keeps a Pool for as long as a Tenant uses it.
+	PoolFinalizer = "croft.dev/pool"
+
+	// TenantRulesName is the name of the one TenantRules that counts in a
+	// namespace. It is fixed, so that policies look it up at a flat cost, see
+	// https://github.com/kubernetes/kubernetes/issues/133383.
+	TenantRulesName = "croft"
+	// PlatformName is the name of the one Platform of a cluster.
+	PlatformName = "default"
+
+	// DefaultNodePoolKey is the label and taint key of tenants' nodes. A kubelet
+	// cannot set a label below node-restriction.kubernetes.io on its own Node
+	// (NodeRestriction admission), so a stolen node cannot join another pool.
+	DefaultNodePoolKey = "croft.node-restriction.kubernetes.io/pool"
+)

@@ -1,0 +1,221 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Platform says what holds for the whole cluster. There is one, named default.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,categories=croft
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterName`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'default'",message="a cluster has one Platform, named default: set metadata.name to default"
+type Platform struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec PlatformSpec `json:"spec"`
+	// +optional
+	Status Status `json:"status,omitempty"`
+}
+
+// PlatformSpec is what the platform team declares once for the cluster.
+type PlatformSpec struct {
+	// ClusterName names the cluster in tags and in the discovery of cloud
+	// resources. It is the name that the cloud knows it by.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	// +required
+	ClusterName string `json:"clusterName"`
+
+	// TenantDomain is the domain below which every tenant owns
+	// <tenant>.<tenantDomain> and everything below that. Without it a tenant has
+	// only the domains that it is granted by name.
+	// +kubebuilder:validation:MaxLength=189
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\\\.)+[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",message="must be a domain in lower case without a wildcard, such as tenants.example.org"
+	// +optional
+	TenantDomain string `json:"tenantDomain,omitempty"`
+
+	// ClusterDNS are the addresses that pods resolve names at, for nodes that do
+	// not find them out themselves and for node-local DNS caches.
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:items:MaxLength=45
+	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address, such as 10.100.0.10"
+	// +listType=set
+	// +optional
+	ClusterDNS []string `json:"clusterDNS,omitempty"`
+
+	// Admins are the groups of people who may change what croft manages.
+	// Members of system:masters always may.
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	// +listType=set
+	// +optional
+	Admins []string `json:"admins,omitempty"`
+
+	// GroupPrefix is put before every group that a Tenant's access names, as the
+	// API server's --oidc-groups-prefix does: with "oidc:", the group devs is
+	// bound as oidc:devs.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	GroupPrefix string `json:"groupPrefix,omitempty"`
+
+	// NodeClass is the template of every pool's nodes; a Pool may override it.
+	// +required
+	NodeClass NodeClass `json:"nodeClass"`
+
+	// NodePoolKey is the key of the label and the taint that tie nodes to pools.
+	// +kubebuilder:default="croft.node-restriction.kubernetes.io/pool"
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="must be a label key, such as node-pool or platform.example.org/node-pool"
+	// +optional
+	NodePoolKey string `json:"nodePoolKey,omitempty"`
+
+	// Placement is the engine that puts tenants' pods on their pools.
+	// +kubebuilder:default=Native
+	// +optional
+	Placement PlacementEngine `json:"placement,omitempty"`
+
+	// Network says how the network wall is built.
+	// +kubebuilder:default={}
+	// +optional
+	Network PlatformNetwork `json:"network,omitempty"`
+
+	// TenantDefaults hold for every tenant that does not say otherwise.
+	// +kubebuilder:default={}
+	// +optional
+	TenantDefaults TenantDefaults `json:"tenantDefaults,omitempty"`
+}
+
+// PlacementEngine is what puts tenants' pods on their pools.
+//
+// +kubebuilder:validation:Enum=Native
+type PlacementEngine string
+
+// PlacementNative places pods by the API server's own MutatingAdmissionPolicy
+// (Kubernetes 1.36 and later; no webhook).
+const PlacementNative PlacementEngine = "Native"
+
+// NetworkDialect is the API that the network wall is written in.
+//
+// +kubebuilder:validation:Enum=Kubernetes
+type NetworkDialect string
+
+// DialectKubernetes writes networking.k8s.io/v1 NetworkPolicies.
+const DialectKubernetes NetworkDialect = "Kubernetes"
+
+// PlatformNetwork says how the network wall is built.
+type PlatformNetwork struct {
+	// Dialect is the API that the wall is written in.
+	// +kubebuilder:default=Kubernetes
+	// +optional
+	Dialect NetworkDialect `json:"dialect,omitempty"`
+
+	// PlatformNamespaces hold the services that must reach every tenant, such as
+	// ingress controllers and Prometheus: traffic from them is let in.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="must be the name of a namespace"
+	// +listType=set
+	// +optional
+	PlatformNamespaces []string `json:"platformNamespaces,omitempty"`
+}
+
+// NodeClass says what the nodes of a pool are made from. Exactly one member is set.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.kwok) ? 1 : 0) + (has(self.aws) ? 1 : 0) + (has(self.ref) ? 1 : 0) == 1",message="set exactly one of kwok, aws and ref"
+type NodeClass struct {
+	// Kwok makes simulated nodes, for trying croft and for tests.
+	// +optional
+	Kwok *KwokNodeClass `json:"kwok,omitempty"`
+	// AWS makes EC2 instances.
+	// +optional
+	AWS *AWSNodeClass `json:"aws,omitempty"`
+	// Ref names a node class that the platform team keeps itself, of any
+	// Karpenter provider.
+	// +optional
+	Ref *NodeClassRef `json:"ref,omitempty"`
+}
+
+// KwokNodeClass has no settings: a kwok node has only the instance type's size.
+type KwokNodeClass struct{}
+
+// AWSNodeClass becomes an EC2NodeClass (karpenter.k8s.aws/v1) per pool.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.role) != has(self.instanceProfile)",message="set exactly one of role and instanceProfile"
+type AWSNodeClass struct {
+	// Role is the IAM role of the nodes; Karpenter makes the instance profile.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Role string `json:"role,omitempty"`
+	// InstanceProfile is an instance profile that exists already.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	InstanceProfile string `json:"instanceProfile,omitempty"`
+	// AMIAlias names the operating system's images, as Karpenter writes them.
+	// +kubebuilder:default="al2023@latest"
+	// +kubebuilder:validation:MaxLength=60
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]+@.+$')",message="must be family@version, such as al2023@latest or bottlerocket@v1.20.0"
+	// +optional
+	AMIAlias string `json:"amiAlias,omitempty"`
+	// Discovery are the tags that subnets and security groups are found by;
+	// karpenter.sh/discovery: <clusterName> if none are given.
+	// +kubebuilder:validation:MaxProperties=16
+	// +optional
+	Discovery map[string]string `json:"discovery,omitempty"`
+}
+
+// NodeClassRef names a node class by its API group, kind and name.
+type NodeClassRef struct {
+	// Group is the API group, such as karpenter.k8s.aws.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Group string `json:"group"`
+	// Kind is the kind, such as EC2NodeClass.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Kind string `json:"kind"`
+	// Name is the object's name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+}
+
+// TenantDefaults hold for every tenant that does not say otherwise.
+type TenantDefaults struct {
+	// Egress is where tenants' pods may connect to.
+	// +kubebuilder:default=Open
+	// +optional
+	Egress Egress `json:"egress,omitempty"`
+	// PodSecurity is the Pod Security level of tenants' namespaces.
+	// +kubebuilder:default=baseline
+	// +optional
+	PodSecurity PodSecurityLevel `json:"podSecurity,omitempty"`
+	// Quota is what all of a namespace's objects may ask for together.
+	// +optional
+	Quota corev1.ResourceList `json:"quota,omitempty"`
+	// Limits are the requests and limits of containers.
+	// +optional
+	Limits *ContainerLimits `json:"limits,omitempty"`
+}
+
+// PlatformList is a list of Platforms.
+//
+// +kubebuilder:object:root=true
+type PlatformList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Platform `json:"items"`
+}

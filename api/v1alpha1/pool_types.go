@@ -1,0 +1,246 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Pool is a kind of node that tenants' pods run on. It becomes a Karpenter
+// NodePool and a node class, both of the same name.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,categories=croft
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes`
+// +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.status.resources.cpu`
+// +kubebuilder:printcolumn:name="Memory",type=string,JSONPath=`.status.resources.memory`
+// +kubebuilder:printcolumn:name="Cost-Code",type=string,JSONPath=`.spec.costCode`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')",message="a pool's name becomes a label and a taint: at most 63 lower-case letters, digits and '-'"
+type Pool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +kubebuilder:default={}
+	// +optional
+	Spec PoolSpec `json:"spec"`
+	// +optional
+	Status PoolStatus `json:"status,omitempty"`
+}
+
+// PoolSpec says which nodes a pool has and how long it keeps them.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.emptyTTL) || !has(self.consolidation) || self.consolidation == 'WhenEmpty' || self.emptyTTL != 'Never'",message="emptyTTL: Never keeps nodes for ever, so consolidation can only be WhenEmpty"
+type PoolSpec struct {
+	// Instances says which instances may become nodes of this pool.
+	// +kubebuilder:default={}
+	// +optional
+	Instances Instances `json:"instances,omitempty"`
+
+	// Limits are the most that all nodes of the pool may have together, such as
+	// cpu and memory. Without it a pool grows as its tenants' quotas let it.
+	// +optional
+	Limits corev1.ResourceList `json:"limits,omitempty"`
+
+	// EmptyTTL is how long a node may stand empty (or, with consolidation
+	// WhenEmptyOrUnderutilized, unchanged) before it is removed.
+	// +kubebuilder:default="1h"
+	// +optional
+	EmptyTTL Duration `json:"emptyTTL,omitempty"`
+
+	// Consolidation says which nodes may be removed to save money.
+	// +kubebuilder:default=WhenEmpty
+	// +optional
+	Consolidation Consolidation `json:"consolidation,omitempty"`
+
+	// TTL is how old a node may grow before it is replaced.
+	// +kubebuilder:default=Never
+	// +optional
+	TTL Duration `json:"ttl,omitempty"`
+
+	// TerminationGracePeriod is how long a node that is to go waits for its pods;
+	// after that even a PodDisruptionBudget or karpenter.sh/do-not-disrupt does
+	// not hold it. Never waits for ever.
+	// +kubebuilder:default="24h"
+	// +optional
+	TerminationGracePeriod Duration `json:"terminationGracePeriod,omitempty"`
+
+	// Budgets limit how many nodes go at once; 10% if none are given.
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=atomic
+	// +optional
+	Budgets []Budget `json:"budgets,omitempty"`
+
+	// Weight orders pools when several could take a pod: the highest first.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	Weight *int32 `json:"weight,omitempty"`
+
+	// CostCode says who pays. It becomes a label of the nodes and, in a cloud
+	// that has them, the tag CostCode.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="becomes a label: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
+	// +optional
+	CostCode string `json:"costCode,omitempty"`
+
+	// Tags are put on the instances in the cloud.
+	// +kubebuilder:validation:MaxProperties=40
+	// +optional
+	Tags map[string]string `json:"tags,omitempty"`
+
+	// NodeClass overrides the Platform's.
+	// +optional
+	NodeClass *NodeClass `json:"nodeClass,omitempty"`
+
+	// SecondaryNetworks name the SecondaryNetworks that the nodes are attached to.
+	// +kubebuilder:validation:MaxItems=14
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	// +optional
+	SecondaryNetworks []string `json:"secondaryNetworks,omitempty"`
+}
+
+// Instances says which instances may become nodes. Everything given must hold.
+type Instances struct {
+	// CapacityTypes are how instances are bought: on-demand, spot or reserved.
+	// +kubebuilder:default={"on-demand"}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=3
+	// +listType=set
+	// +optional
+	CapacityTypes []CapacityType `json:"capacityTypes,omitempty"`
+	// InstanceTypes are the cloud's names of instance types, such as t3a.large;
+	// any type if none are given.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=200
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	// +optional
+	InstanceTypes []string `json:"instanceTypes,omitempty"`
+	// Architectures are amd64 and arm64. If none are given: those of the
+	// instance types where these are given, otherwise amd64, since most images
+	// are built for it alone.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +listType=set
+	// +optional
+	Architectures []Architecture `json:"architectures,omitempty"`
+	// Requirements are added as they stand to Karpenter's, for what the other
+	// fields cannot say.
+	// +kubebuilder:validation:MaxItems=60
+	// +listType=atomic
+	// +optional
+	Requirements []Requirement `json:"requirements,omitempty"`
+}
+
+// CapacityType is how instances are bought.
+//
+// +kubebuilder:validation:Enum=on-demand;spot;reserved
+type CapacityType string
+
+// Architecture is a processor architecture as Kubernetes names it.
+//
+// +kubebuilder:validation:Enum=amd64;arm64
+type Architecture string
+
+// Consolidation says which nodes may be removed to save money.
+//
+// +kubebuilder:validation:Enum=WhenEmpty;WhenEmptyOrUnderutilized
+type Consolidation string
+
+const (
+	// ConsolidateWhenEmpty removes nodes without pods, and moves no pod.
+	ConsolidateWhenEmpty Consolidation = "WhenEmpty"
+	// ConsolidateWhenUnderutilized also moves pods together onto fewer nodes.
+	ConsolidateWhenUnderutilized Consolidation = "WhenEmptyOrUnderutilized"
+)
+
+// Duration is a time span with its unit, or Never.
+//
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule="self.matches('^(([0-9]+(s|m|h))+|Never)$')",message="must be a duration with its unit, such as 30s, 10m or 168h, or Never"
+type Duration string
+
+// Never is the Duration that does not end.
+const Never Duration = "Never"
+
+// Requirement is one of Karpenter's requirements on an instance.
+//
+// +kubebuilder:validation:XValidation:rule="self.operator in ['Exists', 'DoesNotExist'] ? !has(self.values) || self.values.size() == 0 : has(self.values) && self.values.size() > 0",message="In, NotIn, Gt and Lt need values; Exists and DoesNotExist take none"
+// +kubebuilder:validation:XValidation:rule="!(self.operator in ['Gt', 'Lt']) || has(self.values) && self.values.size() == 1 && self.values[0].matches('^[0-9]+$')",message="Gt and Lt take one whole number"
+type Requirement struct {
+	// Key is a label that instances have, such as karpenter.k8s.aws/instance-family.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	// +required
+	Key string `json:"key"`
+	// Operator relates the label to the values.
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt
+	// +required
+	Operator corev1.NodeSelectorOperator `json:"operator"`
+	// Values to compare the label with.
+	// +kubebuilder:validation:MaxItems=200
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	// +optional
+	Values []string `json:"values,omitempty"`
+	// MinValues is how many different values Karpenter must have to choose from.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
+	// +optional
+	MinValues *int `json:"minValues,omitempty"`
+}
+
+// Budget limits how many nodes may be disrupted at once.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.schedule) == has(self.duration)",message="schedule and duration go together"
+type Budget struct {
+	// Nodes is a number or a percentage of the pool's nodes.
+	// +kubebuilder:validation:MaxLength=10
+	// +kubebuilder:validation:XValidation:rule="self.matches('^((100|[0-9]{1,2})%|[0-9]+)$')",message="must be a number of nodes or a percentage, such as 3 or 10%"
+	// +required
+	Nodes string `json:"nodes"`
+	// Schedule is when the budget begins to hold, in cron syntax, UTC.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	// +optional
+	Schedule string `json:"schedule,omitempty"`
+	// Duration is how long the budget holds from then on.
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+(m|h))+$')",message="must be hours and minutes, such as 8h or 1h30m"
+	// +optional
+	Duration string `json:"duration,omitempty"`
+	// Reasons are the disruptions that the budget is for; all if none are given.
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:items:Enum=Underutilized;Empty;Drifted
+	// +listType=set
+	// +optional
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// PoolStatus reports a pool's conditions and its size.
+type PoolStatus struct {
+	Status `json:",inline"`
+	// Nodes is how many nodes the pool has.
+	// +optional
+	Nodes int64 `json:"nodes"`
+	// Resources are what the pool's nodes have together.
+	// +optional
+	Resources corev1.ResourceList `json:"resources,omitempty"`
+	// Tenants is how many tenants use the pool.
+	// +optional
+	Tenants int64 `json:"tenants"`
+}
+
+// PoolList is a list of Pools.
+//
+// +kubebuilder:object:root=true
+type PoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Pool `json:"items"`
+}

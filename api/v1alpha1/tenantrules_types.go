@@ -1,0 +1,73 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// TenantRules are one tenant's rules compiled for one namespace. croft alone
+// writes them; the admission policies read them as their parameter, so that the
+// number of policies does not grow with the number of tenants. Without them a
+// policy denies.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,singular=tenantrules,path=tenantrules,shortName=trules
+// +kubebuilder:printcolumn:name="Tenant",type=string,JSONPath=`.spec.tenant`
+// +kubebuilder:printcolumn:name="Pools",type=string,JSONPath=`.spec.pools`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'croft'",message="the policies read the TenantRules named croft and no other: set metadata.name to croft"
+type TenantRules struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec TenantRulesSpec `json:"spec"`
+}
+
+// TenantRulesSpec is what the admission policies read.
+type TenantRulesSpec struct {
+	// Tenant is the tenant's name, for messages.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Tenant string `json:"tenant"`
+	// Pools are the pools that pods may run on, the default first.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	// +required
+	Pools []string `json:"pools"`
+	// Namespaces are all of the tenant's, the reach of its own NetworkPolicies.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	// +required
+	Namespaces []string `json:"namespaces"`
+	// PlatformNamespaces are those that a NetworkPolicy may let in besides.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	// +required
+	PlatformNamespaces []string `json:"platformNamespaces"`
+	// Egress is where pods may connect to, the reach of its own NetworkPolicies.
+	// +required
+	Egress Egress `json:"egress"`
+	// AllowCIDRs are the networks that egress may reach although Restricted.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=43
+	// +listType=atomic
+	// +required
+	AllowCIDRs []string `json:"allowCIDRs"`
+	// Domains are the hosts that the tenant may serve.
+	// +kubebuilder:validation:MaxItems=258
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=atomic
+	// +required
+	Domains []string `json:"domains"`
+}
+
+// TenantRulesList is a list of TenantRules.
+//
+// +kubebuilder:object:root=true
+type TenantRulesList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TenantRules `json:"items"`
+}

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# The walk-through: two tenants on one cluster, each on nodes of its own, and
+# three attacks that bounce. Run by `make demo`; leaves the sandbox up.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+export CROFT_SANDBOX_DIR=${SANDBOX_DIR:-$PWD/.sandbox}
+sandbox=bin/croft-sandbox
+key=croft.node-restriction.kubernetes.io/pool
+started=$SECONDS
+
+bold='' dim='' off=''
+if [ -t 1 ]; then bold=$'\e[1m' dim=$'\e[2m' off=$'\e[0m'; fi
+
+step() { printf '\n%s%s%s\n' "$bold" "$*" "$off"; }
+# show prints a command as a person would type it, and runs it.
+show() { printf '%s$ %s%s\n' "$dim" "$*" "$off"; "$@"; }
+kubectl() { "$sandbox" kubectl "$@"; }
+croft() { KUBECONFIG=$kubeconfig bin/croft "$@"; }
+# bounces runs a command that must be refused, and prints the refusal.
+bounces() {
+  printf '%s$ %s%s\n' "$dim" "$*" "$off"
+  if refusal=$("$@" 2>&1 </dev/stdin); then
+    printf 'this should have been refused:\n%s\n' "$refusal" >&2
+    exit 1
+  fi
+  printf '%s\n' "$refusal" | sed 's/^/  ✗ /' | fold -s -w 116
+}
+# settled waits until a command prints nothing.
+settled() {
+  local deadline=$((SECONDS + 90))
+  until [ -z "$("$@" 2>/dev/null)" ]; do
+    [ $SECONDS -lt $deadline ] || { printf 'still there after 90 s: %s\n' "$("$@")" >&2; return 1; }
+    sleep 1
+  done
+}
+
+step "1. A cluster: etcd, API server, scheduler, controllers, Karpenter, kwok's nodes, and croft's operator"
+show "$sandbox" up --croft bin/croft
+kubeconfig=$("$sandbox" kubeconfig)
+
+step "2. One file: two pools, two tenants"
+grep -v '^#' examples/two-tenants.yaml | sed 's/^/  /'
+show croft apply -f examples/two-tenants.yaml
+
+step "3. Each team runs three nginx and a Service, and asks for no node"
+for t in a b; do
+  team=(--as "$t-developer" --as-group "team-$t" -n "tenant-$t")
+  if ! kubectl "${team[@]}" get deployment nginx >/dev/null 2>&1; then
+    show kubectl "${team[@]}" create deployment nginx --image=nginx --replicas=3
+    show kubectl "${team[@]}" expose deployment nginx --port=8080 --target-port=80
+  fi
+done
+for t in a b; do
+  show kubectl -n "tenant-$t" rollout status deployment/nginx --timeout=90s
+done
+
+step "4. Karpenter made nodes for each pool, and each pod is on its tenant's"
+show kubectl get nodes -L "$key" -L node.kubernetes.io/instance-type -L karpenter.sh/capacity-type
+show kubectl get pods -A -l app=nginx -o wide
+step "   What was put into the pod: nobody wrote this"
+show kubectl -n tenant-a get pods -l app=nginx -o \
+  jsonpath='{range .items[:1]}{"  nodeSelector: "}{.spec.nodeSelector}{"\n"}{range .spec.tolerations[*]}{"  toleration:   "}{@}{"\n"}{end}{end}'
+
+step "5. A pod that asks for an m5.large by nodeAffinity gets one, inside its tenant's pool"
+kubectl -n tenant-a apply --as a-developer --as-group team-a -f - <<'YAML'
+apiVersion: v1
+kind: Pod
+metadata: {name: choosy}
+spec:
+  containers: [{name: nginx, image: "nginx:alpine"}]
+  affinity:
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms:
+          - matchExpressions: [{key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}]
+YAML
+show kubectl -n tenant-a wait pod/choosy --for=condition=Ready --timeout=90s
+show kubectl get nodes -l node.kubernetes.io/instance-type=m5.large -L "$key" -L node.kubernetes.io/instance-type
+
+step "6. The pod goes, and after the pool's emptyTTL (10s) so does its node"
+show kubectl -n tenant-a delete pod choosy --as a-developer --as-group team-a
+settled kubectl get nodes -l node.kubernetes.io/instance-type=m5.large -o name
+show kubectl get nodes -L "$key" -L node.kubernetes.io/instance-type
+
+step "7. Three attacks by team-a's developer bounce"
+bounces kubectl -n tenant-a run stowaway --image=nginx --as a-developer --as-group team-a \
+  --overrides='{"spec": {"tolerations": [{"operator": "Exists"}]}}'
+bounces kubectl -n tenant-a apply --as a-developer --as-group team-a -f - <<'YAML'
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: open-house}
+spec: {podSelector: {}, ingress: [{}]}
+YAML
+bounces kubectl -n tenant-b get secrets --as a-developer --as-group team-a
+
+step "8. Do the walls hold? croft tries to break every one of them"
+if ! report=$(croft verify 2>/dev/null); then
+  printf '%s\n' "$report"
+  exit 1
+fi
+printf '%s$ croft verify%s\n  %s\n' "$dim" "$off" "$(printf '%s\n' "$report" | tail -1)"
+show croft status
+
+cat <<TEXT
+
+${bold}Done in $((SECONDS - started)) s.${off} The sandbox stays up. Look around:
+
+  export KUBECONFIG=$kubeconfig
+  bin/croft status
+  bin/croft verify --list
+  bin/croft-sandbox kubectl get tenants,pools,nodepools,nodeclaims,nodes
+  bin/croft-sandbox stop croft        # the walls stand without it
+  make down                           # end it
+TEXT

@@ -1,0 +1,105 @@
+// Package apply writes walls to a cluster. It is the only package that does:
+// controllers decide when, walls decide what, apply decides how.
+//
+// Everything is written by server-side apply under one field manager, and only
+// where a cluster differs from what is wanted: when everything stands, nothing
+// is sent.
+package apply
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// Applier writes objects to one cluster.
+type Applier struct {
+	client client.Client
+	// live reads from the API server where client reads from a cache; nil where
+	// client reads from the API server itself.
+	live client.Reader
+}
+
+// New returns an Applier whose client reads from the API server.
+func New(c client.Client) *Applier { return &Applier{client: c} }
+
+// NewCached returns an Applier whose client reads from a cache. The cache, which
+// is always a little late, decides only that nothing is to be done: before
+// anything is written the object is read from the API server.
+func NewCached(c client.Client, live client.Reader) *Applier { return &Applier{client: c, live: live} }
+
+// Apply makes objects stand in the cluster as they are given, in their order,
+// and says what became of each. It goes on where one fails, with two exceptions:
+// nothing is written into a namespace that could not be had, and no RoleBinding
+// is written for a tenant of which anything before failed, since people get in
+// only when the walls stand.
+//
+// The error joins the Err of every Change.
+func (a *Applier) Apply(ctx context.Context, objects ...client.Object) ([]Change, error) {
+	r := run{Applier: a, closed: map[string]bool{}, unwalled: map[string]bool{}}
+	changes := make([]Change, 0, len(objects))
+	var errs []error
+	for _, o := range objects {
+		if err := ctx.Err(); err != nil {
+			return changes, errors.Join(append(errs, err)...)
+		}
+		change := r.next(ctx, o)
+		changes = append(changes, change)
+		errs = append(errs, change.Err)
+	}
+	return changes, errors.Join(errs...)
+}
+
+// run is one pass over a list of objects.
+type run struct {
+	*Applier
+	// closed are the namespaces that nothing can be written into.
+	closed map[string]bool
+	// unwalled are the tenants of which an object could not be written.
+	unwalled map[string]bool
+}
+
+func (r *run) next(ctx context.Context, o client.Object) Change {
+	change := Change{Ref: RefOf(o)}
+	tenant := o.GetLabels()[v1alpha1.TenantLabel]
+	if r.closed[change.Namespace] || change.Kind == "RoleBinding" && r.unwalled[tenant] {
+		change.Action = Skipped
+		return change
+	}
+
+	var err error
+	if namespace, ok := o.(*corev1.Namespace); ok && tenant != "" {
+		change.Action, change.Undid, err = r.namespace(ctx, namespace, tenant)
+	} else {
+		change.Action, change.Undid, err = r.object(ctx, o)
+	}
+	if err == nil {
+		return change
+	}
+
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		err = &NamespaceTerminatingError{Namespace: change.Namespace}
+		r.closed[change.Namespace] = true
+	}
+	if change.Kind == "Namespace" {
+		r.closed[change.Name] = true
+	}
+	// A namespace that is not to be had leaves the walls of the tenant's others
+	// as they are.
+	if !unavailable(err) {
+		r.unwalled[tenant] = true
+	}
+	change.Action, change.Err = Failed, &ObjectError{Ref: change.Ref, Err: err}
+	return change
+}
+
+func unavailable(err error) bool {
+	var notOwned *NamespaceNotOwnedError
+	var terminating *NamespaceTerminatingError
+	return errors.As(err, &notOwned) || errors.As(err, &terminating)
+}

@@ -1,0 +1,90 @@
+package apply
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Ref names an object in a cluster.
+type Ref struct {
+	schema.GroupVersionKind
+	types.NamespacedName
+}
+
+// RefOf returns the Ref of an object whose TypeMeta is set.
+func RefOf(o client.Object) Ref {
+	return Ref{o.GetObjectKind().GroupVersionKind(), client.ObjectKeyFromObject(o)}
+}
+
+// String is how messages name an object: "NetworkPolicy shop/croft-dns".
+func (r Ref) String() string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}
+
+// Action is what became of an object.
+type Action string
+
+const (
+	// Created: the object was not there.
+	Created Action = "created"
+	// Adopted: the namespace was there, and an admin's annotation gave it to the tenant.
+	Adopted Action = "adopted"
+	// Configured: the object was there, and was not as wanted.
+	Configured Action = "configured"
+	// Recreated: the object had a field that cannot be changed, and was deleted
+	// and made anew.
+	Recreated Action = "recreated"
+	// Unchanged: nothing was written.
+	Unchanged Action = "unchanged"
+	// Deleted: the object was croft's and is wanted no longer.
+	Deleted Action = "deleted"
+	// Released: the namespace is no longer croft's to keep.
+	Released Action = "released"
+	// Skipped: nothing was written, since what the object depends on could not be.
+	Skipped Action = "skipped"
+	// Failed: the cluster refused; Change.Err says why.
+	Failed Action = "failed"
+)
+
+// Change is what became of one object.
+type Change struct {
+	Ref
+	Action Action
+	// Undid are the field managers, other than croft, whose fields were taken
+	// away or set back, sorted.
+	Undid []string
+	// Err is set where Action is Failed. It names the object.
+	Err error
+}
+
+// String is one line as kubectl prints it, with the namespace, since the same
+// object stands in many: "networkpolicy.networking.k8s.io/croft-dns created in shop".
+func (c Change) String() string {
+	var b strings.Builder
+	b.WriteString(strings.ToLower(c.Kind))
+	if c.Group != "" {
+		b.WriteString("." + c.Group)
+	}
+	fmt.Fprintf(&b, "/%s %s", c.Name, c.Action)
+	if c.Namespace != "" {
+		b.WriteString(" in " + c.Namespace)
+	}
+	return b.String()
+}
+
+// Wrote reports whether anything was written to the cluster.
+func (c Change) Wrote() bool {
+	switch c.Action {
+	case Unchanged, Skipped, Failed:
+		return false
+	default:
+		return true
+	}
+}

@@ -1,0 +1,433 @@
+package apply_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
+)
+
+// bench is a cluster, an Applier on it, and how much that has written.
+type bench struct {
+	*testing.T
+	client  client.Client // somebody else's
+	applier *apply.Applier
+	writes  *atomic.Int64
+	// namespace is the test's own, and so is tenant.
+	namespace, tenant string
+}
+
+type counter struct {
+	next   http.RoundTripper
+	writes *atomic.Int64
+}
+
+func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet {
+		c.writes.Add(1)
+	}
+	return c.next.RoundTrip(r)
+}
+
+func TestCluster(t *testing.T) {
+	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
+	newClient := func(cfg *rest.Config) client.Client {
+		c, err := client.New(cfg, client.Options{Scheme: scheme.New()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	writes := &atomic.Int64{}
+	counted := rest.CopyConfig(cluster.Config)
+	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next, writes} })
+	somebody, croft := newClient(cluster.Config), newClient(counted)
+
+	for i, test := range []struct {
+		name string
+		run  func(*bench)
+	}{
+		{"what stands is not written", standsUnwritten},
+		{"a changed value is put back", valuePutBack},
+		{"an added rule is taken away", ruleTakenAway},
+		{"what kubectl applied is taken over", takenOverFromKubectl},
+		{"a label of somebody else's is left", labelLeft},
+		{"status is no drift", statusIsNoDrift},
+		{"what is wanted no longer goes", abandonedGoes},
+		{"a role is changed", roleChanged},
+		{"only ours is pruned", prunesOnlyOurs},
+		{"a namespace is refused, then adopted, then released", refusedAdoptedReleased},
+		{"another tenant's namespace is refused", othersRefused},
+		{"no access without walls", noAccessWithoutWalls},
+		{"a diff changes nothing", diffChangesNothing},
+		{"a kind that is missing is named", missingKind},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.run(&bench{
+				T: t, client: somebody, applier: apply.New(croft), writes: writes,
+				namespace: fmt.Sprintf("shop-%d", i), tenant: fmt.Sprintf("tenant-%d", i),
+			})
+		})
+	}
+}
+
+// apply fails the test unless every object comes to the action.
+func (b *bench) apply(action apply.Action, objects ...client.Object) []apply.Change {
+	b.Helper()
+	changes, err := b.applier.Apply(b.Context(), objects...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range changes {
+		if c.Action != action {
+			b.Errorf("%s, want %s", c, action)
+		}
+	}
+	return changes
+}
+
+// settled fails the test if anything is written when nothing has to be.
+func (b *bench) settled(objects ...client.Object) {
+	b.Helper()
+	before := b.writes.Load()
+	b.apply(apply.Unchanged, objects...)
+	if n := b.writes.Load() - before; n != 0 {
+		b.Errorf("%d writes in a steady state", n)
+	}
+}
+
+func (b *bench) get(o client.Object) {
+	b.Helper()
+	if err := b.client.Get(b.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bench) patch(o client.Object, manager, patch string) {
+	b.Helper()
+	target, ok := o.DeepCopyObject().(client.Object)
+	if !ok {
+		b.Fatalf("%T", o)
+	}
+	if err := b.client.Patch(b.Context(), target, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(manager)); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bench) labels(wall string) map[string]string {
+	return map[string]string{
+		v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.WallLabel: wall, v1alpha1.TenantLabel: b.tenant,
+	}
+}
+
+func (b *bench) space() *corev1.Namespace {
+	return &corev1.Namespace{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: b.namespace, Labels: b.labels("policy")},
+	}
+}
+
+func (b *bench) deny() *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "deny", Labels: b.labels("network")},
+		Spec:       networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}},
+	}
+}
+
+func (b *bench) quota(hard ...string) *corev1.ResourceQuota {
+	q := &corev1.ResourceQuota{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "croft", Labels: b.labels("policy")},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{}},
+	}
+	for _, name := range hard {
+		q.Spec.Hard[corev1.ResourceName(name)] = resource.MustParse("1000m")
+	}
+	return q
+}
+
+func (b *bench) binding(role string) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "RoleBinding"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "devs", Labels: b.labels("identity")},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "devs"}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+	}
+}
+
+func standsUnwritten(b *bench) {
+	all := []client.Object{b.space(), b.deny(), b.quota("cpu", "pods"), b.binding("view")}
+	b.apply(apply.Created, all...)
+	b.settled(all...)
+	space := b.space()
+	b.get(space)
+	if space.Annotations[v1alpha1.CreatedAnnotation] != "true" {
+		b.Errorf("annotations = %v, want %s", space.Annotations, v1alpha1.CreatedAnnotation)
+	}
+}
+
+func valuePutBack(b *bench) {
+	b.apply(apply.Created, b.space(), b.deny())
+	b.patch(b.deny(), "kubectl-edit", `{"spec":{"policyTypes":["Egress"]}}`)
+	changes := b.apply(apply.Configured, b.deny())
+	if len(changes[0].Undid) != 1 || changes[0].Undid[0] != "kubectl-edit" {
+		b.Errorf("undid %v", changes[0].Undid)
+	}
+	b.settled(b.space(), b.deny())
+
+	b.patch(b.deny(), "curl", `{"metadata":{"labels":{"croft.dev/tenant":"other"}}}`)
+	changes = b.apply(apply.Configured, b.deny())
+	if len(changes[0].Undid) != 1 || changes[0].Undid[0] != "curl" {
+		b.Errorf("undid %v", changes[0].Undid)
+	}
+	b.settled(b.space(), b.deny())
+}
+
+func ruleTakenAway(b *bench) {
+	b.apply(apply.Created, b.space(), b.deny())
+	for _, manager := range []string{"kubectl-edit", "croft"} {
+		b.patch(b.deny(), manager, `{"metadata":{"annotations":{"note":"mine"}},"spec":{"ingress":[{}]}}`)
+		b.apply(apply.Configured, b.deny())
+		live := b.deny()
+		b.get(live)
+		if len(live.Spec.Ingress) != 0 {
+			b.Errorf("added as %s, ingress = %v", manager, live.Spec.Ingress)
+		}
+		if live.Annotations["note"] != "mine" {
+			b.Error("somebody's annotation was taken away")
+		}
+		b.settled(b.deny())
+	}
+}
+
+func takenOverFromKubectl(b *bench) {
+	b.apply(apply.Created, b.space())
+	theirs := b.deny()
+	theirs.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}}
+	if err := b.client.Create(b.Context(), theirs, client.FieldOwner("kubectl")); err != nil {
+		b.Fatal(err)
+	}
+	b.apply(apply.Configured, b.deny())
+	live := b.deny()
+	b.get(live)
+	if len(live.Spec.Ingress) != 0 {
+		b.Errorf("ingress = %v", live.Spec.Ingress)
+	}
+	b.settled(b.deny())
+}
+
+func labelLeft(b *bench) {
+	b.apply(apply.Created, b.space(), b.deny())
+	b.patch(b.deny(), "helm", `{"metadata":{"labels":{"team":"a"}}}`)
+	b.patch(b.space(), "helm", `{"metadata":{"labels":{"istio-injection":"enabled"},"annotations":{"x":"y"}}}`)
+	b.settled(b.space(), b.deny())
+}
+
+func statusIsNoDrift(b *bench) {
+	b.apply(apply.Created, b.space(), b.quota("cpu"))
+	live := b.quota()
+	b.get(live)
+	live.Status.Hard = live.Spec.Hard
+	live.Status.Used = corev1.ResourceList{"cpu": resource.MustParse("500m")}
+	if err := b.client.Status().Update(b.Context(), live); err != nil {
+		b.Fatal(err)
+	}
+	b.settled(b.quota("cpu"))
+}
+
+func abandonedGoes(b *bench) {
+	space := b.space()
+	space.Labels[v1alpha1.CostCodeLabel] = "org1"
+	b.apply(apply.Created, space, b.quota("cpu", "pods"))
+	b.apply(apply.Configured, b.space(), b.quota("cpu"))
+	live, quota := b.space(), b.quota()
+	b.get(live)
+	b.get(quota)
+	if _, ok := live.Labels[v1alpha1.CostCodeLabel]; ok {
+		b.Error("a label that is wanted no longer is still there")
+	}
+	if len(quota.Spec.Hard) != 1 {
+		b.Errorf("hard = %v", quota.Spec.Hard)
+	}
+	b.settled(b.space(), b.quota("cpu"))
+}
+
+func roleChanged(b *bench) {
+	b.apply(apply.Created, b.space(), b.binding("view"))
+	b.apply(apply.Recreated, b.binding("edit"))
+	b.settled(b.binding("edit"))
+
+	// One that croft did not make is not deleted for it.
+	theirs := b.binding("view")
+	theirs.Name, theirs.Labels = "theirs", nil
+	if err := b.client.Create(b.Context(), theirs); err != nil {
+		b.Fatal(err)
+	}
+	wanted := b.binding("edit")
+	wanted.Name = "theirs"
+	if _, err := b.applier.Apply(b.Context(), wanted); !apierrors.IsInvalid(err) {
+		b.Errorf("err = %v, want Invalid", err)
+	}
+}
+
+func prunesOnlyOurs(b *bench) {
+	kept, dropped, forged, others := b.deny(), b.deny(), b.deny(), b.deny()
+	dropped.Name, forged.Name, others.Name = "dropped", "forged", "others"
+	others.Labels[v1alpha1.TenantLabel] = "somebody-else"
+	b.apply(apply.Created, b.space(), kept, dropped, others)
+	if err := b.client.Create(b.Context(), forged, client.FieldOwner("kubectl")); err != nil {
+		b.Fatal(err)
+	}
+	changes, err := b.applier.Prune(b.Context(), apply.OfTenant(b.tenant), b.namespace, []client.Object{kept}, apply.TenantKinds...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if len(changes) != 1 || changes[0].String() != "networkpolicy.networking.k8s.io/dropped deleted in "+b.namespace {
+		b.Errorf("changes = %v, want only dropped", changes)
+	}
+	for _, o := range []client.Object{kept, forged, others} {
+		b.get(o)
+	}
+}
+
+func refusedAdoptedReleased(b *bench) {
+	there := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace, Labels: map[string]string{"team": "a"}}}
+	if err := b.client.Create(b.Context(), there); err != nil {
+		b.Fatal(err)
+	}
+	all := []client.Object{b.space(), b.deny(), b.binding("view")}
+	changes, err := b.applier.Apply(b.Context(), all...)
+	var refused *apply.NamespaceNotOwnedError
+	if !errors.As(err, &refused) || refused.Namespace != b.namespace || refused.Owner != "" {
+		b.Fatalf("err = %v", err)
+	}
+	if command := "kubectl annotate namespace " + b.namespace + " croft.dev/adopt=" + b.tenant; !strings.Contains(err.Error(), command) {
+		b.Errorf("%v does not say: %s", err, command)
+	}
+	if changes[0].Action != apply.Failed || changes[1].Action != apply.Skipped || changes[2].Action != apply.Skipped {
+		b.Errorf("changes = %v", changes)
+	}
+
+	b.patch(there, "kubectl-annotate", `{"metadata":{"annotations":{"croft.dev/adopt":"`+b.tenant+`"}}}`)
+	changes, err = b.applier.Apply(b.Context(), all...)
+	if err != nil || changes[0].Action != apply.Adopted {
+		b.Fatalf("changes = %v, %v", changes, err)
+	}
+	b.settled(all...)
+	b.get(there)
+	if _, ok := there.Annotations[v1alpha1.CreatedAnnotation]; ok {
+		b.Error("an adopted namespace is marked as created")
+	}
+
+	if _, err := b.applier.Withdraw(b.Context(), there, b.tenant, v1alpha1.DeletionDelete); err != nil {
+		b.Fatal(err)
+	}
+	released := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}}
+	b.get(released)
+	if released.DeletionTimestamp != nil || len(released.Annotations) != 0 || len(released.Labels) != 2 || released.Labels["team"] != "a" {
+		b.Errorf("released with labels %v and annotations %v", released.Labels, released.Annotations)
+	}
+	if err := b.client.Get(b.Context(), client.ObjectKeyFromObject(b.deny()), b.deny()); !apierrors.IsNotFound(err) {
+		b.Errorf("the NetworkPolicy: %v, want it gone", err)
+	}
+}
+
+func othersRefused(b *bench) {
+	b.apply(apply.Created, b.space())
+	thief := *b
+	thief.tenant = "thief"
+	_, err := b.applier.Apply(b.Context(), thief.space())
+	var refused *apply.NamespaceNotOwnedError
+	if !errors.As(err, &refused) || refused.Owner != b.tenant {
+		b.Fatalf("err = %v", err)
+	}
+	b.patch(b.space(), "kubectl-annotate", `{"metadata":{"annotations":{"croft.dev/adopt":"thief"}}}`)
+	changes, err := b.applier.Apply(b.Context(), thief.space())
+	if err != nil || changes[0].Action != apply.Adopted {
+		b.Fatalf("changes = %v, %v", changes, err)
+	}
+	live := b.space()
+	b.get(live)
+	if _, ok := live.Annotations[v1alpha1.CreatedAnnotation]; ok {
+		b.Error("an adopted namespace is still marked as created")
+	}
+	if _, err := b.applier.Apply(b.Context(), b.space()); !errors.As(err, &refused) || refused.Owner != "thief" {
+		b.Errorf("err = %v", err)
+	}
+}
+
+func noAccessWithoutWalls(b *bench) {
+	broken := b.deny()
+	broken.Spec.PolicyTypes = []networkingv1.PolicyType{"Sideways"}
+	changes, err := b.applier.Apply(b.Context(), b.space(), broken, b.quota("cpu"), b.binding("view"))
+	if !apierrors.IsInvalid(errors.Unwrap(changes[1].Err)) || !strings.Contains(err.Error(), "NetworkPolicy "+b.namespace+"/deny: ") {
+		b.Errorf("err = %v", err)
+	}
+	for i, want := range []apply.Action{apply.Created, apply.Failed, apply.Created, apply.Skipped} {
+		if changes[i].Action != want {
+			b.Errorf("%s, want %s", changes[i], want)
+		}
+	}
+}
+
+func diffChangesNothing(b *bench) {
+	diff := func(objects ...client.Object) string {
+		b.Helper()
+		text, err := b.applier.Diff(b.Context(), objects...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return text
+	}
+	if text := diff(b.space(), b.deny()); !strings.Contains(text, "+kind: NetworkPolicy\n") {
+		b.Errorf("before anything is there:\n%s", text)
+	}
+	b.apply(apply.Created, b.space(), b.deny(), b.quota("cpu"))
+	if text := diff(b.space(), b.deny(), b.quota("cpu")); text != "" {
+		b.Errorf("of what stands:\n%s", text)
+	}
+	b.patch(b.deny(), "kubectl-edit", `{"spec":{"ingress":[{}]}}`)
+	text := diff(b.deny(), b.quota("cpu", "pods"))
+	for _, line := range []string{"-  ingress:\n", "-  - {}\n", "+    pods: \"1\"\n"} {
+		if !strings.Contains(text, line) {
+			b.Errorf("no line %q in:\n%s", line, text)
+		}
+	}
+	live := b.deny()
+	b.get(live)
+	if len(live.Spec.Ingress) != 1 {
+		b.Error("the diff changed something")
+	}
+}
+
+func missingKind(b *bench) {
+	class := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": map[string]any{"name": "p"},
+	}}
+	_, err := b.applier.Apply(b.Context(), class)
+	if err == nil || !strings.Contains(err.Error(), "EC2NodeClass p: this cluster does not know the kind EC2NodeClass (karpenter.k8s.aws/v1)") {
+		b.Errorf("err = %v", err)
+	}
+	if changes, err := b.applier.Prune(b.Context(), apply.OfPool("p"), "", nil, apply.PoolKinds...); err != nil || len(changes) != 0 {
+		b.Errorf("prune: %v, %v", changes, err)
+	}
+}

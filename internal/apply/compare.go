@@ -1,0 +1,177 @@
+package apply
+
+import (
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// tree is an object as plain JSON values.
+type tree = map[string]any
+
+// wanted turns a wall's object into what is sent to the API server: without
+// status, without nulls and without the metadata that only the API server fills
+// in, so that croft owns no field that it says nothing about.
+func wanted(o client.Object) (tree, error) {
+	t, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, fmt.Errorf("convert: %w", err)
+	}
+	gvk := o.GetObjectKind().GroupVersionKind()
+	if gvk.Empty() {
+		return nil, fmt.Errorf("%T has no TypeMeta", o)
+	}
+	t["apiVersion"], t["kind"] = gvk.ToAPIVersionAndKind()
+	delete(t, "status")
+	if metadata, ok := t["metadata"].(tree); ok {
+		kept := tree{}
+		for _, field := range []string{"name", "namespace", "labels", "annotations"} {
+			if v, ok := metadata[field]; ok {
+				kept[field] = v
+			}
+		}
+		t["metadata"] = kept
+	}
+	dropNulls(t)
+	return t, nil
+}
+
+func dropNulls(v any) {
+	switch v := v.(type) {
+	case tree:
+		for k, child := range v {
+			if child == nil {
+				delete(v, k)
+				continue
+			}
+			dropNulls(child)
+		}
+	case []any:
+		for _, child := range v {
+			dropNulls(child)
+		}
+	}
+}
+
+// settled reports whether a live object already has everything that is wanted.
+// What it has besides is the matter of ownership.
+func settled(live client.Object, want tree) (bool, error) {
+	t, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		return false, fmt.Errorf("convert: %w", err)
+	}
+	for field, v := range want {
+		// Objects that were read as Go types do not carry their own kind.
+		if field == "apiVersion" || field == "kind" {
+			continue
+		}
+		if !covers(t[field], v) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// covers reports whether have says all that want says. Lists must be of one
+// length, since an element more or less is another meaning; maps may have more,
+// since the API server adds defaults.
+func covers(have, want any) bool {
+	switch want := want.(type) {
+	case tree:
+		have, ok := have.(tree)
+		if !ok {
+			return false
+		}
+		for k, v := range want {
+			h, ok := have[k]
+			if !ok || !covers(h, v) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		have, ok := have.([]any)
+		if !ok || len(have) != len(want) {
+			return false
+		}
+		for i := range want {
+			if !covers(have[i], want[i]) {
+				return false
+			}
+		}
+		return true
+	default:
+		return reflect.DeepEqual(have, want)
+	}
+}
+
+// says reports whether a tree has the field at path.
+func says(t tree, path fieldpath.Path) bool {
+	var at any = t
+	for _, step := range path {
+		next, ok := descend(at, step)
+		if !ok {
+			return false
+		}
+		at = next
+	}
+	return true
+}
+
+// descend follows one step of a path: into a field, or into an element of a
+// list that is told by its keys, its value or its place.
+func descend(at any, step fieldpath.PathElement) (any, bool) {
+	if step.FieldName != nil {
+		fields, _ := at.(tree)
+		v, ok := fields[*step.FieldName]
+		return v, ok
+	}
+	list, _ := at.([]any)
+	if i := elementAt(list, step); i >= 0 {
+		return list[i], true
+	}
+	return nil, false
+}
+
+// elementAt returns the place of the element that a step leads to, or -1. A key
+// that an element does not have was filled in by the API server, and fits.
+func elementAt(list []any, step fieldpath.PathElement) int {
+	for i, element := range list {
+		switch {
+		case step.Index != nil:
+			if i == *step.Index {
+				return i
+			}
+		case step.Value != nil:
+			if value.Equals(value.NewValueInterface(element), *step.Value) {
+				return i
+			}
+		case step.Key != nil:
+			fields, ok := element.(tree)
+			if ok && hasKeys(fields, *step.Key) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func hasKeys(fields tree, keys value.FieldList) bool {
+	for _, key := range keys {
+		if v, ok := fields[key.Name]; ok && !value.Equals(value.NewValueInterface(v), key.Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// object wraps a tree for the client. It shares the tree, which the client
+// overwrites with the API server's answer: hand it a copy.
+func object(t tree) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: t}
+}

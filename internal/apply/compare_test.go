@@ -1,0 +1,125 @@
+package apply
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+func TestCovers(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		have, want any
+		covered    bool
+	}{
+		{"the same", tree{"a": "x"}, tree{"a": "x"}, true},
+		{"a default more", tree{"a": "x", "b": "y"}, tree{"a": "x"}, true},
+		{"another value", tree{"a": "x"}, tree{"a": "y"}, false},
+		{"a field missing", tree{}, tree{"a": "x"}, false},
+		{"an element more", []any{"a", "b"}, []any{"a"}, false},
+		{"an element less", []any{"a"}, []any{"a", "b"}, false},
+		{"another order", []any{"b", "a"}, []any{"a", "b"}, false},
+		{"a default in an element", []any{tree{"port": int64(53), "protocol": "UDP"}}, []any{tree{"port": int64(53)}}, true},
+		{"an empty selector missing", tree{"podSelector": tree{}}, tree{"podSelector": tree{}, "namespaceSelector": tree{}}, false},
+		{"an empty list missing", tree{}, tree{"domains": []any{}}, false},
+		{"another type", tree{"a": "1"}, tree{"a": int64(1)}, false},
+		{"a list for a map", tree{"a": []any{}}, tree{"a": tree{}}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := covers(test.have, test.want); got != test.covered {
+				t.Errorf("covers(%v, %v) = %v", test.have, test.want, got)
+			}
+		})
+	}
+}
+
+func TestWantedSaysOnlyWhatTheWallSays(t *testing.T) {
+	want, err := wanted(&corev1.ResourceQuota{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "croft", ResourceVersion: "7", UID: "u"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"cpu": resource.MustParse("1000m")}},
+		Status:     corev1.ResourceQuotaStatus{Used: corev1.ResourceList{"cpu": resource.MustParse("1")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expected := tree{
+		"apiVersion": "v1", "kind": "ResourceQuota",
+		"metadata": tree{"namespace": "shop", "name": "croft"},
+		"spec":     tree{"hard": tree{"cpu": "1"}},
+	}
+	if !covers(want, expected) || !covers(expected, want) {
+		t.Errorf("wanted = %v, want %v", want, expected)
+	}
+}
+
+func TestWantedNeedsAKind(t *testing.T) {
+	if _, err := wanted(&corev1.ConfigMap{}); err == nil {
+		t.Error("an object without TypeMeta was taken")
+	}
+}
+
+func TestSettled(t *testing.T) {
+	deny := func(change func(*networkingv1.NetworkPolicy)) client.Object {
+		p := &networkingv1.NetworkPolicy{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deny", Labels: map[string]string{"a": "b"}},
+			Spec:       networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{"Ingress"}},
+		}
+		if change != nil {
+			change(p)
+		}
+		return p
+	}
+	for _, test := range []struct {
+		name    string
+		live    client.Object
+		settled bool
+	}{
+		{"as wanted", deny(nil), true},
+		{"read as a Go type, without its kind", deny(func(p *networkingv1.NetworkPolicy) { p.TypeMeta = metav1.TypeMeta{} }), true},
+		{"a label of somebody's", deny(func(p *networkingv1.NetworkPolicy) { p.Labels["c"] = "d" }), true},
+		{"our label changed", deny(func(p *networkingv1.NetworkPolicy) { p.Labels["a"] = "c" }), false},
+		{"our label gone", deny(func(p *networkingv1.NetworkPolicy) { p.Labels = nil }), false},
+		{"a direction gone", deny(func(p *networkingv1.NetworkPolicy) { p.Spec.PolicyTypes = nil }), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			want, err := wanted(deny(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := settled(test.live, want)
+			if err != nil || got != test.settled {
+				t.Errorf("settled = %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestSays(t *testing.T) {
+	want := tree{"spec": tree{
+		"ports":      []any{tree{"port": int64(53)}, tree{"port": int64(80), "protocol": "TCP"}},
+		"finalizers": []any{"one"},
+	}}
+	for _, test := range []struct {
+		path []any
+		says bool
+	}{
+		{[]any{"spec"}, true},
+		{[]any{"spec", "other"}, false},
+		{[]any{"spec", "ports", fieldpath.KeyByFields("port", 53, "protocol", "UDP"), "port"}, true},
+		{[]any{"spec", "ports", fieldpath.KeyByFields("port", 80, "protocol", "UDP")}, false},
+		{[]any{"spec", "ports", 1}, true},
+		{[]any{"spec", "ports", 2}, false},
+	} {
+		path := fieldpath.MakePathOrDie(test.path...)
+		if got := says(want, path); got != test.says {
+			t.Errorf("says %v = %v", path, got)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// ObjectError is what went wrong with one object.
+type ObjectError struct {
+	Ref
+	Err error
+}
+
+// Error implements error.
+func (e *ObjectError) Error() string {
+	if meta.IsNoMatchError(e.Err) {
+		return fmt.Sprintf("%s: this cluster does not know the kind %s (%s): install its CustomResourceDefinition", e.Ref, e.Kind, e.GroupVersion())
+	}
+	return fmt.Sprintf("%s: %v", e.Ref, e.Err)
+}
+
+// Unwrap implements errors' chain.
+func (e *ObjectError) Unwrap() error { return e.Err }
+
+// NamespaceNotOwnedError refuses a namespace that exists and is not the
+// tenant's: croft never takes one over by itself.
+type NamespaceNotOwnedError struct {
+	// Namespace is refused to Tenant.
+	Namespace, Tenant string
+	// Owner is the tenant whose namespace it is; empty if it is none's.
+	Owner string
+}
+
+// Error implements error.
+func (e *NamespaceNotOwnedError) Error() string {
+	why := "exists already and croft did not create it"
+	if e.Owner != "" {
+		why = "belongs to tenant " + e.Owner
+	}
+	return fmt.Sprintf("namespace %s %s: if tenant %s is to have it, a platform admin runs `kubectl annotate namespace %s %s=%s --overwrite`",
+		e.Namespace, why, e.Tenant, e.Namespace, v1alpha1.AdoptAnnotation, e.Tenant)
+}
+
+// NamespaceTerminatingError says that a namespace is being deleted, so that
+// nothing can be put into it until it is gone and made anew.
+type NamespaceTerminatingError struct{ Namespace string }
+
+// Error implements error.
+func (e *NamespaceTerminatingError) Error() string {
+	return fmt.Sprintf("namespace %s is being deleted: croft makes it anew when it is gone", e.Namespace)
+}
+
+// roleRefChanged reports whether the API server refused an object only because
+// a binding's role cannot be changed.
+func roleRefChanged(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	causes := status.Status().Details.Causes
+	for _, cause := range causes {
+		if cause.Field != "roleRef" {
+			return false
+		}
+	}
+	return len(causes) > 0
+}

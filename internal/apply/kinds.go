@@ -1,0 +1,38 @@
+package apply
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// The kinds that croft makes, by scope, and so the kinds to prune. A kind that
+// no wall makes any more stays here: older versions have made it.
+var (
+	// PlatformKinds stand once in the cluster.
+	PlatformKinds = []schema.GroupVersionKind{
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicyBinding"},
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"},
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicyBinding"},
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicy"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
+	}
+	// PoolKinds stand for one pool. A cluster has only some of them. The NodePool
+	// goes before the class that its nodes are made from.
+	PoolKinds = []schema.GroupVersionKind{
+		{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"},
+		{Group: "karpenter.kwok.sh", Version: "v1alpha1", Kind: "KWOKNodeClass"},
+		{Group: "karpenter.k8s.aws", Version: "v1", Kind: "EC2NodeClass"},
+	}
+	// AccessKinds let people into a tenant's namespaces.
+	AccessKinds = []schema.GroupVersionKind{
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+	}
+	// TenantKinds stand in one tenant's namespaces. Access goes first, and the
+	// rules that policies deny without go last.
+	TenantKinds = append(AccessKinds[:1:1],
+		schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"},
+		schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+		schema.GroupVersionKind{Version: "v1", Kind: "ResourceQuota"},
+		schema.GroupVersionKind{Version: "v1", Kind: "LimitRange"},
+		schema.GroupVersionKind{Group: "croft.dev", Version: "v1alpha1", Kind: "TenantRules"},
+	)
+)

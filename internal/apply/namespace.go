@@ -1,0 +1,112 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// namespace makes a tenant's namespace stand, if it is the tenant's to have.
+func (a *Applier) namespace(ctx context.Context, o *corev1.Namespace, tenant string) (Action, []string, error) {
+	live, err := a.liveNamespace(ctx, o, tenant)
+	if err != nil {
+		return Failed, nil, err
+	}
+	if live == nil {
+		if err := a.bear(ctx, o); err != nil {
+			return Failed, nil, err
+		}
+		_, _, err := a.object(ctx, o)
+		return Created, nil, err
+	}
+	if err := claim(live, tenant); err != nil {
+		return Failed, nil, err
+	}
+	adopted := live.Labels[v1alpha1.TenantLabel] != tenant
+	if adopted {
+		if err := a.annotate(ctx, live, v1alpha1.CreatedAnnotation, nil); err != nil {
+			return Failed, nil, err
+		}
+	}
+	action, undid, err := a.object(ctx, o)
+	if adopted && err == nil {
+		return Adopted, undid, nil
+	}
+	return action, undid, err
+}
+
+// liveNamespace reads a namespace. What a cache says of one that the tenant does
+// not have yet is asked of the API server again: it may be a moment old, and
+// somebody else's by now.
+func (a *Applier) liveNamespace(ctx context.Context, o *corev1.Namespace, tenant string) (*corev1.Namespace, error) {
+	live, err := a.read(ctx, a.client, o)
+	if err != nil {
+		return nil, err
+	}
+	if a.live != nil && (live == nil || live.GetLabels()[v1alpha1.TenantLabel] != tenant) {
+		if live, err = a.read(ctx, a.live, o); err != nil {
+			return nil, err
+		}
+	}
+	if live == nil {
+		return nil, nil
+	}
+	namespace, ok := live.(*corev1.Namespace)
+	if !ok {
+		return nil, fmt.Errorf("%T is no namespace", live)
+	}
+	return namespace, nil
+}
+
+// claim reports why a namespace is not the tenant's to have.
+func claim(live *corev1.Namespace, tenant string) error {
+	owner := live.Labels[v1alpha1.TenantLabel]
+	if owner != tenant && live.Annotations[v1alpha1.AdoptAnnotation] != tenant {
+		return &NamespaceNotOwnedError{Namespace: live.Name, Tenant: tenant, Owner: owner}
+	}
+	if live.DeletionTimestamp != nil {
+		return &NamespaceTerminatingError{Namespace: live.Name}
+	}
+	return nil
+}
+
+// bear creates a namespace. Applying would do so too, but would as well take
+// over one that somebody else creates at the same moment. What tells whose it is
+// comes with it, so that a croft that dies here finds it again.
+func (a *Applier) bear(ctx context.Context, o *corev1.Namespace) error {
+	born := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: o.Name,
+		Labels: map[string]string{
+			v1alpha1.TenantLabel:    o.Labels[v1alpha1.TenantLabel],
+			v1alpha1.ManagedByLabel: v1alpha1.ManagedBy,
+		},
+		Annotations: map[string]string{v1alpha1.CreatedAnnotation: "true"},
+	}}
+	if err := a.client.Create(ctx, born, client.FieldOwner(v1alpha1.ManagedBy)); err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	return nil
+}
+
+// annotate sets an annotation, or with nil takes it away.
+func (a *Applier) annotate(ctx context.Context, namespace *corev1.Namespace, key string, value any) error {
+	if _, ok := namespace.Annotations[key]; !ok && value == nil {
+		return nil
+	}
+	return a.mergeMetadata(ctx, namespace, map[string]any{"annotations": map[string]any{key: value}})
+}
+
+func (a *Applier) mergeMetadata(ctx context.Context, namespace *corev1.Namespace, metadata map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return err
+	}
+	return a.client.Patch(ctx, namespace.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.ManagedBy))
+}

@@ -1,0 +1,183 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// finding is how a live object compares with what is wanted.
+type finding struct {
+	// live is nil where there is no such object.
+	live client.Object
+	// stands says that nothing has to be written.
+	stands bool
+	// invaded says that others own fields that are croft's alone.
+	invaded bool
+	// undone are the managers whose work a write will undo.
+	undone []string
+}
+
+// object makes one object stand as it is wanted.
+func (a *Applier) object(ctx context.Context, o client.Object) (Action, []string, error) {
+	want, err := wanted(o)
+	if err != nil {
+		return Failed, nil, err
+	}
+	found, err := a.find(ctx, o, want)
+	if err != nil {
+		return Failed, nil, err
+	}
+	if found.stands {
+		return Unchanged, nil, nil
+	}
+	if found.invaded {
+		if err := a.takeOver(ctx, found.live); err != nil {
+			return Failed, nil, err
+		}
+	}
+	action, err := a.write(ctx, want, found.live)
+	return action, found.undone, err
+}
+
+// find reads an object and judges it. Where it is read from a cache and does not
+// stand, it is read and judged again: what is written next depends on it.
+func (a *Applier) find(ctx context.Context, o client.Object, want tree) (finding, error) {
+	found, err := a.judge(ctx, a.client, o, want)
+	if err != nil || found.stands || a.live == nil {
+		return found, err
+	}
+	return a.judge(ctx, a.live, o, want)
+}
+
+func (a *Applier) judge(ctx context.Context, reader client.Reader, o client.Object, want tree) (finding, error) {
+	live, err := a.read(ctx, reader, o)
+	if err != nil || live == nil {
+		return finding{}, err
+	}
+	owned, err := ownershipOf(o.GetObjectKind().GroupVersionKind().Kind, live.GetManagedFields())
+	if err != nil {
+		return finding{}, err
+	}
+	same, err := settled(live, want)
+	if err != nil {
+		return finding{}, err
+	}
+	found := finding{
+		live:    live,
+		stands:  same && owned.ours != nil && len(owned.intruders) == 0 && !owned.abandoned(want),
+		invaded: len(owned.intruders) > 0,
+		undone:  owned.intruders,
+	}
+	if !same {
+		found.undone = slices.Compact(slices.Sorted(slices.Values(append(relabellers(live, want), owned.intruders...))))
+	}
+	return found, nil
+}
+
+// read returns nil where there is no such object.
+func (a *Applier) read(ctx context.Context, reader client.Reader, o client.Object) (client.Object, error) {
+	live, err := a.blank(o)
+	if err != nil {
+		return nil, err
+	}
+	switch err := reader.Get(ctx, client.ObjectKeyFromObject(o), live); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	return live, nil
+}
+
+// blank returns an empty object of the kind and the Go type of another.
+func (a *Applier) blank(o client.Object) (client.Object, error) {
+	gvk := o.GetObjectKind().GroupVersionKind()
+	if _, ok := o.(runtime.Unstructured); ok {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(gvk)
+		return u, nil
+	}
+	made, err := a.client.Scheme().New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	typed, ok := made.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("%T is no object", made)
+	}
+	return typed, nil
+}
+
+// write applies what is wanted. Of a binding whose role has changed, which
+// cannot be written over, it makes a new one: nothing is lost with it but
+// access, and that for a moment. Nothing else is ever deleted to be replaced.
+func (a *Applier) write(ctx context.Context, want tree, live client.Object) (Action, error) {
+	written, err := a.patch(ctx, want)
+	if roleRefChanged(err) && live != nil && live.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy {
+		if err := a.client.Delete(ctx, live, client.Preconditions{UID: ptr.To(live.GetUID())}); client.IgnoreNotFound(err) != nil {
+			return Failed, fmt.Errorf("delete, to make it anew with another role: %w", err)
+		}
+		_, err = a.patch(ctx, want)
+		return Recreated, err
+	}
+	switch {
+	case err != nil:
+		return Failed, err
+	case live == nil:
+		return Created, nil
+	case written.GetResourceVersion() == live.GetResourceVersion():
+		return Unchanged, nil
+	default:
+		return Configured, nil
+	}
+}
+
+func (a *Applier) patch(ctx context.Context, want tree, opts ...client.ApplyOption) (*unstructured.Unstructured, error) {
+	u := object(runtime.DeepCopyJSON(want))
+	opts = append(opts, client.FieldOwner(v1alpha1.ManagedBy), client.ForceOwnership)
+	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), opts...); err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// takeOver makes the fields that others added croft's own, so that applying
+// without them removes them. It is written only if the object is still the one
+// that was judged.
+func (a *Applier) takeOver(ctx context.Context, live client.Object) error {
+	gvk, err := a.client.GroupVersionKindFor(live)
+	if err != nil {
+		return err
+	}
+	entries, err := takeOver(gvk.Kind, gvk.GroupVersion().String(), live.GetManagedFields())
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "replace", "path": "/metadata/managedFields", "value": entries},
+		// A replacement and not a test: this way a change in between is a conflict.
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
+	})
+	if err != nil {
+		return err
+	}
+	target, ok := live.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is no object", live)
+	}
+	if err := a.client.Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(v1alpha1.ManagedBy)); err != nil {
+		return fmt.Errorf("take over fields: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package apply
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// free are the fields that anybody may set on what croft keeps: metadata, where
+// tools leave their notes, and status, which reports. Everything else is croft's
+// alone: a rule that somebody adds to a NetworkPolicy opens it as much as a rule
+// that is changed.
+var free = fieldpath.NewSet(fieldpath.MakePathOrDie("metadata"), fieldpath.MakePathOrDie("status"))
+
+// freeInNamespaces are also the finalizers in spec, which are the API server's.
+var freeInNamespaces = free.Union(fieldpath.NewSet(fieldpath.MakePathOrDie("spec")))
+
+func freeOf(kind string) *fieldpath.Set {
+	if kind == "Namespace" {
+		return freeInNamespaces
+	}
+	return free
+}
+
+// ownership says who set the fields of a live object.
+type ownership struct {
+	// ours is what croft last applied; nil if it never did.
+	ours *fieldpath.Set
+	// foreign are fields that are not free and that somebody else set.
+	foreign *fieldpath.Set
+	// intruders are those who did, sorted.
+	intruders []string
+}
+
+func ownershipOf(kind string, entries []metav1.ManagedFieldsEntry) (ownership, error) {
+	o := ownership{foreign: fieldpath.NewSet()}
+	for _, entry := range entries {
+		// Subresources have rights of their own: status is reported, and scale is
+		// turned by autoscalers.
+		if entry.Subresource != "" {
+			continue
+		}
+		fields, err := fieldsOf(entry)
+		if err != nil {
+			return ownership{}, err
+		}
+		if isOurs(entry) {
+			o.ours = fields
+			continue
+		}
+		if taken := fields.RecursiveDifference(freeOf(kind)); !taken.Empty() {
+			o.foreign = o.foreign.Union(taken)
+			o.intruders = append(o.intruders, entry.Manager)
+		}
+	}
+	slices.Sort(o.intruders)
+	o.intruders = slices.Compact(o.intruders)
+	return o, nil
+}
+
+// abandoned reports whether croft once applied a field that it wants no longer:
+// the API server takes such a field away at the next apply, and only then.
+func (o ownership) abandoned(want tree) bool {
+	if o.ours == nil {
+		return false
+	}
+	found := false
+	// Not Set.All: its iterator panics when the loop ends early.
+	o.ours.Iterate(func(path fieldpath.Path) { found = found || !says(want, path) })
+	return found
+}
+
+// isOurs reports whether an entry is croft's apply. What was written under
+// croft's name in any other way was written by somebody else, but for the birth
+// of a namespace, of which only metadata is written.
+func isOurs(entry metav1.ManagedFieldsEntry) bool {
+	return entry.Manager == v1alpha1.ManagedBy && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+}
+
+// relabellers are the managers that set wanted labels and annotations, free as
+// metadata is, to something else. Entries that cannot be read name nobody.
+func relabellers(live client.Object, want tree) []string {
+	changed := fieldpath.NewSet()
+	metadata, _ := want["metadata"].(tree)
+	for field, have := range map[string]map[string]string{"labels": live.GetLabels(), "annotations": live.GetAnnotations()} {
+		values, _ := metadata[field].(tree)
+		for key, value := range values {
+			if have[key] != value {
+				changed.Insert(fieldpath.MakePathOrDie("metadata", field, key))
+			}
+		}
+	}
+	var managers []string
+	for _, entry := range live.GetManagedFields() {
+		fields, err := fieldsOf(entry)
+		if err == nil && !isOurs(entry) && !fields.Intersection(changed).Empty() {
+			managers = append(managers, entry.Manager)
+		}
+	}
+	return managers
+}
+
+// madeByCroft reports whether croft has written an object: a label alone could
+// have been put there by anybody.
+func madeByCroft(o client.Object) bool {
+	return o.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy &&
+		slices.ContainsFunc(o.GetManagedFields(), isOurs)
+}
+
+// takeOver moves the foreign fields into croft's entry, so that the next apply,
+// which does not want them, takes them away. Free fields stay whose they are.
+func takeOver(kind, apiVersion string, entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+	owned, err := ownershipOf(kind, entries)
+	if err != nil {
+		return nil, err
+	}
+	ours := metav1.ManagedFieldsEntry{
+		Manager:    v1alpha1.ManagedBy,
+		Operation:  metav1.ManagedFieldsOperationApply,
+		APIVersion: apiVersion,
+		FieldsType: "FieldsV1",
+	}
+	var others []metav1.ManagedFieldsEntry
+	for _, entry := range entries {
+		switch {
+		case isOurs(entry):
+			ours = entry
+			continue
+		case entry.Subresource == "":
+			fields, err := fieldsOf(entry)
+			if err != nil {
+				return nil, err
+			}
+			left := fields.Difference(owned.foreign)
+			if left.Empty() {
+				continue
+			}
+			if entry, err = withFields(entry, left); err != nil {
+				return nil, err
+			}
+		}
+		others = append(others, entry)
+	}
+	all := owned.foreign
+	if owned.ours != nil {
+		all = all.Union(owned.ours)
+	}
+	if ours, err = withFields(ours, all); err != nil {
+		return nil, err
+	}
+	return append([]metav1.ManagedFieldsEntry{ours}, others...), nil
+}
+
+func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	fields := fieldpath.NewSet()
+	if entry.FieldsV1 == nil {
+		return fields, nil
+	}
+	if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
+		return nil, fmt.Errorf("fields of manager %s: %w", entry.Manager, err)
+	}
+	return fields, nil
+}
+
+func withFields(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) (metav1.ManagedFieldsEntry, error) {
+	raw, err := fields.ToJSON()
+	if err != nil {
+		return entry, fmt.Errorf("fields of manager %s: %w", entry.Manager, err)
+	}
+	entry.FieldsV1 = &metav1.FieldsV1{}
+	entry.FieldsV1.SetRawBytes(raw)
+	return entry, nil
+}

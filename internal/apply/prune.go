@@ -1,0 +1,132 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// Owner is what an object was made for.
+type Owner struct{ label, name string }
+
+// OfPlatform owns what stands once in the cluster.
+func OfPlatform() Owner { return Owner{} }
+
+// OfPool owns what stands for one pool.
+func OfPool(name string) Owner { return Owner{v1alpha1.PoolLabel, name} }
+
+// OfTenant owns what stands for one tenant.
+func OfTenant(name string) Owner { return Owner{v1alpha1.TenantLabel, name} }
+
+// selector selects what walls made for the owner. croft's own installation has
+// no wall's label and is never selected.
+func (o Owner) selector() (labels.Selector, error) {
+	type need struct {
+		key    string
+		op     selection.Operator
+		values []string
+	}
+	needs := []need{
+		{v1alpha1.ManagedByLabel, selection.Equals, []string{v1alpha1.ManagedBy}},
+		{v1alpha1.WallLabel, selection.Exists, nil},
+	}
+	if o.label != "" {
+		needs = append(needs, need{o.label, selection.Equals, []string{o.name}})
+	} else {
+		needs = append(needs,
+			need{v1alpha1.PoolLabel, selection.DoesNotExist, nil},
+			need{v1alpha1.TenantLabel, selection.DoesNotExist, nil})
+	}
+	selector := labels.NewSelector()
+	for _, n := range needs {
+		requirement, err := labels.NewRequirement(n.key, n.op, n.values)
+		if err != nil {
+			return nil, err
+		}
+		selector = selector.Add(*requirement)
+	}
+	return selector, nil
+}
+
+// Prune deletes, of the given kinds, what croft made for an owner and is not
+// among keep: in one namespace, or with none in the whole cluster. It touches
+// nothing that croft has not written, whatever its labels say, and never a
+// Namespace. Kinds that the cluster does not have are passed over.
+func (a *Applier) Prune(ctx context.Context, owner Owner, namespace string, keep []client.Object, kinds ...schema.GroupVersionKind) ([]Change, error) {
+	selector, err := owner.selector()
+	if err != nil {
+		return nil, fmt.Errorf("owner %s=%s: %w", owner.label, owner.name, err)
+	}
+	kept := map[Ref]bool{}
+	for _, o := range keep {
+		kept[RefOf(o)] = true
+	}
+	return a.prune(ctx, kept, kinds, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector})
+}
+
+func (a *Applier) prune(ctx context.Context, kept map[Ref]bool, kinds []schema.GroupVersionKind, opts ...client.ListOption) ([]Change, error) {
+	var changes []Change
+	var errs []error
+	for _, kind := range kinds {
+		made, err := a.list(ctx, kind, opts...)
+		switch {
+		case meta.IsNoMatchError(err):
+			continue
+		case err != nil:
+			errs = append(errs, fmt.Errorf("list %s: %w", kind.Kind, err))
+			continue
+		}
+		for _, o := range made {
+			ref := Ref{kind, client.ObjectKeyFromObject(o)}
+			if kept[ref] || kind.Kind == "Namespace" || o.GetDeletionTimestamp() != nil || !madeByCroft(o) {
+				continue
+			}
+			change := Change{Ref: ref, Action: Deleted}
+			if err := a.client.Delete(ctx, o, client.Preconditions{UID: ptr.To(o.GetUID())}); client.IgnoreNotFound(err) != nil {
+				change.Action, change.Err = Failed, &ObjectError{Ref: ref, Err: fmt.Errorf("delete: %w", err)}
+				errs = append(errs, change.Err)
+			}
+			changes = append(changes, change)
+		}
+	}
+	return changes, errors.Join(errs...)
+}
+
+// list returns the objects of a kind, as Go types where the scheme knows them:
+// so the operator's cache holds each object once.
+func (a *Applier) list(ctx context.Context, kind schema.GroupVersionKind, opts ...client.ListOption) ([]client.Object, error) {
+	listKind := kind.GroupVersion().WithKind(kind.Kind + "List")
+	var list client.ObjectList
+	made, err := a.client.Scheme().New(listKind)
+	if typed, ok := made.(client.ObjectList); ok && err == nil {
+		list = typed
+	} else {
+		u := &unstructured.UnstructuredList{}
+		u.SetGroupVersionKind(listKind)
+		list = u
+	}
+	if err := a.client.List(ctx, list, opts...); err != nil {
+		return nil, err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]client.Object, 0, len(items))
+	for _, item := range items {
+		if o, ok := item.(client.Object); ok {
+			objects = append(objects, o)
+		}
+	}
+	return objects, nil
+}

@@ -1,0 +1,64 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// Release gives an adopted namespace back: it deletes what croft made in it,
+// access first, and then takes croft's labels and annotations off it. Workloads
+// are left alone. A Release that is cut short is completed by the next: the label
+// that the namespace is found by goes last.
+func (a *Applier) Release(ctx context.Context, namespace *corev1.Namespace) ([]Change, error) {
+	changes, err := a.prune(ctx, nil, TenantKinds, client.InNamespace(namespace.Name),
+		client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
+	if err != nil {
+		return changes, err
+	}
+	change := Change{Ref: Ref{corev1.SchemeGroupVersion.WithKind("Namespace"), client.ObjectKeyFromObject(namespace)}, Action: Released}
+	if err := a.unmark(ctx, namespace); client.IgnoreNotFound(err) != nil {
+		change.Action, change.Err = Failed, &ObjectError{Ref: change.Ref, Err: err}
+	}
+	return append(changes, change), errors.Join(change.Err)
+}
+
+// unmark takes off what croft has put on a namespace. Applying nothing takes off
+// what croft alone set, such as the Pod Security level; the marks, which others
+// may have set too, are taken off by name.
+func (a *Applier) unmark(ctx context.Context, namespace *corev1.Namespace) error {
+	if err := a.annotate(ctx, namespace, v1alpha1.AdoptAnnotation, nil); err != nil {
+		return err
+	}
+	// The uid keeps a namespace that is gone by now from being made anew.
+	bare, err := a.patch(ctx, tree{"apiVersion": "v1", "kind": "Namespace", "metadata": tree{"name": namespace.Name, "uid": string(namespace.UID)}})
+	if err != nil {
+		return err
+	}
+	labels, annotations := marksIn(bare.GetLabels()), marksIn(bare.GetAnnotations())
+	if len(labels) == 0 && len(annotations) == 0 {
+		return nil
+	}
+	return a.mergeMetadata(ctx, namespace, map[string]any{"labels": labels, "annotations": annotations})
+}
+
+// marksIn returns a null for each of croft's keys, as a merge patch removes them.
+func marksIn(have map[string]string) map[string]any {
+	marks := map[string]any{}
+	for key := range maps.Keys(have) {
+		switch key {
+		case v1alpha1.TenantLabel, v1alpha1.WallLabel, v1alpha1.CostCodeLabel, v1alpha1.AdoptAnnotation, v1alpha1.CreatedAnnotation:
+			marks[key] = nil
+		case v1alpha1.ManagedByLabel:
+			if have[key] == v1alpha1.ManagedBy {
+				marks[key] = nil
+			}
+		}
+	}
+	return marks
+}

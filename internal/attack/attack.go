@@ -1,0 +1,146 @@
+// Package attack describes what a tenant may try, as data: who sends which
+// request, and what must stop it. Walls declare attacks, package verify tries
+// them on a cluster.
+package attack
+
+import (
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// Kind tells an attack from its mirror.
+type Kind string
+
+const (
+	// Breach is something that a tenant must not be able to do.
+	Breach Kind = "attack"
+	// Mirror is something that a tenant must still be able to do: a wall that
+	// stops it is broken.
+	Mirror Kind = "mirror"
+)
+
+// Attack is one thing that the strongest member of a tenant tries.
+type Attack struct {
+	// Name is unique and made of lower-case words and hyphens.
+	Name string
+	Kind Kind
+	// Wall is filled in by package wall.
+	Wall string
+	// Summary says in one line what is tried.
+	Summary string
+	// As is the role that tries it; the operator, who may most, if empty.
+	As v1alpha1.Role
+	// Setup is created by the platform beforehand and removed afterwards.
+	Setup []client.Object
+	// Request is what the tenant sends. Exactly one of Request and Flow is set.
+	Request *Request
+	// Flow is traffic that is judged by the network policies in the cluster.
+	Flow *Flow
+	// StoppedBy is what must stop it. A Mirror has none.
+	StoppedBy Stopper
+	// Outcome reports what is wrong with the object that came back; nil if
+	// nothing is. It is what an attack that is let through and made harmless, or a
+	// mirror, is judged by.
+	Outcome func(got client.Object) error
+}
+
+// Verb is what a request does.
+type Verb string
+
+// The verbs that attacks use, as RBAC names them.
+const (
+	Create Verb = "create"
+	Update Verb = "update"
+	Patch  Verb = "patch"
+	Delete Verb = "delete"
+	Get    Verb = "get"
+	List   Verb = "list"
+)
+
+// Request is one call to the API server.
+type Request struct {
+	Verb Verb
+	// Object is what is written, or names what is read or deleted.
+	Object client.Object
+	// Subresource, such as ephemeralcontainers; empty for the object itself.
+	Subresource string
+	// Body is sent to the subresource where it is of another kind than Object.
+	Body client.Object
+	// Change alters the object as it stands in the cluster, for Update. It
+	// reports a live object that is not of the kind it expects.
+	Change func(live client.Object) error
+}
+
+// Flow is a connection from a pod of one namespace to a pod of another, or to
+// an address outside.
+type Flow struct {
+	FromNamespace string
+	FromLabels    map[string]string
+	// ToNamespace and ToLabels name the pod on the other side.
+	ToNamespace string
+	ToLabels    map[string]string
+	// ToIP is the other side where it is no pod.
+	ToIP string
+	Port int
+	// Protocol is TCP or UDP.
+	Protocol string
+}
+
+// Stopper is what must stop an attack. It recognises its own work, so that a
+// request which fails for another reason is never taken for one that was
+// stopped.
+type Stopper struct {
+	// Name is what a person reads: "policy croft-placement", "RBAC".
+	Name string
+	// Refuses reports whether an error is this stopper's refusal. Nil where the
+	// request is let through and made harmless instead.
+	Refuses func(error) bool
+}
+
+// ByPolicy is a ValidatingAdmissionPolicy's refusal.
+func ByPolicy(name string) Stopper {
+	return Stopper{
+		Name: "policy " + name,
+		Refuses: func(err error) bool {
+			return (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) &&
+				strings.Contains(err.Error(), fmt.Sprintf("ValidatingAdmissionPolicy '%s'", name))
+		},
+	}
+}
+
+// ByMutation is a policy or a plugin that lets the request through and changes
+// it: the attack's Outcome says whether it is harmless.
+func ByMutation(name string) Stopper { return Stopper{Name: "mutation " + name} }
+
+// ByRBAC is a request that no role permits.
+var ByRBAC = Stopper{
+	Name: "RBAC",
+	Refuses: func(err error) bool {
+		return apierrors.IsForbidden(err) &&
+			(strings.Contains(err.Error(), " cannot ") || strings.Contains(err.Error(), "is attempting to grant RBAC permissions not currently held"))
+	},
+}
+
+// ByPodSecurity is a refusal of the Pod Security admission plugin.
+var ByPodSecurity = Stopper{
+	Name: "Pod Security",
+	Refuses: func(err error) bool {
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "violates PodSecurity")
+	},
+}
+
+// ByQuota is a refusal of the ResourceQuota admission plugin.
+var ByQuota = Stopper{
+	Name: "quota",
+	Refuses: func(err error) bool {
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
+	},
+}
+
+// ByNetworkPolicy stops a Flow.
+var ByNetworkPolicy = Stopper{Name: "network policy"}

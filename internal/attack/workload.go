@@ -1,0 +1,62 @@
+package attack
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Pod is a pod that every wall lets through, altered by edits. It waits behind a
+// scheduling gate, so that trying an attack never costs a node.
+func Pod(namespace, name string, edits ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       PodSpec(),
+	}
+	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "croft.dev/verify"}}
+	for _, edit := range edits {
+		edit(pod)
+	}
+	return pod
+}
+
+// PodSpec is the spec of a pod that even the restricted Pod Security level lets
+// through.
+func PodSpec() corev1.PodSpec {
+	return corev1.PodSpec{
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   ptr.To(true),
+			RunAsUser:      ptr.To(int64(65532)),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []corev1.Container{{
+			Name:  "main",
+			Image: "registry.k8s.io/pause:3.10",
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: ptr.To(false),
+				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			},
+			Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")},
+				Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
+			},
+		}},
+	}
+}
+
+// As returns a Change that expects an object of type T, and an Outcome likewise:
+// whoever sends the request hands back what the API server gave.
+func As[T client.Object](do func(T) error) func(client.Object) error {
+	return func(got client.Object) error {
+		object, ok := got.(T)
+		if !ok {
+			return fmt.Errorf("the API server gave a %T", got)
+		}
+		return do(object)
+	}
+}

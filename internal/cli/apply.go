@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/estate"
+)
+
+func newApply(a *app) *cobra.Command {
+	var (
+		files   fileFlags
+		wait    bool
+		timeout time.Duration
+	)
+	c := &cobra.Command{
+		Use:   "apply -f FILE",
+		Short: "Declare what a file says in the cluster, and wait until it stands",
+		Long: `Declare what a file says in the cluster, and wait until it stands.
+
+The file is checked together with what the cluster has already: if anything is
+wrong, nothing at all is written. What the file does not name is left alone.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			file, err := files.parse(a.in)
+			if err != nil {
+				return err
+			}
+			c, err := a.client()
+			if err != nil {
+				return failed(err)
+			}
+			if err := checkWith(cmd.Context(), c, file); err != nil {
+				return err
+			}
+			objects := file.Objects()
+			changes, err := apply.New(c).Apply(cmd.Context(), objects...)
+			a.printChanges(changes)
+			if err != nil {
+				return failed(unreachable(err))
+			}
+			if !wait {
+				return nil
+			}
+			return awaitReady(cmd.Context(), c, newProgress(a.err), objects, timeout)
+		},
+	}
+	files.add(c)
+	c.Flags().BoolVar(&wait, "wait", true, "wait until everything in the file is Ready")
+	c.Flags().DurationVar(&timeout, "wait-timeout", 5*time.Minute, "how long to wait")
+	return c
+}
+
+// checkWith checks a file together with what the cluster has.
+func checkWith(ctx context.Context, c client.Reader, file *estate.Declaration) error {
+	whole, err := overlay(ctx, c, file)
+	if err != nil {
+		return failed(err)
+	}
+	if _, problems := estate.Build(whole); len(problems) > 0 {
+		return problems
+	}
+	return nil
+}
+
+// overlay is what would be declared in the cluster once the file was applied.
+func overlay(ctx context.Context, c client.Reader, file *estate.Declaration) (*estate.Declaration, error) {
+	whole, err := declared(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	// A tenant that is new is younger than all that are there: of two that claim
+	// one domain it is the later.
+	born := map[string]metav1.Time{}
+	for _, t := range whole.Tenants {
+		born[t.Name] = t.CreationTimestamp
+	}
+	for i := range file.Tenants {
+		t := &file.Tenants[i]
+		t.CreationTimestamp = metav1.Now()
+		if b, ok := born[t.Name]; ok {
+			t.CreationTimestamp = b
+		}
+	}
+	whole.Platforms = without(whole.Platforms, file.Platforms, func(p v1alpha1.Platform) string { return p.Name })
+	whole.Pools = without(whole.Pools, file.Pools, func(p v1alpha1.Pool) string { return p.Name })
+	whole.Tenants = without(whole.Tenants, file.Tenants, func(t v1alpha1.Tenant) string { return t.Name })
+	whole.Networks = without(whole.Networks, file.Networks, func(n v1alpha1.SecondaryNetwork) string { return n.Name })
+	whole.Add(file)
+	return whole, nil
+}
+
+// without returns the elements of all whose names others does not have.
+func without[T any](all, others []T, name func(T) string) []T {
+	named := sets.New[string]()
+	for _, o := range others {
+		named.Insert(name(o))
+	}
+	var rest []T
+	for _, o := range all {
+		if !named.Has(name(o)) {
+			rest = append(rest, o)
+		}
+	}
+	return rest
+}
+
+// silence is how long nothing may happen before apply asks whether anybody is
+// there to act.
+const silence = 10 * time.Second
+
+// awaitReady waits until every object is Ready in the generation that the
+// cluster has of it.
+func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []client.Object, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	defer p.done()
+	start := time.Now()
+	for {
+		live, err := declared(ctx, c)
+		if err != nil && ctx.Err() == nil {
+			return failed(err)
+		}
+		if err == nil {
+			seen := readinessOf(live, objects)
+			p.update("%d/%d ready%s", seen.ready, len(objects), seen.waitingFor())
+			switch {
+			case seen.ready == len(objects):
+				return nil
+			case seen.hopeless != nil:
+				return failed(seen.hopeless)
+			case seen.untouched == len(objects) && time.Since(start) > silence:
+				p.hint("nothing has happened yet: is croft's operator running in this cluster? (`croft install --image`, or `croft operator`)")
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return failed(stillWaiting(ctx, live, objects, timeout))
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+}
+
+func stillWaiting(ctx context.Context, live *estate.Declaration, objects []client.Object, timeout time.Duration) error {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return errors.New("interrupted: what was written stays; run the same command again to go on waiting")
+	}
+	err := fmt.Errorf("not everything was ready after %s", timeout)
+	if live == nil {
+		return err
+	}
+	for _, why := range readinessOf(live, objects).pending {
+		err = fmt.Errorf("%w\n  %s", err, why)
+	}
+	return fmt.Errorf("%w\ncroft goes on trying; `croft status` shows how far it is", err)
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/scheme"
+)
+
+// clusterFlags choose the cluster as kubectl's do.
+type clusterFlags struct {
+	rules     *clientcmd.ClientConfigLoadingRules
+	overrides *clientcmd.ConfigOverrides
+}
+
+func newClusterFlags() *clusterFlags {
+	return &clusterFlags{rules: clientcmd.NewDefaultClientConfigLoadingRules(), overrides: &clientcmd.ConfigOverrides{}}
+}
+
+func (f *clusterFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "path of the kubeconfig file")
+	flags.StringVar(&f.overrides.CurrentContext, "context", "", "name of the kubeconfig's context")
+	flags.StringVar(&f.overrides.AuthInfo.Impersonate, "as", "", "user to act as")
+	flags.StringArrayVar(&f.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to act as a member of; may be given several times")
+}
+
+// config is the configuration of the chosen cluster. The client does not hold
+// itself back: the API server's own priority and fairness is there for that.
+func (a *app) config() (*rest.Config, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.cluster.rules, a.cluster.overrides).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no cluster to talk to: %w: name one with --kubeconfig or --context", err)
+	}
+	config.QPS = -1
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	return config, nil
+}
+
+func (a *app) client() (client.Client, error) {
+	config, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme.New()})
+	return c, unreachable(err)
+}
+
+// unreachable turns an error of the network into one that says what to do.
+func unreachable(err error) error {
+	var netErr *url.Error
+	if errors.As(err, &netErr) {
+		return fmt.Errorf("cannot reach the cluster: %w: is it up, and does --kubeconfig or --context name the right one?", netErr.Err)
+	}
+	return err
+}
+
+// declared reads what is declared in the cluster.
+func declared(ctx context.Context, c client.Reader) (*estate.Declaration, error) {
+	var (
+		platforms v1alpha1.PlatformList
+		pools     v1alpha1.PoolList
+		tenants   v1alpha1.TenantList
+		networks  v1alpha1.SecondaryNetworkList
+	)
+	for _, list := range []client.ObjectList{&platforms, &pools, &tenants, &networks} {
+		if err := c.List(ctx, list); err != nil {
+			if meta.IsNoMatchError(err) {
+				return nil, errors.New("this cluster does not know croft's kinds: run `croft install` first")
+			}
+			return nil, fmt.Errorf("reading what is declared in the cluster: %w", unreachable(err))
+		}
+	}
+	return &estate.Declaration{
+		Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items,
+	}, nil
+}

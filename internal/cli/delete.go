@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+func newDelete(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "delete",
+		Short: "Take a tenant out of the cluster",
+		Args:  cobra.NoArgs,
+	}
+	c.AddCommand(newDeleteTenant(a))
+	return c
+}
+
+func newDeleteTenant(a *app) *cobra.Command {
+	var (
+		yes     bool
+		timeout time.Duration
+	)
+	c := &cobra.Command{
+		Use:   "tenant NAME",
+		Short: "Delete a tenant, after saying what goes and what stays",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return failed(err)
+			}
+			return a.deleteTenant(cmd.Context(), c, args[0], yes, timeout)
+		},
+	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	c.Flags().DurationVar(&timeout, "wait-timeout", 5*time.Minute, "how long to wait until the tenant is gone")
+	return c
+}
+
+func (a *app) deleteTenant(ctx context.Context, c client.Client, name string, yes bool, timeout time.Duration) error {
+	var tenant v1alpha1.Tenant
+	if err := c.Get(ctx, client.ObjectKey{Name: name}, &tenant); err != nil {
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("there is no tenant %s: `croft status` lists those that there are", name)
+		}
+		return failed(unreachable(err))
+	}
+	consequences, err := consequencesOf(ctx, c, &tenant)
+	if err != nil {
+		return failed(unreachable(err))
+	}
+	say(a.err, "Deleting tenant %s (deletion: %s):\n%s", name, tenant.Spec.Deletion, consequences)
+	if !yes && !a.confirmed(name) {
+		return failedf("nothing was deleted")
+	}
+	if err := client.IgnoreNotFound(c.Delete(ctx, &tenant)); err != nil {
+		return failed(unreachable(err))
+	}
+	return a.awaitGone(ctx, c, &tenant, timeout)
+}
+
+// consequencesOf says, namespace by namespace, what deleting a tenant does.
+func consequencesOf(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenant) (string, error) {
+	var namespaces corev1.NamespaceList
+	if err := c.List(ctx, &namespaces, client.MatchingLabels{v1alpha1.TenantLabel: tenant.Name}); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("  - its people lose their access\n")
+	for _, n := range namespaces.Items {
+		var pods corev1.PodList
+		if err := c.List(ctx, &pods, client.InNamespace(n.Name)); err != nil {
+			return "", err
+		}
+		inside := count(len(pods.Items), "pod")
+		switch {
+		case tenant.Spec.Deletion != v1alpha1.DeletionDelete:
+			fmt.Fprintf(&b, "  - namespace %s stays, with its %s and its walls\n", n.Name, inside)
+		case n.Annotations[v1alpha1.CreatedAnnotation] != "":
+			fmt.Fprintf(&b, "  - namespace %s is DELETED with everything in it, its %s and its volumes' claims too\n", n.Name, inside)
+		default:
+			fmt.Fprintf(&b, "  - namespace %s, which croft adopted, stays with its %s, and loses its walls\n", n.Name, inside)
+		}
+	}
+	return b.String(), nil
+}
+
+// confirmed asks for the name, so that nobody deletes the wrong tenant by habit.
+func (a *app) confirmed(name string) bool {
+	say(a.err, "Type the tenant's name to go on: ")
+	answer, _ := bufio.NewReader(a.in).ReadString('\n')
+	return strings.TrimSpace(answer) == name
+}
+
+func (a *app) awaitGone(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenant, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	p := newProgress(a.err)
+	p.update("waiting until tenant %s is gone", tenant.Name)
+	for {
+		var live v1alpha1.Tenant
+		err := c.Get(ctx, client.ObjectKeyFromObject(tenant), &live)
+		if apierrors.IsNotFound(err) || err == nil && live.UID != tenant.UID {
+			p.update("tenant %s deleted", tenant.Name)
+			p.done()
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return failedf("tenant %s is being deleted, but is not gone yet: is croft's operator running? `kubectl describe tenant %s` shows what it waits for", tenant.Name, tenant.Name)
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+}

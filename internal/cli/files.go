@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/internal/estate"
+)
+
+// maxFile is the most that is read of one file; what it may really hold is
+// estate's to say.
+const maxFile = 64 << 20
+
+// fileFlags are -f, as kubectl has it.
+type fileFlags struct{ names []string }
+
+func (f *fileFlags) add(c *cobra.Command) {
+	c.Flags().StringSliceVarP(&f.names, "filename", "f", nil, "croft.yaml, a stream of croft's objects, a directory of either, or - for standard input")
+	if err := c.MarkFlagRequired("filename"); err != nil {
+		panic(err) // the flag was added in the line above
+	}
+}
+
+// parse reads all files. Every problem is reported, not only the first.
+func (f *fileFlags) parse(in io.Reader) (*estate.Declaration, error) {
+	whole := &estate.Declaration{}
+	var problems estate.Problems
+	for _, name := range f.names {
+		files, err := expand(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			data, err := read(file, in)
+			if err != nil {
+				return nil, err
+			}
+			if file == "-" {
+				file = "standard input"
+			}
+			d, found := estate.Parse(file, data)
+			problems = append(problems, found...)
+			whole.Add(d)
+		}
+	}
+	if len(problems) > 0 {
+		// The whole may be wrong in more ways than its parts; say it all at once.
+		_, more := estate.Build(whole)
+		return nil, append(problems, more...)
+	}
+	return whole, nil
+}
+
+// build reads all files and checks them as one whole.
+func (f *fileFlags) build(in io.Reader) (*estate.Estate, *estate.Declaration, error) {
+	d, err := f.parse(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, problems := estate.Build(d)
+	if len(problems) > 0 {
+		return nil, nil, problems
+	}
+	return e, d, nil
+}
+
+// expand lists the files of a directory, not those of directories in it, as
+// kubectl does without --recursive.
+func expand(name string) ([]string, error) {
+	if name == "-" {
+		return []string{name}, nil
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, readable(name, err)
+	}
+	if !info.IsDir() {
+		return []string{name}, nil
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return nil, readable(name, err)
+	}
+	var files []string
+	for _, e := range entries {
+		if !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) {
+			files = append(files, filepath.Join(name, e.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: no .yaml, .yml or .json file in this directory", name)
+	}
+	return files, nil
+}
+
+func read(name string, in io.Reader) ([]byte, error) {
+	if name == "-" {
+		return limited(in, "standard input")
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, readable(name, err)
+	}
+	defer file.Close()
+	return limited(file, name)
+}
+
+func limited(r io.Reader, name string) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile))
+	if err != nil {
+		return nil, readable(name, err)
+	}
+	return data, nil
+}
+
+// readable says of a file that could not be read what a person would.
+func readable(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: there is no such file", name)
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return fmt.Errorf("%s: cannot be read: %w", name, err)
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/wall"
+)
+
+func newInstall(a *app) *cobra.Command {
+	var (
+		options install.Options
+		export  bool
+	)
+	c := &cobra.Command{
+		Use:   "install",
+		Short: "Put croft's kinds, rights and cluster-wide policies into the cluster; also upgrades",
+		Long: `Put croft's kinds, rights and cluster-wide policies into the cluster, and, with
+--image, the operator. Run it again to upgrade: what is as wanted is not written.`,
+		Example: `  croft install --image registry.example.org/croft:v0.1.0
+  croft install --export --image registry.example.org/croft:v0.1.0 > croft-install.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if export {
+				objects, err := install.Objects(options)
+				if err != nil {
+					return failed(err)
+				}
+				platform, err := platformObjects(&estate.Declaration{})
+				if err != nil {
+					return failed(err)
+				}
+				return printObjects(a.out, append(objects, platform...), formatYAML)
+			}
+			return a.install(cmd.Context(), options)
+		},
+	}
+	c.Flags().StringVar(&options.Image, "image", "", "container image of the operator; without it the operator is not deployed")
+	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
+	return c
+}
+
+func (a *app) install(ctx context.Context, options install.Options) error {
+	c, err := a.client()
+	if err != nil {
+		return failed(err)
+	}
+	changes, err := install.Install(ctx, c, options)
+	a.printChanges(changes)
+	if err != nil {
+		return failed(unreachable(err))
+	}
+	live, err := declared(ctx, c)
+	if err != nil {
+		return failed(err)
+	}
+	objects, err := platformObjects(live)
+	if err != nil {
+		return failed(err)
+	}
+	changes, err = apply.New(c).Apply(ctx, objects...)
+	a.printChanges(changes)
+	if err != nil {
+		return failed(unreachable(err))
+	}
+	return nil
+}
+
+func (a *app) printChanges(changes []apply.Change) {
+	for _, change := range changes {
+		say(a.out, "%s\n", change)
+	}
+}
+
+// platformObjects are the cluster-wide objects of the Platform that is declared.
+// Before one is declared they are those of a Platform with every default: they
+// concern tenants' namespaces only, of which there is none yet.
+func platformObjects(d *estate.Declaration) ([]client.Object, error) {
+	if len(d.Platforms) == 0 {
+		d = &estate.Declaration{Platforms: []v1alpha1.Platform{undeclared()}}
+	}
+	e, problems := estate.Build(&estate.Declaration{Platforms: d.Platforms})
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return wall.PlatformObjects(&e.Platform), nil
+}
+
+// undeclared is a Platform that says nothing but what it must.
+func undeclared() v1alpha1.Platform {
+	var p v1alpha1.Platform
+	p.Name = v1alpha1.PlatformName
+	p.Spec.ClusterName = "undeclared"
+	p.Spec.NodeClass.Kwok = &v1alpha1.KwokNodeClass{}
+	return p
+}

@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/internal/operator"
+)
+
+func newOperator(a *app) *cobra.Command {
+	var options operator.Options
+	c := &cobra.Command{
+		Use:   "operator",
+		Short: "Keep the walls up: run croft's controllers until stopped",
+		Long: `Keep the walls up: run croft's controllers until stopped. Inside a cluster it acts as
+its service account, elsewhere as the kubeconfig's user. The walls stand without it.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := a.config()
+			if err != nil {
+				return failed(err)
+			}
+			return failed(unreachable(operator.Run(cmd.Context(), config, options)))
+		},
+	}
+	c.Flags().StringVar(&options.HealthAddr, "health-addr", ":8081", "address of /healthz and /readyz; 0 for none")
+	c.Flags().StringVar(&options.MetricsAddr, "metrics-addr", ":8080", "address of /metrics; 0 for none")
+	c.Flags().BoolVar(&options.LeaderElect, "leader-elect", true, "let one of several replicas work and the others stand by")
+	return c
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// format is -o.
+type format string
+
+const (
+	formatTable format = "table"
+	formatJSON  format = "json"
+	formatYAML  format = "yaml"
+)
+
+func (f *format) add(c *cobra.Command, allowed ...format) {
+	*f = allowed[0]
+	names := make([]string, len(allowed))
+	for i, a := range allowed {
+		names[i] = string(a)
+	}
+	list := strings.Join(names, "|")
+	c.Flags().StringVarP((*string)(f), "output", "o", string(*f), "output format: "+list)
+	run := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if !slices.Contains(allowed, *f) {
+			return fmt.Errorf("-o %s: no such output format: write one of %s", *f, list)
+		}
+		return run(cmd, args)
+	}
+}
+
+// print writes a value as JSON or YAML.
+func (f format) print(w io.Writer, value any) error {
+	if f == formatYAML {
+		data, err := yaml.Marshal(value)
+		if err != nil {
+			return failed(err)
+		}
+		_, err = w.Write(data)
+		return failed(err)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return failed(encoder.Encode(value))
+}
+
+// table lines up rows below a header, as kubectl does.
+func table(w io.Writer, header []string, rows [][]string) {
+	tw := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
+	for _, row := range append([][]string{header}, rows...) {
+		say(tw, "%s\n", strings.Join(row, "\t"))
+	}
+	_ = tw.Flush()
+}
+
+func age(t time.Time) string {
+	if t.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(time.Since(t))
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// printObjects writes objects as a stream that kubectl takes: without what only
+// a server can know, and the same to the byte each time.
+func printObjects(w io.Writer, objects []client.Object, f format) error {
+	list := make([]any, len(objects))
+	for i, o := range objects {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return failed(err)
+		}
+		delete(content, "status")
+		if metadata, ok := content["metadata"].(map[string]any); ok {
+			delete(metadata, "creationTimestamp")
+		}
+		list[i] = content
+	}
+	if f == formatJSON {
+		return f.print(w, map[string]any{"apiVersion": "v1", "kind": "List", "items": list})
+	}
+	buffered := bufio.NewWriter(w)
+	for _, content := range list {
+		data, err := yaml.Marshal(content)
+		if err != nil {
+			return failed(err)
+		}
+		say(buffered, "---\n%s", data)
+	}
+	return failed(buffered.Flush())
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/mattn/go-isatty"
+)
+
+// progress shows a person how far something is: on a terminal one line that
+// changes, elsewhere a line now and then.
+type progress struct {
+	w        io.Writer
+	terminal bool
+	last     string
+	printed  time.Time
+	hinted   bool
+}
+
+// between is how often a line is printed where no line can change.
+const between = 5 * time.Second
+
+func newProgress(w io.Writer) *progress {
+	file, ok := w.(*os.File)
+	return &progress{w: w, terminal: ok && isatty.IsTerminal(file.Fd())}
+}
+
+func (p *progress) update(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if line == p.last {
+		return
+	}
+	p.last = line
+	switch {
+	case p.terminal:
+		say(p.w, "\r\x1b[K%s", shorten(line))
+	case time.Since(p.printed) >= between:
+		p.printed = time.Now()
+		say(p.w, "%s\n", line)
+	}
+}
+
+// hint says something once.
+func (p *progress) hint(line string) {
+	if p.hinted {
+		return
+	}
+	p.hinted = true
+	if p.terminal {
+		say(p.w, "\r\x1b[K")
+	}
+	say(p.w, "%s\n", line)
+}
+
+// done leaves the last line standing.
+func (p *progress) done() {
+	if p.last == "" {
+		return
+	}
+	if p.terminal {
+		say(p.w, "\r\x1b[K")
+	}
+	say(p.w, "%s\n", p.last)
+}
+
+// shorten keeps a changing line on one row of any usual terminal.
+func shorten(line string) string {
+	const width = 118
+	if runes := []rune(line); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return line
+}

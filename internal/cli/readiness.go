@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// readiness is how far a set of declared objects is.
+type readiness struct {
+	ready int
+	// untouched have no status yet.
+	untouched int
+	// pending says of each object that is not ready what keeps it.
+	pending []string
+	// hopeless is set if an object waits for a person, not for time.
+	hopeless error
+}
+
+// waitingFor names the first object that is not ready.
+func (r readiness) waitingFor() string {
+	if len(r.pending) == 0 {
+		return ""
+	}
+	return ", waiting for " + r.pending[0]
+}
+
+func readinessOf(live *estate.Declaration, objects []client.Object) readiness {
+	type state struct {
+		generation int64
+		status     v1alpha1.Status
+	}
+	states := map[string]state{}
+	for _, o := range live.Platforms {
+		states["Platform/"+o.Name] = state{o.Generation, o.Status}
+	}
+	for _, o := range live.Pools {
+		states["Pool/"+o.Name] = state{o.Generation, o.Status.Status}
+	}
+	for _, o := range live.Tenants {
+		states["Tenant/"+o.Name] = state{o.Generation, o.Status.Status}
+	}
+	for _, o := range live.Networks {
+		states["SecondaryNetwork/"+o.Name] = state{o.Generation, o.Status}
+	}
+	var r readiness
+	for _, o := range objects {
+		id := o.GetObjectKind().GroupVersionKind().Kind + "/" + o.GetName()
+		s := states[id]
+		ready := meta.FindStatusCondition(s.status.Conditions, v1alpha1.ConditionReady)
+		switch {
+		case ready == nil || s.status.ObservedGeneration != s.generation:
+			r.pending = append(r.pending, id)
+			if ready == nil {
+				r.untouched++
+			}
+		case meta.IsStatusConditionTrue(s.status.Conditions, v1alpha1.ConditionReady):
+			r.ready++
+		default:
+			why := fmt.Sprintf("%s (%s: %s)", id, ready.Reason, strings.TrimSpace(ready.Message))
+			r.pending = append(r.pending, why)
+			if r.hopeless == nil && (ready.Reason == v1alpha1.ReasonInvalid || ready.Reason == v1alpha1.ReasonNamespaceNotOwned) {
+				r.hopeless = fmt.Errorf("%s: %s", id, ready.Message)
+			}
+		}
+	}
+	return r
+}

@@ -1,0 +1,120 @@
+// Package cli is croft's command line: one file per command. Data goes to
+// standard output, progress and messages to standard error; the exit status is
+// 0 for good, 1 for failed and 2 for bad input.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// The exit statuses.
+const (
+	exitGood     = 0
+	exitFailed   = 1
+	exitBadInput = 2
+)
+
+// app is what every command shares.
+type app struct {
+	in      io.Reader
+	out     io.Writer
+	err     io.Writer
+	cluster *clusterFlags
+}
+
+// Main runs croft with the given arguments and returns its exit status. An
+// interrupt ends the command in order; a second one ends it at once.
+func Main(args []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	defer stop()
+
+	// Libraries have nothing to say to a person; the operator sets its own logger.
+	klog.SetLogger(logr.Discard())
+	ctrl.SetLogger(logr.Discard())
+
+	root := newRoot(&app{in: in, out: out, err: errOut, cluster: newClusterFlags()})
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitGood
+	}
+	var failed *failure
+	if errors.As(err, &failed) {
+		if !failed.told {
+			say(errOut, "croft: %v\n", err)
+		}
+		return exitFailed
+	}
+	say(errOut, "croft: %v\n", err)
+	return exitBadInput
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "croft",
+		Short: "Many teams on one Kubernetes cluster, with four walls around each",
+		Long: `croft turns one file of tenants and node pools into four walls around each
+tenant (network, nodes, identity, policy), keeps them up, and proves that they hold.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	a.cluster.add(root.PersistentFlags())
+	root.AddGroup(
+		&cobra.Group{ID: "declare", Title: "Declare:"},
+		&cobra.Group{ID: "look", Title: "Look:"},
+		&cobra.Group{ID: "run", Title: "Run:"},
+	)
+	for group, commands := range map[string][]*cobra.Command{
+		"declare": {newCheck(a), newRender(a), newDiff(a), newApply(a), newDelete(a)},
+		"look":    {newStatus(a), newVerify(a)},
+		"run":     {newInstall(a), newOperator(a)},
+		"":        {newVersion(a)},
+	} {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	return root
+}
+
+// failure is an error that is not about the input: something could not be done.
+type failure struct {
+	error
+	// told: what there is to say was printed already.
+	told bool
+}
+
+func (f *failure) Unwrap() error { return f.error }
+
+// failed makes err end the command with exit status 1.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{error: err}
+}
+
+// failedf is failed with fmt.Errorf.
+func failedf(format string, args ...any) error { return failed(fmt.Errorf(format, args...)) }
+
+// errTold ends the command with exit status 1 and says nothing more.
+func errTold() error { return &failure{error: errors.New("failed"), told: true} }
+
+// say prints to a person. A closed terminal is nobody's concern.
+func say(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }

@@ -1,0 +1,52 @@
+// Package controller puts croft's controllers together: one small package for
+// each thing that people declare. They share what is declared, as one estate,
+// and what writes.
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/declared"
+	"croft.dev/croft/internal/controller/platform"
+	"croft.dev/croft/internal/controller/pool"
+	"croft.dev/croft/internal/controller/secondarynetwork"
+	"croft.dev/croft/internal/controller/tenant"
+	"croft.dev/croft/internal/controller/tenant/namespaces"
+)
+
+// Register makes a manager run all of croft's controllers.
+func Register(ctx context.Context, m manager.Manager) error {
+	live, err := client.New(m.GetConfig(), client.Options{HTTPClient: m.GetHTTPClient(), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	if err := m.GetFieldIndexer().IndexField(ctx, &corev1.Namespace{}, namespaces.Index, namespaces.IndexFunc); err != nil {
+		return fmt.Errorf("index namespaces: %w", err)
+	}
+	var (
+		cached   = m.GetClient()
+		applier  = apply.NewCached(cached, live)
+		store    = declared.New(m.GetCache())
+		recorder = m.GetEventRecorder("croft")
+	)
+	for _, c := range []interface {
+		Register(context.Context, manager.Manager) error
+	}{
+		store,
+		platform.New(cached, applier, store, recorder),
+		pool.New(cached, live, applier, store, recorder),
+		tenant.New(cached, live, applier, store, recorder),
+		secondarynetwork.New(cached, store),
+	} {
+		if err := c.Register(ctx, m); err != nil {
+			return fmt.Errorf("register %T: %w", c, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+// Package declared keeps what the cluster's objects declare, as one checked
+// estate, for all controllers to read.
+//
+// An estate can only be checked as a whole, and there may be thousands of
+// tenants: so it is built once for any number of changes, not once for each
+// object that is reconciled, and only the objects of which something came out
+// differently are reconciled again.
+package declared
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// Kind is one of the kinds that people write.
+type Kind string
+
+// The kinds that people write.
+const (
+	Platform         Kind = "Platform"
+	Pool             Kind = "Pool"
+	Tenant           Kind = "Tenant"
+	SecondaryNetwork Kind = "SecondaryNetwork"
+)
+
+// Entry is what one declared object came to.
+type Entry[T any] struct {
+	UID types.UID
+	// Generation is the object's when the estate was built. An object that is
+	// newer than that will be reconciled again with the next estate.
+	Generation int64
+	// Value is the object with all that it takes over from others; nil while it
+	// is invalid or there is no Platform.
+	Value *T
+	// Problems say why it is invalid.
+	Problems estate.Problems
+	// Users are the names of the objects that refer to it, sorted. Only pools and
+	// secondary networks have any.
+	Users []string
+	// Revision is another whenever anything above, or the Platform, has changed.
+	Revision uint64
+}
+
+// same reports whether two entries lead to the same work.
+func (e Entry[T]) same(other Entry[T]) bool {
+	other.Revision = e.Revision
+	return equality.Semantic.DeepEqual(e, other)
+}
+
+// Snapshot is the estate at one moment. It is never changed.
+type Snapshot struct {
+	// Platform is nil while there is none, or an invalid one.
+	Platform *estate.Platform
+	// HasPlatform tells an invalid Platform from none.
+	HasPlatform bool
+
+	platforms map[string]Entry[estate.Platform]
+	pools     map[string]Entry[estate.Pool]
+	tenants   map[string]Entry[estate.Tenant]
+	networks  map[string]Entry[v1alpha1.SecondaryNetwork]
+	// claimants are tenants by the namespaces that they declare.
+	claimants map[string]string
+}
+
+// PlatformEntry returns what the Platform came to.
+func (s *Snapshot) PlatformEntry() (Entry[estate.Platform], bool) {
+	e, ok := s.platforms[v1alpha1.PlatformName]
+	return e, ok
+}
+
+// Pool returns what a Pool came to.
+func (s *Snapshot) Pool(name string) (Entry[estate.Pool], bool) {
+	e, ok := s.pools[name]
+	return e, ok
+}
+
+// Tenant returns what a Tenant came to.
+func (s *Snapshot) Tenant(name string) (Entry[estate.Tenant], bool) {
+	e, ok := s.tenants[name]
+	return e, ok
+}
+
+// Network returns what a SecondaryNetwork came to.
+func (s *Snapshot) Network(name string) (Entry[v1alpha1.SecondaryNetwork], bool) {
+	e, ok := s.networks[name]
+	return e, ok
+}
+
+// Claimant returns the tenant that declares a namespace, or "".
+func (s *Snapshot) Claimant(namespace string) string { return s.claimants[namespace] }
+
+// identity is what problems name an object by.
+type identity struct{ kind, name string }
+
+// build checks a declaration as a whole. Revision numbers are left to compare.
+func build(d *estate.Declaration) *Snapshot {
+	built, problems := estate.Build(d)
+	of := map[identity]estate.Problems{}
+	for _, p := range problems {
+		id := identity{p.Kind, p.Name}
+		of[id] = append(of[id], p)
+	}
+	s := &Snapshot{
+		HasPlatform: len(d.Platforms) > 0,
+		platforms:   map[string]Entry[estate.Platform]{},
+		pools:       map[string]Entry[estate.Pool]{},
+		tenants:     map[string]Entry[estate.Tenant]{},
+		networks:    map[string]Entry[v1alpha1.SecondaryNetwork]{},
+		claimants:   map[string]string{},
+	}
+	for i := range d.Platforms {
+		p := &d.Platforms[i]
+		entry := Entry[estate.Platform]{UID: p.UID, Generation: p.Generation, Problems: of[identity{string(Platform), p.Name}]}
+		if p.Name == v1alpha1.PlatformName && built != nil && len(entry.Problems) == 0 {
+			entry.Value = &built.Platform
+			s.Platform = entry.Value
+		}
+		s.platforms[p.Name] = entry
+	}
+
+	poolUsers, networkUsers := map[string][]string{}, map[string][]string{}
+	for i := range d.Tenants {
+		t := &d.Tenants[i]
+		entry := Entry[estate.Tenant]{UID: t.UID, Generation: t.Generation, Problems: of[identity{string(Tenant), t.Name}]}
+		if s.Platform != nil && len(entry.Problems) == 0 {
+			entry.Value = built.Tenant(t.Name)
+		}
+		s.tenants[t.Name] = entry
+		for _, pool := range append(slices.Clone(t.Spec.Pools), t.Spec.Pool) {
+			poolUsers[pool] = append(poolUsers[pool], t.Name)
+		}
+		s.claim(t)
+	}
+	for i := range d.Pools {
+		p := &d.Pools[i]
+		entry := Entry[estate.Pool]{UID: p.UID, Generation: p.Generation, Problems: of[identity{string(Pool), p.Name}], Users: sorted(poolUsers[p.Name])}
+		if s.Platform != nil && len(entry.Problems) == 0 {
+			entry.Value = built.Pool(p.Name)
+		}
+		s.pools[p.Name] = entry
+		for _, network := range p.Spec.SecondaryNetworks {
+			networkUsers[network] = append(networkUsers[network], p.Name)
+		}
+	}
+	for i := range d.Networks {
+		n := &d.Networks[i]
+		s.networks[n.Name] = Entry[v1alpha1.SecondaryNetwork]{
+			UID: n.UID, Generation: n.Generation, Problems: of[identity{string(SecondaryNetwork), n.Name}], Users: sorted(networkUsers[n.Name]),
+		}
+	}
+	return s
+}
+
+// claim notes whose a namespace is declared to be. Where two tenants declare one,
+// a valid tenant comes before an invalid one.
+func (s *Snapshot) claim(t *v1alpha1.Tenant) {
+	names := t.Spec.Namespaces
+	if len(names) == 0 {
+		names = []string{t.Name}
+	}
+	for _, name := range names {
+		if _, taken := s.claimants[name]; !taken || s.tenants[t.Name].Value != nil {
+			s.claimants[name] = t.Name
+		}
+	}
+}
+
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// compare numbers what is new since an older snapshot, and returns it by kind.
+// What is gone is new, too.
+func (s *Snapshot) compare(old *Snapshot, revision uint64) map[Kind][]string {
+	if old == nil {
+		old = &Snapshot{}
+	}
+	// Every wall reads the Platform.
+	all := s.HasPlatform != old.HasPlatform || !equality.Semantic.DeepEqual(s.Platform, old.Platform)
+	return map[Kind][]string{
+		Platform:         changed(s.platforms, old.platforms, all, revision),
+		Pool:             changed(s.pools, old.pools, all, revision),
+		Tenant:           changed(s.tenants, old.tenants, all, revision),
+		SecondaryNetwork: changed(s.networks, old.networks, all, revision),
+	}
+}
+
+func changed[T any](now, before map[string]Entry[T], all bool, revision uint64) []string {
+	var names []string
+	for name, entry := range now {
+		was, known := before[name]
+		if known && !all && entry.same(was) {
+			entry.Revision = was.Revision
+		} else {
+			entry.Revision = revision
+			names = append(names, name)
+		}
+		now[name] = entry
+	}
+	for name := range before {
+		if _, ok := now[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// names returns every declared object of a kind.
+func (s *Snapshot) names(kind Kind) []string {
+	switch kind {
+	case Platform:
+		return slices.Collect(maps.Keys(s.platforms))
+	case Pool:
+		return slices.Collect(maps.Keys(s.pools))
+	case Tenant:
+		return slices.Collect(maps.Keys(s.tenants))
+	default:
+		return slices.Collect(maps.Keys(s.networks))
+	}
+}

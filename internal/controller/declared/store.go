@@ -1,0 +1,172 @@
+package declared
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// window is how long changes are collected before the estate is built again. The
+// first change after a pause is not kept waiting.
+const window = 100 * time.Millisecond
+
+// Store holds the current Snapshot and builds the next one when the cluster's
+// declaration changes.
+type Store struct {
+	reader client.Reader
+	// dirty holds one token while the declaration has changed since the last build.
+	dirty chan struct{}
+
+	mu        sync.Mutex
+	current   *Snapshot
+	revision  uint64
+	listeners map[Kind][]func(name string)
+}
+
+// New returns a Store that reads from a cache.
+func New(reader client.Reader) *Store {
+	return &Store{reader: reader, dirty: make(chan struct{}, 1), listeners: map[Kind][]func(string){}}
+}
+
+// Register makes the manager run the Store.
+func (s *Store) Register(ctx context.Context, m manager.Manager) error {
+	for _, o := range []client.Object{&v1alpha1.Platform{}, &v1alpha1.Pool{}, &v1alpha1.Tenant{}, &v1alpha1.SecondaryNetwork{}} {
+		informer, err := m.GetCache().GetInformer(ctx, o)
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", o, err)
+		}
+		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { s.soil() },
+			DeleteFunc: func(any) { s.soil() },
+			UpdateFunc: func(before, after any) {
+				if redeclared(before, after) {
+					s.soil()
+				}
+			},
+		}); err != nil {
+			return fmt.Errorf("watch %T: %w", o, err)
+		}
+	}
+	return m.Add(s)
+}
+
+// redeclared tells a change of what is declared from a change of status.
+func redeclared(before, after any) bool {
+	b, ok := before.(client.Object)
+	a, ok2 := after.(client.Object)
+	return !ok || !ok2 || a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID()
+}
+
+func (s *Store) soil() {
+	select {
+	case s.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// NeedLeaderElection lets a replica that only stands by have its estate ready.
+func (s *Store) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (s *Store) Start(ctx context.Context) error {
+	pace := rate.NewLimiter(rate.Every(window), 1)
+	s.soil()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.dirty:
+		}
+		if err := s.rebuild(ctx); err != nil {
+			log.FromContext(ctx).Error(err, "cannot read what is declared")
+			s.soil()
+		}
+		if err := pace.Wait(ctx); err != nil {
+			return nil // only ever because the context is done
+		}
+	}
+}
+
+func (s *Store) rebuild(ctx context.Context) error {
+	d, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	next := build(d)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revision++
+	for kind, names := range next.compare(s.current, s.revision) {
+		for _, listener := range s.listeners[kind] {
+			for _, name := range names {
+				// Whoever is told waits for the lock before reading.
+				listener(name)
+			}
+		}
+	}
+	s.current = next
+	return nil
+}
+
+// read shares the cache's objects: nothing that reads an estate changes it.
+func (s *Store) read(ctx context.Context) (*estate.Declaration, error) {
+	var (
+		platforms v1alpha1.PlatformList
+		pools     v1alpha1.PoolList
+		tenants   v1alpha1.TenantList
+		networks  v1alpha1.SecondaryNetworkList
+	)
+	for _, list := range []client.ObjectList{&platforms, &pools, &tenants, &networks} {
+		if err := s.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list %T: %w", list, err)
+		}
+	}
+	return &estate.Declaration{
+		Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items,
+	}, nil
+}
+
+// Current returns the newest Snapshot; nil until there is one.
+func (s *Store) Current() *Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
+}
+
+// Source gives a controller the objects of a kind to reconcile: every one at the
+// start, and from then on each of which something came out differently.
+func (s *Store) Source(kind Kind) source.Source {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		s.listen(kind, func(name string) {
+			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+		})
+		return nil
+	})
+}
+
+func (s *Store) listen(kind Kind, listener func(name string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners[kind] = append(s.listeners[kind], listener)
+	if s.current == nil {
+		return
+	}
+	for _, name := range s.current.names(kind) {
+		listener(name)
+	}
+}

@@ -1,0 +1,70 @@
+// Package outcome decides how a reconciler goes on after something went wrong.
+package outcome
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"croft.dev/croft/internal/apply"
+)
+
+const (
+	// soon is when to try again after a race that is lost now and then.
+	soon = time.Second
+	// later is when to look again for a kind that the cluster does not know.
+	later = 30 * time.Second
+)
+
+// Of returns what a reconciler returns. What people have to mend, and what mends
+// itself, is no error of croft's: it is in the object's conditions, and does not
+// fill the logs. Only what is left is returned as an error, and so retried more
+// and more slowly.
+func Of(err error) (reconcile.Result, error) {
+	var result reconcile.Result
+	var unexpected []error
+	for _, leaf := range leaves(err) {
+		switch {
+		// An event will tell: the namespace is annotated, or gone.
+		case is[*apply.NamespaceNotOwnedError](leaf), is[*apply.NamespaceTerminatingError](leaf):
+		case apierrors.IsConflict(leaf), apierrors.IsNotFound(leaf), apierrors.IsAlreadyExists(leaf):
+			result.RequeueAfter = soon
+		case meta.IsNoMatchError(leaf):
+			if result.RequeueAfter == 0 {
+				result.RequeueAfter = later
+			}
+		case errors.Is(leaf, context.Canceled):
+		default:
+			unexpected = append(unexpected, leaf)
+		}
+	}
+	if len(unexpected) > 0 {
+		return reconcile.Result{}, errors.Join(unexpected...)
+	}
+	return result, nil
+}
+
+func is[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}
+
+// leaves takes joined errors apart.
+func leaves(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, leaves(e)...)
+	}
+	return all
+}

@@ -1,0 +1,105 @@
+package pool
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/controller/declared"
+	"croft.dev/croft/internal/controller/status"
+	"croft.dev/croft/internal/estate"
+)
+
+// sighting is what one reconcile has seen of a pool. Its status is computed from
+// this alone.
+type sighting struct {
+	entry       declared.Entry[estate.Pool]
+	hasPlatform bool
+	// deleting says that the pool is on its way out, and still in use.
+	deleting bool
+	// applied says that the walls were gone through, with this error.
+	applied bool
+	err     error
+	// nodePool is what Karpenter reports; nil if that is not known.
+	nodePool *karpenterv1.NodePool
+}
+
+// report computes the pool's status.
+func (s *sighting) report(pool *v1alpha1.Pool) {
+	st, generation := &pool.Status.Status, pool.Generation
+	pool.Status.Tenants = int64(len(s.entry.Users))
+	status.Accept(st, generation, s.hasPlatform, s.entry.Problems)
+	if s.applied && s.err == nil {
+		status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
+		s.reportNodes(pool)
+	} else if s.applied {
+		status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, s.err.Error())
+	}
+	status.Sum(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionNodesReady)
+	if s.deleting {
+		status.Set(st, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse,
+			fmt.Sprintf("the pool goes when no tenant uses it: give another pool to %s", some(s.entry.Users)))
+	}
+}
+
+// reportNodes says what Karpenter says.
+func (s *sighting) reportNodes(pool *v1alpha1.Pool) {
+	st, generation := &pool.Status.Status, pool.Generation
+	if s.nodePool == nil {
+		status.Set(st, generation, v1alpha1.ConditionNodesReady, metav1.ConditionUnknown, v1alpha1.ReasonNodePoolNotReady, "Karpenter has not reported yet")
+		return
+	}
+	pool.Status.Nodes = ptr.Deref(s.nodePool.Status.Nodes, 0)
+	pool.Status.Resources = sizes(s.nodePool.Status.Resources)
+	for _, condition := range s.nodePool.Status.Conditions {
+		if condition.Type != v1alpha1.ConditionReady {
+			continue
+		}
+		if condition.Status == metav1.ConditionTrue {
+			status.Set(st, generation, v1alpha1.ConditionNodesReady, metav1.ConditionTrue, v1alpha1.ReasonNodePoolReady, "")
+			return
+		}
+		status.Set(st, generation, v1alpha1.ConditionNodesReady, condition.Status, v1alpha1.ReasonNodePoolNotReady, s.explain(condition.Reason, condition.Message))
+		return
+	}
+	status.Set(st, generation, v1alpha1.ConditionNodesReady, metav1.ConditionUnknown, v1alpha1.ReasonNodePoolNotReady, "Karpenter has not looked at the NodePool yet")
+}
+
+// explain adds to Karpenter's summary, which may be empty, the conditions that it
+// sums up.
+func (s *sighting) explain(reason, message string) string {
+	parts := []string{strings.TrimSuffix(reason+": "+message, ": ")}
+	for _, condition := range s.nodePool.Status.Conditions {
+		if condition.Type != v1alpha1.ConditionReady && condition.Status == metav1.ConditionFalse {
+			parts = append(parts, strings.TrimSuffix(condition.Type+": "+condition.Message, ": "))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// sizes leaves out what there is nothing of.
+func sizes(resources corev1.ResourceList) corev1.ResourceList {
+	kept := corev1.ResourceList{}
+	for name, quantity := range resources {
+		if !quantity.IsZero() {
+			kept[name] = quantity
+		}
+	}
+	return kept
+}
+
+// many is how many names a message lists.
+const many = 10
+
+// some lists names, and how many more there are.
+func some(names []string) string {
+	if len(names) <= many {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:many], ", "), len(names)-many)
+}

@@ -1,0 +1,54 @@
+// Package secondarynetwork tells whether SecondaryNetworks fit the estate. The
+// networks themselves are made by the cloud.
+package secondarynetwork
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/controller/declared"
+	"croft.dev/croft/internal/controller/status"
+)
+
+// Controller reconciles SecondaryNetworks.
+type Controller struct {
+	client   client.Client
+	declared *declared.Store
+}
+
+// New returns a Controller.
+func New(c client.Client, d *declared.Store) *Controller { return &Controller{c, d} }
+
+// Register makes the manager run the controller.
+func (c *Controller) Register(_ context.Context, m manager.Manager) error {
+	return builder.ControllerManagedBy(m).
+		Named("secondarynetwork").
+		WatchesRawSource(c.declared.Source(declared.SecondaryNetwork)).
+		Complete(c)
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	network := &v1alpha1.SecondaryNetwork{}
+	if err := c.client.Get(ctx, req.NamespacedName, network); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	snapshot := c.declared.Current()
+	if snapshot == nil {
+		return reconcile.Result{}, nil
+	}
+	entry, ok := snapshot.Network(network.Name)
+	if !ok || entry.UID != network.UID || entry.Generation != network.Generation {
+		// The estate is about to be built with this network, and will ask again.
+		return reconcile.Result{}, nil
+	}
+	before := network.DeepCopy()
+	status.Accept(&network.Status, network.Generation, snapshot.Platform != nil, entry.Problems)
+	status.Sum(&network.Status, network.Generation, v1alpha1.ConditionAccepted)
+	return reconcile.Result{}, status.Patch(ctx, c.client, before, network)
+}

@@ -1,0 +1,95 @@
+// Package status writes conditions: computed in one place from what was seen,
+// and sent to the API server once, and only if they say something new.
+package status
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// longest is how much of a message is kept; the API allows eight times as much,
+// but nobody reads it.
+const longest = 4096
+
+// Set writes one condition.
+func Set(s *v1alpha1.Status, generation int64, condition string, holds metav1.ConditionStatus, reason, message string) {
+	if len(message) > longest {
+		message = strings.ToValidUTF8(message[:longest], "") + " …"
+	}
+	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+		Type: condition, Status: holds, ObservedGeneration: generation, Reason: reason, Message: message,
+	})
+}
+
+// Accept writes Accepted, and reports whether it is True.
+func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems estate.Problems) bool {
+	switch {
+	case len(problems) > 0:
+		Set(s, generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid, messages(problems))
+		return false
+	case !hasPlatform:
+		Set(s, generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonNoPlatform,
+			"the cluster has no valid Platform named "+v1alpha1.PlatformName+" yet: nothing is made without one")
+		return false
+	default:
+		Set(s, generation, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "")
+		return true
+	}
+}
+
+// messages leaves out the object's own name, which stands beside the message.
+func messages(problems estate.Problems) string {
+	lines := make([]string, len(problems))
+	for i, p := range problems {
+		lines[i] = p.Message
+		if p.Field != "" {
+			lines[i] = p.Field + ": " + p.Message
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Sum writes Ready: what the first of the conditions that does not hold says, or
+// True.
+func Sum(s *v1alpha1.Status, generation int64, conditions ...string) {
+	s.ObservedGeneration = generation
+	for _, name := range conditions {
+		condition := meta.FindStatusCondition(s.Conditions, name)
+		switch {
+		case condition == nil:
+			Set(s, generation, v1alpha1.ConditionReady, metav1.ConditionUnknown, "Pending", name+" is not known yet")
+			return
+		case condition.Status != metav1.ConditionTrue:
+			Set(s, generation, v1alpha1.ConditionReady, condition.Status, condition.Reason, condition.Message)
+			return
+		}
+	}
+	Set(s, generation, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "")
+}
+
+// Turned returns a condition if it says something else than before.
+func Turned(before, after *v1alpha1.Status, name string) *metav1.Condition {
+	was, is := meta.FindStatusCondition(before.Conditions, name), meta.FindStatusCondition(after.Conditions, name)
+	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message {
+		return nil
+	}
+	return is
+}
+
+// Patch writes the status of an object, unless it is the same as before. An
+// object that is gone needs none.
+func Patch(ctx context.Context, c client.Client, before, after client.Object) error {
+	data, err := client.MergeFrom(before).Data(after)
+	if err != nil || string(data) == "{}" {
+		return err
+	}
+	return client.IgnoreNotFound(c.Status().Patch(ctx, after, client.RawPatch(types.MergePatchType, data)))
+}

@@ -1,0 +1,214 @@
+// Package tenant decides when a tenant's walls are written, and tells its people
+// how they stand. The work is done by the packages below, one for each concern,
+// in one queue: so nothing is given to a tenant while it is being taken away.
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/declared"
+	"croft.dev/croft/internal/controller/outcome"
+	"croft.dev/croft/internal/controller/status"
+	"croft.dev/croft/internal/controller/tenant/deletion"
+	"croft.dev/croft/internal/controller/tenant/enforcement"
+	"croft.dev/croft/internal/controller/tenant/namespaces"
+	"croft.dev/croft/internal/controller/tenant/walls"
+	"croft.dev/croft/internal/controller/watch"
+)
+
+// concurrency is how many tenants are worked on at once. Each waits for the API
+// server most of its time.
+const concurrency = 8
+
+// Controller reconciles Tenants.
+type Controller struct {
+	client   client.Client
+	declared *declared.Store
+	recorder events.EventRecorder
+	memory   *memory
+
+	walls      *walls.Walls
+	namespaces *namespaces.Namespaces
+	probe      *enforcement.Probe
+	deletion   *deletion.Deletion
+}
+
+// New returns a Controller. cached is the manager's client, live one that reads
+// from the API server.
+func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder) *Controller {
+	return &Controller{
+		client: cached, declared: d, recorder: r, memory: newMemory(),
+		walls:      walls.New(a),
+		namespaces: namespaces.New(cached, a),
+		probe:      enforcement.New(cached),
+		deletion:   deletion.New(live),
+	}
+}
+
+// Register makes the manager run the controller. A tenant is reconciled when the
+// estate says that something about it came out differently, when something that
+// croft made for it changed, and when it is to be deleted.
+func (c *Controller) Register(_ context.Context, m manager.Manager) error {
+	b := builder.ControllerManagedBy(m).
+		Named("tenant").
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		WatchesRawSource(c.declared.Source(declared.Tenant)).
+		Watches(&v1alpha1.Tenant{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(leaving)).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.concerned), builder.WithPredicates(watch.Drift()))
+	for _, o := range []client.Object{
+		&v1alpha1.TenantRules{}, &networkingv1.NetworkPolicy{}, &rbacv1.RoleBinding{},
+		&corev1.ResourceQuota{}, &corev1.LimitRange{}, &corev1.ServiceAccount{},
+	} {
+		b = b.Watches(o, watch.ByLabel(v1alpha1.TenantLabel), builder.WithPredicates(watch.Drift()))
+	}
+	return b.Complete(c)
+}
+
+// leaving lets through tenants that are on their way out, or gone.
+var leaving = predicate.Funcs{
+	CreateFunc: func(e event.CreateEvent) bool { return !e.Object.GetDeletionTimestamp().IsZero() },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return !e.ObjectNew.GetDeletionTimestamp().IsZero() && e.ObjectOld.GetDeletionTimestamp().IsZero()
+	},
+}
+
+// concerned are the tenants that a namespace is something to: the one whose it
+// is, the one that it is offered to, and the one that declares it.
+func (c *Controller) concerned(_ context.Context, o client.Object) []reconcile.Request {
+	names := []string{o.GetLabels()[v1alpha1.TenantLabel], o.GetAnnotations()[v1alpha1.AdoptAnnotation]}
+	if snapshot := c.declared.Current(); snapshot != nil {
+		names = append(names, snapshot.Claimant(o.GetName()))
+	}
+	return watch.Names(names...)
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (result reconcile.Result, err error) {
+	tenant := &v1alpha1.Tenant{}
+	if err := c.client.Get(ctx, req.NamespacedName, tenant); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.memory.forget(req.Name)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	snapshot := c.declared.Current()
+	if snapshot == nil {
+		return reconcile.Result{}, nil
+	}
+	entry, ok := snapshot.Tenant(tenant.Name)
+	deleting := !tenant.DeletionTimestamp.IsZero()
+	if !deleting && (!ok || entry.UID != tenant.UID || entry.Generation != tenant.Generation) {
+		// The estate is about to be built with this tenant, and will ask again.
+		return reconcile.Result{}, nil
+	}
+
+	if deleting && !controllerutil.ContainsFinalizer(tenant, v1alpha1.TenantFinalizer) {
+		return reconcile.Result{}, nil
+	}
+
+	before := tenant.DeepCopy()
+	seen := sighting{entry: entry, hasPlatform: snapshot.Platform != nil, since: inVainSince(tenant)}
+	defer func() {
+		seen.report(tenant)
+		c.tell(before, tenant, &seen)
+		if seen.gone {
+			return
+		}
+		if patchErr := status.Patch(ctx, c.client, before, tenant); patchErr != nil {
+			quiet, unexpected := outcome.Of(patchErr)
+			result.RequeueAfter = max(result.RequeueAfter, quiet.RequeueAfter)
+			err = errors.Join(err, unexpected)
+		}
+	}()
+
+	if deleting {
+		return c.delete(ctx, tenant, before, &seen)
+	}
+	if entry.Value == nil {
+		return reconcile.Result{}, nil
+	}
+	if controllerutil.AddFinalizer(tenant, v1alpha1.TenantFinalizer) {
+		if err := c.patchFinalizers(ctx, tenant, before); err != nil {
+			return outcome.Of(err)
+		}
+	}
+	return c.stand(ctx, snapshot, &seen)
+}
+
+// stand makes the walls of a valid tenant stand, and sees whether they hold.
+func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, seen *sighting) (reconcile.Result, error) {
+	tenant := seen.entry.Value
+	last := c.memory.of(tenant.Name)
+	seen.stood = last.revision == seen.entry.Revision
+
+	withdrawn, withdrawErr := c.namespaces.Reconcile(ctx, tenant)
+	applied, applyErr := c.walls.Reconcile(ctx, snapshot.Platform, tenant)
+	seen.applied, seen.changes, seen.err = true, append(withdrawn, applied...), errors.Join(withdrawErr, applyErr)
+	if seen.err != nil {
+		c.memory.remember(tenant.Name, standing{})
+		return outcome.Of(seen.err)
+	}
+
+	if seen.stood && last.enforced && !seen.wrote() {
+		seen.enforced = true
+		return reconcile.Result{}, nil
+	}
+	seen.probed = true
+	seen.why = c.probe.Check(ctx, snapshot.Platform, tenant)
+	seen.enforced = seen.why == ""
+	c.memory.remember(tenant.Name, standing{revision: seen.entry.Revision, enforced: seen.enforced})
+	if !seen.enforced {
+		return reconcile.Result{RequeueAfter: seen.patience()}, nil
+	}
+	return reconcile.Result{}, nil
+}
+
+// delete takes away what the tenant has, and then lets the Tenant go.
+func (c *Controller) delete(ctx context.Context, tenant, before *v1alpha1.Tenant, seen *sighting) (reconcile.Result, error) {
+	seen.deleting = true
+	var err error
+	seen.leaving, seen.changes, err = c.deletion.Reconcile(ctx, tenant)
+	if err != nil || len(seen.leaving) > 0 {
+		seen.err = err
+		// When the last namespace is gone, its event asks again.
+		return outcome.Of(err)
+	}
+	c.memory.forget(tenant.Name)
+	controllerutil.RemoveFinalizer(tenant, v1alpha1.TenantFinalizer)
+	if err := c.patchFinalizers(ctx, tenant, before); err != nil {
+		return outcome.Of(err)
+	}
+	seen.gone = true
+	return reconcile.Result{}, nil
+}
+
+// patchFinalizers writes the finalizers of a tenant, if it is still the one that
+// was read, and leaves its status alone.
+func (c *Controller) patchFinalizers(ctx context.Context, tenant, before *v1alpha1.Tenant) error {
+	patch := client.MergeFromWithOptions(before.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	if err := c.client.Patch(ctx, tenant, patch); client.IgnoreNotFound(err) != nil {
+		tenant.ObjectMeta = *before.ObjectMeta.DeepCopy()
+		return fmt.Errorf("patch finalizers: %w", err)
+	}
+	before.ObjectMeta = *tenant.ObjectMeta.DeepCopy()
+	return nil
+}

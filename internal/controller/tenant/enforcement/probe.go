@@ -1,0 +1,100 @@
+// Package enforcement asks the API server whether the walls hold for a tenant's
+// pods yet: policies take effect about a second after they are written.
+package enforcement
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/estate"
+)
+
+// Probe creates pods in dry runs.
+type Probe struct{ client client.Client }
+
+// New returns a Probe.
+func New(c client.Client) *Probe { return &Probe{c} }
+
+// Check returns why pods are not known to be placed in every namespace of the
+// tenant; "" if they are.
+func (p *Probe) Check(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant) string {
+	for _, namespace := range tenant.Namespaces {
+		if why := p.check(ctx, platform, tenant, namespace); why != "" {
+			return "namespace " + namespace + ": " + why
+		}
+	}
+	return ""
+}
+
+func (p *Probe) check(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
+	pod := pod(tenant, namespace)
+	err := p.client.Create(ctx, pod, client.DryRunAll)
+	switch {
+	// Quota is asked last of all: a pod that it stops has passed every policy.
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+		return ""
+	case err != nil:
+		return fmt.Sprintf("a dry-run pod was refused: %v", err)
+	}
+	pool := pod.Spec.NodeSelector[platform.NodePoolKey]
+	switch {
+	case pool == "":
+		return "a dry-run pod was not placed: the placement policy has not taken effect"
+	case !slices.Contains(tenant.Pools, pool):
+		return fmt.Sprintf("a dry-run pod was placed on pool %s, which is not the tenant's", pool)
+	default:
+		return ""
+	}
+}
+
+// pod is as small and as harmless as a pod can be, so that neither limits nor the
+// strictest Pod Security level refuse it.
+func pod(tenant *estate.Tenant, namespace string) *corev1.Pod {
+	resources := resources(tenant)
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "croft-probe-"},
+		Spec: corev1.PodSpec{
+			AutomountServiceAccountToken: ptr.To(false),
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot:   ptr.To(true),
+				RunAsUser:      ptr.To[int64](65532),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{
+				Name:      "probe",
+				Image:     "registry.k8s.io/pause:3.10",
+				Resources: corev1.ResourceRequirements{Requests: resources, Limits: resources},
+				SecurityContext: &corev1.SecurityContext{
+					AllowPrivilegeEscalation: ptr.To(false),
+					Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				},
+			}},
+		},
+	}
+}
+
+// resources are next to nothing, or the least that the tenant's limits permit.
+func resources(tenant *estate.Tenant) corev1.ResourceList {
+	least := corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("1m"),
+		corev1.ResourceMemory: resource.MustParse("1Mi"),
+	}
+	if tenant.Limits == nil {
+		return least
+	}
+	for name, quantity := range tenant.Limits.Min {
+		if have, ok := least[name]; !ok || quantity.Cmp(have) > 0 {
+			least[name] = quantity
+		}
+	}
+	return least
+}

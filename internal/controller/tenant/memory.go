@@ -1,0 +1,60 @@
+package tenant
+
+import (
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// standing is what was last seen of a tenant's walls.
+type standing struct {
+	// revision is that of the declaration for which every object stood.
+	revision uint64
+	// enforced says that a pod was seen to be placed since then.
+	enforced bool
+}
+
+// memory spares the API server questions that were answered, and people news
+// that they had: the cache shows a status only a moment after it is written.
+// Nothing else depends on it, and it is lost without harm.
+type memory struct {
+	mu       sync.Mutex
+	standing map[string]standing
+	told     map[string]map[string]metav1.Condition
+}
+
+func newMemory() *memory {
+	return &memory{standing: map[string]standing{}, told: map[string]map[string]metav1.Condition{}}
+}
+
+func (m *memory) of(tenant string) standing {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.standing[tenant]
+}
+
+func (m *memory) remember(tenant string, s standing) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.standing[tenant] = s
+}
+
+// isNew reports whether a tenant's condition says something else than the last
+// time it was told of.
+func (m *memory) isNew(tenant string, condition metav1.Condition) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.told[tenant] == nil {
+		m.told[tenant] = map[string]metav1.Condition{}
+	}
+	last := m.told[tenant][condition.Type]
+	m.told[tenant][condition.Type] = condition
+	return last.Status != condition.Status || last.Reason != condition.Reason || last.Message != condition.Message
+}
+
+func (m *memory) forget(tenant string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.standing, tenant)
+	delete(m.told, tenant)
+}

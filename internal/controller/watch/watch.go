@@ -1,0 +1,59 @@
+// Package watch turns what happens to objects in the cluster into the names of
+// what is to be reconciled for it.
+package watch
+
+import (
+	"context"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// ByLabel asks for what a label names.
+func ByLabel(label string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		return Names(o.GetLabels()[label])
+	})
+}
+
+// Names makes requests for cluster-scoped objects, leaving out empty names.
+func Names(names ...string) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, name := range names {
+		if name != "" {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+		}
+	}
+	return requests
+}
+
+// Drift lets through what may be drift: everything but changes of status, which
+// others write all the time.
+func Drift() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return drifted(e.ObjectOld, e.ObjectNew) }}
+}
+
+func drifted(before, after client.Object) bool {
+	if before.GetUID() != after.GetUID() ||
+		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) {
+		return true
+	}
+	// The one kind whose status moves with every pod has no generation.
+	if quota, ok := after.(*corev1.ResourceQuota); ok {
+		was, ok := before.(*corev1.ResourceQuota)
+		return !ok || !equality.Semantic.DeepEqual(was.Spec, quota.Spec)
+	}
+	if after.GetGeneration() != 0 {
+		return before.GetGeneration() != after.GetGeneration()
+	}
+	return before.GetResourceVersion() != after.GetResourceVersion()
+}

@@ -1,0 +1,165 @@
+package estate
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// Build checks the objects of a declaration against one another and makes the
+// estate of those that fit. Every problem names the object that is refused for
+// it, so that one tenant's mistake is no other tenant's.
+//
+// Without a valid Platform there is no estate: Build returns nil, never an empty
+// one, which would read as a wish to remove everything.
+func Build(d *Declaration) (*Estate, Problems) {
+	w := newWhole(d)
+	for _, check := range rules {
+		check(w)
+	}
+	problems := w.problems.sorted()
+	if !w.hasPlatform() {
+		return nil, problems
+	}
+	e := &Estate{Platform: Platform{w.platform}}
+	for i := range d.Networks {
+		if n := &d.Networks[i]; w.valid(kindNetwork, i) {
+			e.Networks = append(e.Networks, n)
+		}
+	}
+	for i := range d.Pools {
+		if p := &d.Pools[i]; w.valid(kindPool, i) {
+			e.Pools = append(e.Pools, resolvePool(&e.Platform, p))
+		}
+	}
+	for i := range d.Tenants {
+		if t := &d.Tenants[i]; w.valid(kindTenant, i) {
+			e.Tenants = append(e.Tenants, resolveTenant(&e.Platform, t))
+		}
+	}
+	slices.SortFunc(e.Networks, func(a, b *v1alpha1.SecondaryNetwork) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(e.Pools, func(a, b *Pool) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(e.Tenants, func(a, b *Tenant) int { return cmp.Compare(a.Name, b.Name) })
+	return e, problems
+}
+
+// resolvePlatform fills in what the schema defaults, for a Platform that did not
+// come through it.
+func resolvePlatform(p v1alpha1.PlatformSpec) v1alpha1.PlatformSpec {
+	p.NodePoolKey = cmp.Or(p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
+	p.Placement = cmp.Or(p.Placement, v1alpha1.PlacementNative)
+	p.Network.Dialect = cmp.Or(p.Network.Dialect, v1alpha1.DialectKubernetes)
+	p.TenantDefaults.Egress = cmp.Or(p.TenantDefaults.Egress, v1alpha1.EgressOpen)
+	p.TenantDefaults.PodSecurity = cmp.Or(p.TenantDefaults.PodSecurity, v1alpha1.PodSecurityBaseline)
+	return p
+}
+
+func resolvePool(platform *Platform, p *v1alpha1.Pool) *Pool {
+	return &Pool{Name: p.Name, PoolSpec: p.Spec, Class: *classOf(&platform.PlatformSpec, p)}
+}
+
+// classOf is the node class in force: the pool's own or the platform's.
+func classOf(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) *v1alpha1.NodeClass {
+	if p.Spec.NodeClass != nil {
+		return p.Spec.NodeClass
+	}
+	return &platform.NodeClass
+}
+
+func resolveTenant(platform *Platform, t *v1alpha1.Tenant) *Tenant {
+	defaults := &platform.TenantDefaults
+	return &Tenant{
+		Name:        t.Name,
+		Pools:       poolsOf(t),
+		Namespaces:  namespacesOf(t),
+		Access:      prefixed(platform.GroupPrefix, t.Spec.Access),
+		Domains:     domainsOf(platform.TenantDomain, t),
+		Quota:       quotaOf(defaults, t),
+		Limits:      limitsOf(defaults, t),
+		Egress:      cmp.Or(t.Spec.Network.Egress, defaults.Egress),
+		AllowCIDRs:  t.Spec.Network.AllowCIDRs,
+		PodSecurity: cmp.Or(t.Spec.Policy.PodSecurity, defaults.PodSecurity),
+		CostCode:    t.Spec.CostCode,
+		Deletion:    cmp.Or(t.Spec.Deletion, v1alpha1.DeletionRetain),
+	}
+}
+
+func poolsOf(t *v1alpha1.Tenant) []string {
+	if len(t.Spec.Pools) > 0 {
+		return t.Spec.Pools
+	}
+	return []string{t.Spec.Pool}
+}
+
+func namespacesOf(t *v1alpha1.Tenant) []string {
+	if len(t.Spec.Namespaces) > 0 {
+		return t.Spec.Namespaces
+	}
+	return []string{t.Name}
+}
+
+func prefixed(prefix string, access []v1alpha1.Access) []v1alpha1.Access {
+	if prefix == "" {
+		return access
+	}
+	all := slices.Clone(access)
+	for i := range all {
+		if all[i].Group != "" {
+			all[i].Group = prefix + all[i].Group
+		}
+	}
+	return all
+}
+
+// domainsOf are all that the tenant may serve, those that its name gives it first.
+func domainsOf(tenantDomain string, t *v1alpha1.Tenant) []string {
+	if tenantDomain == "" {
+		return t.Spec.Domains
+	}
+	own := t.Name + "." + tenantDomain
+	all := []string{own, "*." + own}
+	for _, d := range t.Spec.Domains {
+		if !slices.Contains(all[:2], d) {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// quotaOf tells an empty quota, which lifts the platform's, from none.
+func quotaOf(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) corev1.ResourceList {
+	if t.Spec.Quota != nil {
+		return t.Spec.Quota
+	}
+	return defaults.Quota
+}
+
+func limitsOf(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) *v1alpha1.ContainerLimits {
+	switch {
+	case t.Spec.Limits != nil:
+		return t.Spec.Limits
+	case defaults.Limits != nil:
+		return defaults.Limits
+	default:
+		return builtinLimits()
+	}
+}
+
+// builtinLimits hold where neither the tenant nor the platform gives any: a
+// container that asks for nothing gets a tenth of a CPU and 128Mi, and may use
+// 512Mi. CPU is not limited, since a node's idle CPU is nobody's loss.
+func builtinLimits() *v1alpha1.ContainerLimits {
+	return &v1alpha1.ContainerLimits{
+		DefaultRequest: corev1.ResourceList{
+			corev1.ResourceCPU:    *resource.NewMilliQuantity(100, resource.DecimalSI),
+			corev1.ResourceMemory: *resource.NewQuantity(128<<20, resource.BinarySI),
+		},
+		Default: corev1.ResourceList{
+			corev1.ResourceMemory: *resource.NewQuantity(512<<20, resource.BinarySI),
+		},
+	}
+}

@@ -1,0 +1,226 @@
+package estate
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+const minimal = base + "pools: {jobs: {emptyTTL: 10m}, apps: }\n"
+
+func TestResolve(t *testing.T) {
+	_, e := valid(t, `platform:
+  clusterName: demo
+  tenantDomain: tenants.example.org
+  groupPrefix: "oidc:"
+  nodeClass: {kwok: {}}
+  tenantDefaults:
+    egress: Restricted
+    podSecurity: restricted
+    quota: {requests.cpu: 4}
+    limits: {max: {cpu: 2}}
+pools:
+  jobs: {costCode: x}
+  apps: {nodeClass: {aws: {role: nodes}}}
+tenants:
+  shop:
+    pool: jobs
+    access: [{group: devs, role: operator}, {user: ann, role: viewer}]
+    domains: [shop.example.org, shop.tenants.example.org]
+  bank:
+    pools: [apps, jobs]
+    namespaces: [bank-web, bank-db]
+    network: {egress: Open, allowCIDRs: [10.0.0.0/8]}
+    policy: {podSecurity: baseline}
+    quota: {}
+    limits: {max: {cpu: 8}}
+    deletion: Delete
+    costCode: c1
+`)
+	quantity := func(cpu string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	}
+	want := []*Tenant{{
+		Name: "bank", Pools: []string{"apps", "jobs"}, Namespaces: []string{"bank-web", "bank-db"},
+		Domains: []string{"bank.tenants.example.org", "*.bank.tenants.example.org"},
+		Quota:   corev1.ResourceList{}, Limits: &v1alpha1.ContainerLimits{Max: quantity("8")},
+		Egress: v1alpha1.EgressOpen, AllowCIDRs: []string{"10.0.0.0/8"},
+		PodSecurity: v1alpha1.PodSecurityBaseline, CostCode: "c1", Deletion: v1alpha1.DeletionDelete,
+	}, {
+		Name: "shop", Pools: []string{"jobs"}, Namespaces: []string{"shop"},
+		Access:  []v1alpha1.Access{{Group: "oidc:devs", Role: v1alpha1.RoleOperator}, {User: "ann", Role: v1alpha1.RoleViewer}},
+		Domains: []string{"shop.tenants.example.org", "*.shop.tenants.example.org", "shop.example.org"},
+		Quota:   corev1.ResourceList{"requests.cpu": resource.MustParse("4")}, Limits: &v1alpha1.ContainerLimits{Max: quantity("2")},
+		Egress: v1alpha1.EgressRestricted, PodSecurity: v1alpha1.PodSecurityRestricted, Deletion: v1alpha1.DeletionRetain,
+	}}
+	if diff := cmp.Diff(want, e.Tenants); diff != "" {
+		t.Errorf("tenants (-want +got):\n%s", diff)
+	}
+	jobs, apps := e.Pool("jobs"), e.Pool("apps")
+	if jobs.Class.Kwok == nil || jobs.EmptyTTL != "1h" || jobs.TTL != v1alpha1.Never || jobs.Instances.CapacityTypes[0] != "on-demand" {
+		t.Errorf("pool jobs: %+v", jobs)
+	}
+	if apps.Class.AWS == nil || apps.Class.AWS.AMIAlias != "al2023@latest" || apps.Class.Kwok != nil {
+		t.Errorf("pool apps: %+v", apps)
+	}
+	if e.Tenant("shop") == nil || e.Tenant("none") != nil {
+		t.Error("Tenant does not find shop, or finds none")
+	}
+}
+
+// TestBuildLiterals is what controllers do: objects without files, and in the
+// worst case without defaults.
+func TestBuildLiterals(t *testing.T) {
+	tenant := func(name, pool string, age time.Duration, domains ...string) v1alpha1.Tenant {
+		return v1alpha1.Tenant{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0).Add(-age))},
+			Spec:       v1alpha1.TenantSpec{Pool: pool, Domains: domains},
+		}
+	}
+	d := &Declaration{
+		Platforms: []v1alpha1.Platform{{
+			ObjectMeta: metav1.ObjectMeta{Name: "default"},
+			Spec:       v1alpha1.PlatformSpec{ClusterName: "demo", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}},
+		}},
+		Pools: []v1alpha1.Pool{{ObjectMeta: metav1.ObjectMeta{Name: "jobs"}}},
+		Tenants: []v1alpha1.Tenant{
+			tenant("young", "jobs", time.Minute, "x.example.org"),
+			tenant("old", "jobs", time.Hour, "*.example.org"),
+			tenant("lost", "jbos", 0),
+		},
+	}
+	before := d.Tenants[1].DeepCopy()
+	e, problems := Build(d)
+	expect(t, problems,
+		"Tenant/lost: spec.pool: there is no pool jbos; did you mean jobs?",
+		"Tenant/young: spec.domains[0]: x.example.org overlaps with *.example.org of tenant old; a domain belongs to one tenant",
+	)
+	if got := problems.For("Tenant", "lost"); len(got) != 1 || got[0].Field != "spec.pool" {
+		t.Errorf("problems of lost: %v", got)
+	}
+	if len(e.Tenants) != 1 || len(e.Pools) != 1 {
+		t.Fatalf("got %d tenants and %d pools, not the valid ones", len(e.Tenants), len(e.Pools))
+	}
+	want := &Tenant{
+		Name: "old", Pools: []string{"jobs"}, Namespaces: []string{"old"}, Domains: []string{"*.example.org"},
+		Limits: builtinLimits(), Egress: v1alpha1.EgressOpen, PodSecurity: v1alpha1.PodSecurityBaseline, Deletion: v1alpha1.DeletionRetain,
+	}
+	if diff := cmp.Diff(want, e.Tenants[0]); diff != "" {
+		t.Errorf("tenant (-want +got):\n%s", diff)
+	}
+	if e.Platform.NodePoolKey != v1alpha1.DefaultNodePoolKey || e.Platform.Placement != v1alpha1.PlacementNative || e.Platform.Network.Dialect != v1alpha1.DialectKubernetes {
+		t.Errorf("platform is not defaulted: %+v", e.Platform)
+	}
+	if diff := cmp.Diff(before, &d.Tenants[1]); diff != "" {
+		t.Errorf("Build changed its input:\n%s", diff)
+	}
+}
+
+func TestNoPlatformNoEstate(t *testing.T) {
+	e, problems := Build(&Declaration{})
+	expect(t, problems, "Platform/default: there is none; declare the cluster's platform with its clusterName and nodeClass")
+	if e != nil {
+		t.Error("an estate without a platform asks to remove everything")
+	}
+}
+
+func TestCompactAndStreamAreEqual(t *testing.T) {
+	stream := `apiVersion: croft.dev/v1alpha1
+kind: Tenant
+metadata:
+  name: shop
+  creationTimestamp: "2024-01-01T00:00:00Z"
+  resourceVersion: "5"
+spec:
+  pool: jobs
+  domains: [shop.example.org]
+status: {pool: jobs}
+---
+# compact in between
+pools: {jobs: {emptyTTL: 10m, secondaryNetworks: [data]}}
+---
+{"apiVersion": "croft.dev/v1alpha1", "kind": "Platform", "metadata": {"name": "default"}, "spec": {"clusterName": "demo", "nodeClass": {"kwok": {}}}}
+---
+apiVersion: croft.dev/v1alpha1
+kind: SecondaryNetwork
+metadata: {name: data}
+spec: {zones: [{zone: a, subnet: s, cidr: 10.0.0.0/24, podCIDR: 10.0.0.128/25}]}
+`
+	compact := `platform: {clusterName: demo, nodeClass: {kwok: {}}}
+secondaryNetworks:
+  data: {zones: [{zone: a, subnet: s, cidr: 10.0.0.0/24, podCIDR: 10.0.0.128/25}]}
+pools: {jobs: {emptyTTL: 10m, secondaryNetworks: [data]}}
+tenants: {shop: {pool: jobs, domains: [shop.example.org]}}
+`
+	dStream, eStream := valid(t, stream)
+	dCompact, eCompact := valid(t, compact)
+	if diff := cmp.Diff(eCompact, eStream); diff != "" {
+		t.Errorf("estates (-compact +stream):\n%s", diff)
+	}
+	if diff := cmp.Diff(dCompact.Objects(), dStream.Objects()); diff != "" {
+		t.Errorf("objects (-compact +stream):\n%s", diff)
+	}
+	var ids []string
+	for _, o := range dStream.Objects() {
+		ids = append(ids, o.GetObjectKind().GroupVersionKind().Kind+"/"+o.GetName())
+	}
+	if want := []string{"Platform/default", "SecondaryNetwork/data", "Pool/jobs", "Tenant/shop"}; !slices.Equal(ids, want) {
+		t.Errorf("objects are %v, not %v", ids, want)
+	}
+
+	literal := &Declaration{Platforms: dStream.Platforms, Networks: dStream.Networks, Pools: dStream.Pools, Tenants: dStream.Tenants}
+	e, problems := Build(literal)
+	expect(t, problems)
+	if diff := cmp.Diff(eStream, e, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("estates (-stream +literal):\n%s", diff)
+	}
+	if kind := literal.Objects()[3].GetObjectKind().GroupVersionKind(); kind != kindOf(kindTenant) {
+		t.Errorf("a literal's object is a %v", kind)
+	}
+}
+
+func TestObjectsAreAsDeclared(t *testing.T) {
+	d, _ := valid(t, minimal)
+	want := map[string]any{
+		"apiVersion": "croft.dev/v1alpha1", "kind": "Pool",
+		"metadata": map[string]any{"name": "jobs"},
+		"spec":     map[string]any{"emptyTTL": "10m"},
+	}
+	if diff := cmp.Diff(want, d.origins[position{kindPool, 0}].declared); diff != "" {
+		t.Errorf("declared (-want +got):\n%s", diff)
+	}
+}
+
+func TestAdd(t *testing.T) {
+	files := map[string]string{
+		"1.yaml": minimal + "tenants:\n  shop: {pool: jobs, domains: [a.example.com]}\n",
+		"2.yaml": "pools:\n  jobs: {}\n  batch: {ttl: 1}\ntenants:\n  bank: {pool: job, domains: [\"*.example.com\"]}\n  risk: {pool: batch}\n  hr: {pool: apps}\n",
+		"3.yaml": "platform: {clusterName: other, nodeClass: {kwok: {}}}\n",
+	}
+	d, problems := Parse("1.yaml", []byte(files["1.yaml"]))
+	for _, name := range []string{"2.yaml", "3.yaml"} {
+		more, found := Parse(name, []byte(files[name]))
+		d.Add(more)
+		problems = append(problems, found...)
+	}
+	_, found := Build(d)
+	expect(t, append(problems, found...).sorted(),
+		"2.yaml:2: pools.jobs: pool jobs is declared twice (1.yaml:7); keep one of them",
+		"2.yaml:3: pools.batch.ttl: the number 1 will not do; write a duration with its unit, such as 30s, 10m or 168h, or Never",
+		"2.yaml:5: tenants.bank.domains[0]: *.example.com overlaps with a.example.com of tenant shop (1.yaml:9); a domain belongs to one tenant",
+		"2.yaml:5: tenants.bank.pool: there is no pool job; did you mean jobs?",
+		"2.yaml:6: tenants.risk.pool: pool batch (2.yaml:3) is refused itself; correct that first",
+		"3.yaml:1: platform: a cluster has one platform, and it is declared already (1.yaml:1); keep one of them",
+	)
+	if got := len(d.Objects()); got != 9 {
+		t.Errorf("%d objects, want 9", got)
+	}
+}

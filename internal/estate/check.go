@@ -1,0 +1,128 @@
+package estate
+
+import (
+	"context"
+	"slices"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// issue is what is wrong with a field of an object that is looked at by itself.
+type issue struct{ field, message string }
+
+// check defaults an object and holds it against its schema as the API server
+// would when it is created, but reports everything at once, after what was found
+// before. It leaves declared as it is.
+func check(kind string, declared map[string]any, issues []issue) (map[string]any, []issue, error) {
+	all, err := schemas()
+	if err != nil {
+		return nil, nil, err
+	}
+	schema := all[kind]
+	obj := runtime.DeepCopyJSON(declared)
+	wrong := make([]string, len(issues))
+	for i := range issues {
+		wrong[i] = plainPath(issues[i].field)
+	}
+	issues = append(issues, schema.name(obj)...)
+	issues = append(issues, schema.unknownFields(obj)...)
+	defaulting.PruneNonNullableNullsWithoutDefaults(obj, schema.structure)
+	defaulting.Default(obj, schema.structure)
+	for _, e := range schema.values(obj) {
+		issues = append(issues, issue{e.Field, schema.explain(e, obj)})
+		if e.Type != field.ErrorTypeNotSupported {
+			wrong = append(wrong, plainPath(e.Field))
+		}
+	}
+	issues = append(issues, quantities(schema.structure, obj, nil)...)
+	for _, e := range schema.broken(obj, wrong) {
+		issues = append(issues, issue{e.Field, schema.explainRule(e)})
+	}
+	return obj, unique(issues), nil
+}
+
+// name checks what the API server asks of every object's name. The schemas' rules
+// rely on it, and their messages speak of both.
+func (c *compiled) name(obj map[string]any) []issue {
+	name, found, err := unstructured.NestedString(obj, "metadata", "name")
+	if !found || err != nil || len(c.structure.XValidations) == 0 || len(apivalidation.NameIsDNSSubdomain(name, false)) == 0 {
+		return nil
+	}
+	return []issue{{rootPath, c.structure.XValidations[0].Message}}
+}
+
+// unknownFields removes them: the API server would drop them silently.
+func (c *compiled) unknownFields(obj map[string]any) []issue {
+	var issues []issue
+	for _, path := range pruning.PruneWithOptions(obj, c.structure, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
+		around, name := c.deepest(path)
+		if around.Type == "object" { // otherwise the mapping itself is what is wrong
+			issues = append(issues, issue{path, unknownField(name, fieldsOf(around))})
+		}
+	}
+	return issues
+}
+
+// values checks types and bounds.
+func (c *compiled) values(obj map[string]any) field.ErrorList {
+	var errs field.ErrorList
+	for _, e := range validation.ValidateCustomResource(nil, obj, c.openAPI) {
+		// What is said of the whole object only repeats what is said of a field: it
+		// is a mapping, so that there is nothing wrong with it itself.
+		if e.Field != rootPath {
+			errs = append(errs, e)
+		}
+	}
+	return append(errs, listtype.ValidateListSetsAndMaps(nil, c.structure, obj)...)
+}
+
+// broken evaluates the rules. A rule can only be asked about values of the right
+// type and size, so the wrong ones are taken out before, and the rules on what
+// surrounds them, which would miss them, are not reported.
+func (c *compiled) broken(obj map[string]any, wrong []string) field.ErrorList {
+	if len(wrong) > 0 {
+		obj = runtime.DeepCopyJSON(obj)
+		for _, path := range wrong {
+			if _, in, key := follow(obj, path); in != nil {
+				delete(in, key)
+			}
+		}
+	}
+	errs, _ := c.rules.Validate(context.Background(), nil, c.structure, obj, nil, celconfig.RuntimeCELCostBudget)
+	return slices.DeleteFunc(errs, func(e *field.Error) bool {
+		around := plainPath(e.Field)
+		return slices.ContainsFunc(wrong, func(path string) bool { return around == rootPath || begins(path, around) })
+	})
+}
+
+// rootPath is how the validators write the path of the object itself.
+const rootPath = "<nil>"
+
+// unique keeps the first issue of each field: a value of the wrong type also
+// breaks every other constraint on it. Of the object as a whole several things can
+// be wrong.
+func unique(issues []issue) []issue {
+	seen := map[issue]bool{}
+	var kept []issue
+	for _, i := range issues {
+		key := issue{field: plainPath(i.field)}
+		if i.field == rootPath {
+			i.field = ""
+			key = i
+		}
+		if !seen[key] {
+			seen[key] = true
+			kept = append(kept, i)
+		}
+	}
+	return kept
+}

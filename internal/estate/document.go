@@ -1,0 +1,224 @@
+package estate
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxAliased is how many values a document may stand for once its aliases are
+// written out. A few lines of aliases to aliases can stand for more values than
+// any machine has room for.
+const maxAliased = 1_000_000
+
+// simplify turns the nodes of one document into mappings, sequences and scalars
+// alone, so that nothing after it has to know of YAML's other means: aliases are
+// replaced by what they stand for, merge keys by the entries they bring, and keys
+// are unique. What does not fit is reported and left out.
+func simplify(file string, doc *yaml.Node) Problems {
+	s := simplifier{file: file, sizes: map[*yaml.Node]int{}}
+	s.visit(doc, nil)
+	if s.aliased && max(s.sizes[doc], s.merged) > maxAliased {
+		s.report(doc, nil, "the aliases in this document stand for more than %d values; write out what you need", maxAliased)
+		doc.Content = nil
+	}
+	return s.problems
+}
+
+type simplifier struct {
+	file string
+	// sizes is how many values a node stands for; unfinished while it is visited.
+	sizes map[*yaml.Node]int
+	// aliased says that the document has aliases at all: without them it cannot
+	// stand for more than it holds.
+	aliased bool
+	// merged counts the entries brought in by merge keys.
+	merged   int
+	problems Problems
+}
+
+const unfinished = -1
+
+func (s *simplifier) report(at *yaml.Node, path *trail, format string, args ...any) {
+	s.problems = append(s.problems, Problem{File: s.file, Line: at.Line, Path: path.String(), Message: fmt.Sprintf(format, args...)})
+}
+
+// trail is the way to a node. It is written out only for a problem: in a large
+// document that would take longer than everything else.
+type trail struct {
+	up    *trail
+	key   string
+	index int // where key is empty
+}
+
+func (t *trail) String() string {
+	if t == nil {
+		return ""
+	}
+	if t.key == "" {
+		return fmt.Sprintf("%s[%d]", t.up, t.index)
+	}
+	return join(t.up.String(), t.key)
+}
+
+// visit simplifies a node and everything in it, once.
+func (s *simplifier) visit(n *yaml.Node, path *trail) {
+	if s.sizes[n] != 0 {
+		return
+	}
+	s.sizes[n] = unfinished
+	size := 1
+	switch n.Kind {
+	case yaml.DocumentNode, yaml.SequenceNode:
+		for i := range n.Content {
+			step := path
+			if n.Kind == yaml.SequenceNode {
+				step = &trail{up: path, index: i}
+			}
+			n.Content[i] = s.target(n.Content[i], step)
+			size = add(size, s.sizes[n.Content[i]])
+		}
+	case yaml.MappingNode:
+		s.entries(n, path)
+		for i := 1; i < len(n.Content); i += 2 {
+			size = add(size, s.sizes[n.Content[i]])
+		}
+	case yaml.ScalarNode:
+		s.tag(n, path)
+	}
+	s.sizes[n] = size
+}
+
+// target visits a node, or what it is an alias of, and returns the node to put
+// in its place.
+func (s *simplifier) target(n *yaml.Node, path *trail) *yaml.Node {
+	at := n
+	for n.Kind == yaml.AliasNode {
+		s.aliased = true
+		n = n.Alias
+	}
+	s.visit(n, path)
+	if s.sizes[n] == unfinished {
+		s.report(at, path, "the alias *%s stands inside of what it stands for; write out what you need", at.Value)
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: at.Line}
+	}
+	return n
+}
+
+// entries makes the keys of a mapping unique and writes out its merge keys.
+func (s *simplifier) entries(n *yaml.Node, path *trail) {
+	written := make([]*yaml.Node, 0, len(n.Content))
+	var merges []*yaml.Node
+	lines := make(map[string]int, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		for key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			s.report(key, path, "a key must be a plain word")
+			continue
+		case key.ShortTag() == "!!merge":
+			merges = append(merges, s.target(value, path))
+			continue
+		case key.ShortTag() == "!!null":
+			s.report(key, path, "there is no key before the ':'; one called null or ~ must be in quotes")
+			continue
+		}
+		at := &trail{up: path, key: key.Value}
+		if line, twice := lines[key.Value]; twice {
+			s.report(key, at, "written twice, on line %d already; keep one of them", line)
+			s.target(value, at)
+			continue
+		}
+		lines[key.Value] = key.Line
+		written = append(written, key, s.target(value, at))
+	}
+	n.Content = written
+	for _, from := range merges {
+		s.merge(n, from, lines, path)
+	}
+}
+
+// merge adds the entries of a mapping, or of a list of mappings, that n does not
+// have itself.
+func (s *simplifier) merge(n, from *yaml.Node, lines map[string]int, path *trail) {
+	switch from.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(from.Content); i += 2 {
+			if s.merged++; s.merged > maxAliased {
+				return
+			}
+			key := from.Content[i]
+			if _, has := lines[key.Value]; has {
+				continue
+			}
+			lines[key.Value] = key.Line
+			n.Content = append(n.Content, key, from.Content[i+1])
+		}
+	case yaml.SequenceNode:
+		for _, each := range from.Content {
+			if each.Kind != yaml.MappingNode {
+				s.report(each, path, "<< takes a mapping or a list of mappings")
+				continue
+			}
+			s.merge(n, each, lines, path)
+		}
+	default:
+		s.report(from, path, "<< takes a mapping or a list of mappings")
+	}
+}
+
+// tag refuses types that JSON, and with it the API server, does not have.
+func (s *simplifier) tag(n *yaml.Node, path *trail) {
+	if tag := n.ShortTag(); !strings.HasPrefix(tag, "!!") || tag == "!!binary" {
+		s.report(n, path, "the tag %s means nothing here; leave it out", tag)
+	}
+}
+
+func add(a, b int) int { return min(a+max(b, 0), math.MaxInt32) }
+
+// value turns a simplified node into what encoding/json would have read.
+func value(n *yaml.Node) any {
+	switch n.Kind {
+	case yaml.MappingNode:
+		m := make(map[string]any, len(n.Content)/2)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			m[n.Content[i].Value] = value(n.Content[i+1])
+		}
+		return m
+	case yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i, item := range n.Content {
+			list[i] = value(item)
+		}
+		return list
+	default:
+		return scalar(n)
+	}
+}
+
+// scalar takes a date or anything else that JSON cannot say for the text that it
+// was written as.
+func scalar(n *yaml.Node) any {
+	var v any
+	if err := n.Decode(&v); err != nil {
+		return n.Value
+	}
+	switch v := v.(type) {
+	case nil, bool, int64, string:
+		return v
+	case int:
+		return int64(v)
+	case float64:
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return n.Value
+		}
+		return v
+	default:
+		return n.Value
+	}
+}

@@ -1,0 +1,129 @@
+package estate
+
+import (
+	"iter"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// claim is a domain that a tenant names.
+type claim struct {
+	by     object
+	domain string
+}
+
+// base is the domain without its wildcard.
+func (c claim) base() string { return strings.TrimPrefix(c.domain, "*.") }
+
+func (c claim) wildcard() bool { return strings.HasPrefix(c.domain, "*.") }
+
+// domainsHaveOneTenant refuses claims that overlap with those of an older tenant.
+// A claim that is refused does not count against younger tenants; those of a
+// tenant that is refused for another reason do, since it may have been granted
+// them before.
+func domainsHaveOneTenant(w *whole) {
+	granted := newGrants()
+	for _, i := range w.byAge {
+		for j, domain := range w.Tenants[i].Spec.Domains {
+			c := claim{w.tenant(i), domain}
+			at := field.NewPath("spec", "domains").Index(j)
+			if why := reserved(w.platform.TenantDomain, c); why != "" {
+				w.refuse(c.by, at, "%s", why)
+				continue
+			}
+			if other, overlaps := granted.overlap(c); overlaps {
+				w.refuse(c.by, at, "%s overlaps with %s of tenant %s%s; a domain belongs to one tenant",
+					c.domain, other.domain, other.by.name, w.where(other.by))
+				continue
+			}
+			granted.add(c)
+		}
+	}
+}
+
+// reserved says why nobody may claim a domain, however old the claim: what lies
+// below the tenant domain belongs to the tenants by their names, those to come
+// included.
+func reserved(tenantDomain string, c claim) string {
+	if tenantDomain == "" {
+		return ""
+	}
+	base := c.base()
+	if base == tenantDomain || c.wildcard() && below(tenantDomain, base) {
+		return c.domain + " holds the platform's tenantDomain " + tenantDomain + ", which is no tenant's; claim domains outside of it"
+	}
+	if !below(base, tenantDomain) {
+		return ""
+	}
+	owner := strings.TrimSuffix(base, "."+tenantDomain)
+	owner = owner[strings.LastIndexByte(owner, '.')+1:]
+	if owner == c.by.name {
+		return ""
+	}
+	return c.domain + " belongs to the tenant named " + owner + ", as everything below " + owner + "." + tenantDomain + " does; leave it out"
+}
+
+// below says whether a domain is a subdomain of another.
+func below(domain, of string) bool { return strings.HasSuffix(domain, "."+of) }
+
+// grants are the claims that stand, kept so that whether another overlaps with
+// any of them is found in as many steps as it has labels.
+type grants struct {
+	// exact and wildcard are the claims by their base.
+	exact, wildcard map[string]claim
+	// beneath are, for every domain, the claims on anything below it: up to two,
+	// by different tenants, since one of them is always somebody else's.
+	beneath map[string][]claim
+}
+
+func newGrants() *grants {
+	return &grants{exact: map[string]claim{}, wildcard: map[string]claim{}, beneath: map[string][]claim{}}
+}
+
+func (g *grants) add(c claim) {
+	if c.wildcard() {
+		g.wildcard[c.base()] = c
+	} else {
+		g.exact[c.base()] = c
+	}
+	for parent := range parents(c.base()) {
+		if claims := g.beneath[parent]; len(claims) == 0 || len(claims) == 1 && claims[0].by.name != c.by.name {
+			g.beneath[parent] = append(claims, c)
+		}
+	}
+}
+
+// overlap finds a claim of another tenant that shares a host with c. A wildcard
+// holds everything below its base at any depth, but not the base itself.
+func (g *grants) overlap(c claim) (claim, bool) {
+	var candidates []claim
+	if c.wildcard() {
+		candidates = append(candidates, g.beneath[c.base()]...)
+		candidates = append(candidates, g.wildcard[c.base()])
+	} else {
+		candidates = append(candidates, g.exact[c.base()])
+	}
+	for parent := range parents(c.base()) {
+		candidates = append(candidates, g.wildcard[parent])
+	}
+	for _, other := range candidates {
+		if other.domain != "" && other.by.name != c.by.name {
+			return other, true
+		}
+	}
+	return claim{}, false
+}
+
+// parents are the domains that a domain lies below: b.c and c for a.b.c.
+func parents(domain string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for {
+			_, parent, ok := strings.Cut(domain, ".")
+			if !ok || !yield(parent) {
+				return
+			}
+			domain = parent
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package estate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// TestDomains declares tenants a, b, … with these domains, on the lines from 9 on.
+func TestDomains(t *testing.T) {
+	const overlap = "croft.yaml:%d: tenants.%s.domains[%d]: %s overlaps with %s of tenant %s (croft.yaml:%d); a domain belongs to one tenant"
+	for _, test := range []struct {
+		name    string
+		domains []string
+		want    []string
+	}{
+		{"apart", []string{"x.org.uk, *.x.org.uk", "y.org.uk", "*.y.org.uk", "xx.org.uk"}, nil},
+		{"a wildcard does not hold its base", []string{"*.x.org.uk", "x.org.uk"}, nil},
+		{"within one tenant", []string{"*.x.org.uk, a.x.org.uk, *.a.x.org.uk"}, nil},
+		{"own subtree", []string{"a.tenants.example.org, x.a.tenants.example.org, *.x.a.tenants.example.org"}, nil},
+		{"around the tenant domain", []string{"example.org, www.example.org, *.www.example.org"}, nil},
+		{"exact and exact", []string{"x.org.uk", "x.org.uk"}, []string{
+			fmt.Sprintf(overlap, 10, "b", 0, "x.org.uk", "x.org.uk", "a", 9)}},
+		{"exact under a wildcard", []string{"*.x.org.uk", "deep.down.x.org.uk"}, []string{
+			fmt.Sprintf(overlap, 10, "b", 0, "deep.down.x.org.uk", "*.x.org.uk", "a", 9)}},
+		{"a wildcard over an exact one", []string{"deep.down.x.org.uk", "y.org.uk, *.x.org.uk"}, []string{
+			fmt.Sprintf(overlap, 10, "b", 1, "*.x.org.uk", "deep.down.x.org.uk", "a", 9)}},
+		{"the same wildcard", []string{"*.x.org.uk", "*.x.org.uk"}, []string{
+			fmt.Sprintf(overlap, 10, "b", 0, "*.x.org.uk", "*.x.org.uk", "a", 9)}},
+		{"a wildcard under a wildcard", []string{"*.x.org.uk", "*.down.x.org.uk"}, []string{
+			fmt.Sprintf(overlap, 10, "b", 0, "*.down.x.org.uk", "*.x.org.uk", "a", 9)}},
+		{"a wildcard over a wildcard", []string{"*.down.x.org.uk", "*.x.org.uk"}, []string{
+			fmt.Sprintf(overlap, 10, "b", 0, "*.x.org.uk", "*.down.x.org.uk", "a", 9)}},
+		{"over an own and another's", []string{"a.x.org.uk", "b.x.org.uk", "*.y.org.uk, *.x.org.uk"}, []string{
+			fmt.Sprintf(overlap, 11, "c", 1, "*.x.org.uk", "a.x.org.uk", "a", 9)}},
+		{"a refused claim is nobody's", []string{"x.org.uk", "*.org.uk", "y.org.uk"}, []string{
+			fmt.Sprintf(overlap, 10, "b", 0, "*.org.uk", "x.org.uk", "a", 9)}},
+		{"the tenant domain", []string{"tenants.example.org, *.tenants.example.org, *.example.org"}, []string{
+			"croft.yaml:9: tenants.a.domains[0]: tenants.example.org holds the platform's tenantDomain tenants.example.org, which is no tenant's; claim domains outside of it",
+			"croft.yaml:9: tenants.a.domains[1]: *.tenants.example.org holds the platform's tenantDomain tenants.example.org, which is no tenant's; claim domains outside of it",
+			"croft.yaml:9: tenants.a.domains[2]: *.example.org holds the platform's tenantDomain tenants.example.org, which is no tenant's; claim domains outside of it"}},
+		{"another's subtree", []string{"b.tenants.example.org, *.x.b.tenants.example.org, nobody.tenants.example.org", ""}, []string{
+			"croft.yaml:9: tenants.a.domains[0]: b.tenants.example.org belongs to the tenant named b, as everything below b.tenants.example.org does; leave it out",
+			"croft.yaml:9: tenants.a.domains[1]: *.x.b.tenants.example.org belongs to the tenant named b, as everything below b.tenants.example.org does; leave it out",
+			"croft.yaml:9: tenants.a.domains[2]: nobody.tenants.example.org belongs to the tenant named nobody, as everything below nobody.tenants.example.org does; leave it out"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			content := base + "pools: {jobs: }\ntenants:\n"
+			for i, domains := range test.domains {
+				content += fmt.Sprintf("  %c: {pool: jobs, domains: [%s]}\n", 'a'+i, quoted(domains))
+			}
+			_, _, problems := read(content)
+			expect(t, problems, test.want...)
+		})
+	}
+}
+
+func quoted(list string) string {
+	if list == "" {
+		return ""
+	}
+	return `"` + strings.ReplaceAll(list, ", ", `", "`) + `"`
+}
+
+// TestGrantsAgreeWithPairwiseComparison holds the maps against the plain meaning
+// of an overlap, on random domains of few labels so that many do overlap.
+func TestGrantsAgreeWithPairwiseComparison(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		granted, stands := newGrants(), []claim{}
+		for range 12 {
+			c := randomClaim(rnd)
+			want := false
+			for _, other := range stands {
+				want = want || other.by.name != c.by.name && overlap(c, other)
+			}
+			if _, got := granted.overlap(c); got != want {
+				t.Fatalf("%s of %s against %v: overlap is %v", c.domain, c.by.name, stands, got)
+			}
+			if !want {
+				granted.add(c)
+				stands = append(stands, c)
+			}
+		}
+	}
+}
+
+func randomClaim(rnd *rand.Rand) claim {
+	labels := make([]string, 1+rnd.IntN(4))
+	for i := range labels {
+		labels[i] = string(rune('x' + rnd.IntN(2)))
+	}
+	domain := strings.Join(labels, ".")
+	if rnd.IntN(2) == 0 {
+		domain = "*." + domain
+	}
+	return claim{object{name: string(rune('a' + rnd.IntN(3)))}, domain}
+}
+
+func overlap(a, b claim) bool {
+	switch {
+	case !a.wildcard() && !b.wildcard():
+		return a.domain == b.domain
+	case a.wildcard() && b.wildcard():
+		return a.base() == b.base() || below(a.base(), b.base()) || below(b.base(), a.base())
+	case a.wildcard():
+		return below(b.base(), a.base())
+	default:
+		return below(a.base(), b.base())
+	}
+}

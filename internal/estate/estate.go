@@ -1,0 +1,79 @@
+// Package estate turns what people declared into one valid whole.
+//
+// An estate is a Platform with its Pools, Tenants and SecondaryNetworks,
+// defaulted and checked together. Everything here is a pure function: reading
+// files and clusters is left to the callers. What Build returns is valid; the
+// walls never have to ask again.
+package estate
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// Estate is the valid whole: what the walls are made from. It shares memory with
+// the Declaration that it was built from; both are read-only from then on.
+type Estate struct {
+	Platform Platform
+	// Pools, Tenants and Networks are sorted by name.
+	Pools    []*Pool
+	Tenants  []*Tenant
+	Networks []*v1alpha1.SecondaryNetwork
+}
+
+// Platform is the defaulted Platform.
+type Platform struct {
+	v1alpha1.PlatformSpec
+}
+
+// Pool is a Pool with what it takes over from the Platform.
+type Pool struct {
+	Name string
+	v1alpha1.PoolSpec
+	// Class is the node class in force: the Pool's own or the Platform's.
+	Class v1alpha1.NodeClass
+}
+
+// Tenant is a Tenant with every default and every derived grant written out.
+type Tenant struct {
+	Name string
+	// Pools are those that pods may run on, the default first. Never empty.
+	Pools []string
+	// Namespaces are never empty, in the order declared.
+	Namespaces []string
+	// Access holds groups with the Platform's prefix already put before them.
+	Access []v1alpha1.Access
+	// Domains are all hosts that the tenant may serve, exact or "*.", derived
+	// ones first.
+	Domains []string
+	Quota   corev1.ResourceList
+	Limits  *v1alpha1.ContainerLimits
+	Egress  v1alpha1.Egress
+	// AllowCIDRs widen restricted egress.
+	AllowCIDRs  []string
+	PodSecurity v1alpha1.PodSecurityLevel
+	CostCode    string
+	Deletion    v1alpha1.DeletionPolicy
+}
+
+// Tenant returns the tenant of that name, or nil.
+func (e *Estate) Tenant(name string) *Tenant {
+	i, ok := slices.BinarySearchFunc(e.Tenants, name, func(t *Tenant, n string) int { return cmp.Compare(t.Name, n) })
+	if !ok {
+		return nil
+	}
+	return e.Tenants[i]
+}
+
+// Pool returns the pool of that name, or nil.
+func (e *Estate) Pool(name string) *Pool {
+	i, ok := slices.BinarySearchFunc(e.Pools, name, func(p *Pool, n string) int { return cmp.Compare(p.Name, n) })
+	if !ok {
+		return nil
+	}
+	return e.Pools[i]
+}

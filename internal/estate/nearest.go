@@ -1,0 +1,45 @@
+package estate
+
+// nearest is the candidate that somebody who wrote name most likely meant: the
+// one with the fewest letters changed, if these are few enough. Two letters are
+// what it takes to exchange neighbours.
+func nearest(name string, candidates []string) (string, bool) {
+	best, fewest := "", max(min(2, len(name)/2), len(name)/3)+1
+	for _, c := range candidates {
+		if difference := len(c) - len(name); difference >= fewest || -difference >= fewest {
+			continue
+		}
+		if d := distance(name, c); d < fewest && d < len(c) {
+			best, fewest = c, d
+		}
+	}
+	return best, best != ""
+}
+
+// distance is the Levenshtein distance, in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if lower(a[i]) != lower(b[j]) {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}

@@ -1,0 +1,123 @@
+package estate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// origin is where an object was written. It keeps the nodes of the document, so
+// that the line of a field is looked for only once there is a problem with it.
+type origin struct {
+	file string
+	name string
+	// line is the object's own.
+	line int
+	// node is what field paths lead into: the whole object, or in the compact
+	// form its spec.
+	node *yaml.Node
+	// path is where the object stands in the compact form, such as pools.jobs;
+	// empty for an object of a stream.
+	path string
+	// declared is the object as it was written, without defaults.
+	declared map[string]any
+}
+
+// place fills in where the field of a problem was written. A field that was not
+// written, as when it is missing, is placed at the nearest one around it.
+func (o *origin) place(p *Problem) {
+	p.File, p.Line = o.file, o.line
+	rest := plainPath(p.Field)
+	if o.path == "" {
+		p.Line, _ = descend(o.node, rest, o.line, "")
+		return
+	}
+	// The compact form has no metadata: its key is the name.
+	p.Path = o.path
+	if spec, ok := strings.CutPrefix(rest, "spec."); ok {
+		p.Line, p.Path = descend(o.node, spec, o.line, o.path)
+	}
+}
+
+// where is the object's file and line in parentheses, to end a message with that
+// speaks of another object; empty for objects from the API server.
+func (o *origin) where() string {
+	if o == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%s:%d)", o.file, o.line)
+}
+
+// plainPath writes all field paths alike: limits[cpu], limits.cpu and zones[0]
+// become limits.cpu and zones.0, since the validators that report them differ.
+func plainPath(field string) string {
+	return strings.Trim(bracketless.Replace(field), ".")
+}
+
+var bracketless = strings.NewReplacer("[", ".", "]", "")
+
+// descend follows a plain path as far as it was written, and returns the last
+// line on the way and the whole path as people write it.
+func descend(n *yaml.Node, rest string, line int, path string) (int, string) {
+	for rest != "" && n != nil {
+		var step string
+		switch n.Kind {
+		case yaml.MappingNode:
+			key, value := longestKey(n, rest)
+			if key == nil {
+				return line, unwritten(path, rest)
+			}
+			step, line, n = key.Value, key.Line, value
+			path = join(path, step)
+		case yaml.SequenceNode:
+			step, _, _ = strings.Cut(rest, ".")
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(n.Content) {
+				return line, unwritten(path, rest)
+			}
+			n = n.Content[i]
+			line = n.Line
+			path += "[" + step + "]"
+		default:
+			return line, unwritten(path, rest)
+		}
+		rest = strings.TrimPrefix(rest[len(plainKey(step)):], ".")
+	}
+	return line, path
+}
+
+// longestKey finds the entry that a path continues with. Keys may have dots in
+// them, so the longest one that fits is meant.
+func longestKey(n *yaml.Node, rest string) (key, value *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := n.Content[i]
+		if begins(rest, plainKey(k.Value)) && (key == nil || len(k.Value) > len(key.Value)) {
+			key, value = k, n.Content[i+1]
+		}
+	}
+	return key, value
+}
+
+func plainKey(key string) string { return bracketless.Replace(key) }
+
+// unwritten appends the part of a path that nobody wrote.
+func unwritten(path, rest string) string {
+	if path == "" {
+		return rest
+	}
+	return path + "." + rest
+}
+
+// join appends a key to a path. A key that has dots itself is quoted.
+func join(path, key string) string {
+	switch {
+	case path == "":
+		return key
+	case strings.ContainsAny(key, ". /[]"):
+		return fmt.Sprintf("%s[%q]", path, key)
+	default:
+		return path + "." + key
+	}
+}

@@ -1,0 +1,155 @@
+package estate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// maxSize is the size of the largest file that is read. An estate of 5,000
+// tenants is about 1 MiB.
+const maxSize = 10 << 20
+
+// Parse reads croft.yaml in its compact form, a stream of objects, or both in one
+// stream of YAML or JSON documents. Every object is defaulted and checked by
+// itself, by the schema in its CustomResourceDefinition; those that are not valid
+// are left out of the Declaration. The name is the file's, for the problems.
+func Parse(name string, data []byte) (*Declaration, Problems) {
+	r := &reader{file: name, into: &Declaration{}}
+	r.read(data)
+	return r.into, r.problems.sorted()
+}
+
+// reader collects what one file declares.
+type reader struct {
+	file     string
+	into     *Declaration
+	problems Problems
+}
+
+// unreadable reports what keeps a part of the file, or all of it, from being
+// read.
+func (r *reader) unreadable(line int, path, format string, args ...any) {
+	r.into.partial = true
+	r.problems = append(r.problems, Problem{File: r.file, Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) read(data []byte) {
+	if len(data) > maxSize {
+		r.unreadable(0, "", "the file has %.1f MiB, and croft reads no more than %d MiB; is this the right file?",
+			float64(len(data))/(1<<20), maxSize>>20)
+		return
+	}
+	documents := 0
+	for decoder := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		var doc yaml.Node
+		err := decoder.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			r.notYAML(data, err)
+			return
+		}
+		if r.document(&doc) {
+			documents++
+		}
+	}
+	if documents == 0 {
+		r.unreadable(0, "", "the file is empty; write a platform, its pools and its tenants")
+	}
+}
+
+// yamlError is how the parser words its errors.
+var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+
+func (r *reader) notYAML(data []byte, err error) {
+	line, message := 0, err.Error()
+	if match := yamlError.FindStringSubmatch(message); match != nil {
+		line, _ = strconv.Atoi(match[1])
+		message = match[2]
+	}
+	if strings.Contains(message, "cannot start any token") && bytes.ContainsRune(data, '\t') {
+		message += "; YAML is indented with spaces, never with tabs"
+	}
+	r.unreadable(line, "", "not YAML: %s", message)
+}
+
+// document reads one document, and says whether there was anything in it.
+func (r *reader) document(doc *yaml.Node) bool {
+	if found := simplify(r.file, doc); len(found) > 0 {
+		r.problems = append(r.problems, found...)
+		r.into.partial = true
+	}
+	if len(doc.Content) == 0 {
+		return true // refused above
+	}
+	root := doc.Content[0]
+	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
+		return false
+	}
+	if root.Kind != yaml.MappingNode {
+		r.unreadable(root.Line, "", "a document must be a mapping, such as \"platform: {...}\", not %s", describe(value(root)))
+		return true
+	}
+	if entry(root, "kind") != nil || entry(root, "apiVersion") != nil {
+		r.resource(root)
+	} else {
+		r.compact(root)
+	}
+	return true
+}
+
+// resource reads one object of a stream.
+func (r *reader) resource(root *yaml.Node) {
+	declared, _ := value(root).(map[string]any)
+	kind, version := declared["kind"], declared["apiVersion"]
+	if version != v1alpha1.GroupVersion.String() || !isKind(kind) {
+		r.unreadable(root.Line, "", "croft reads %s of %s, not %s of %s",
+			enumerate(kinds, "and"), v1alpha1.GroupVersion, text(kind), text(version))
+		return
+	}
+	name, issues := cleanMetadata(declared)
+	delete(declared, "status") // croft writes it, never people
+	r.take(kind.(string), &origin{file: r.file, name: name, line: root.Line, node: root, declared: declared}, issues)
+}
+
+// take checks one object by itself and adds it to the Declaration.
+func (r *reader) take(kind string, from *origin, issues []issue) {
+	checked, issues, err := check(kind, from.declared, issues)
+	if err != nil {
+		r.unreadable(from.line, from.path, "croft's own schema of %s is broken, please report it: %v", kind, err)
+		return
+	}
+	if len(issues) == 0 {
+		if err := r.into.append(kind, checked, from); err != nil {
+			issues = []issue{{message: "cannot be read: " + err.Error()}}
+		} else {
+			return
+		}
+	}
+	r.into.refuse(identity{kind, from.name}, from)
+	for _, i := range issues {
+		p := Problem{Kind: kind, Name: from.name, Field: i.field, Message: i.message}
+		from.place(&p)
+		r.problems = append(r.problems, p)
+	}
+}
+
+// entry is the value of a key of a mapping, or nil.
+func entry(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
+}

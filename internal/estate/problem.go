@@ -1,0 +1,109 @@
+package estate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is one thing that does not hold, said to whoever wrote it.
+type Problem struct {
+	// Kind and Name say which object is refused. Both are empty when a file is
+	// wrong in a way that concerns no single object; Name alone is empty when the
+	// object has none.
+	Kind, Name string
+	// Field is the path in the object, such as spec.emptyTTL; empty for the
+	// object as a whole.
+	Field string
+	// Message says what is wrong and what to write instead.
+	Message string
+
+	// File and Line are where it was written. File is empty for objects that
+	// come from the API server; Line is 0 where no line is to blame.
+	File string
+	Line int
+	// Path is the field as written in the compact form, such as
+	// pools.jobs.emptyTTL.
+	Path string
+}
+
+// Error says where and what in one line:
+//
+//	croft.yaml:12: pools.jobs.emptyTTL: the number 10 will not do; write …
+//	Tenant/shop: spec.pool: …
+func (p Problem) Error() string {
+	var parts []string
+	if p.File != "" {
+		place := p.File
+		if p.Line > 0 {
+			place = fmt.Sprintf("%s:%d", p.File, p.Line)
+		}
+		parts = append(parts, place)
+	}
+	switch {
+	case p.Path != "":
+		parts = append(parts, p.Path)
+	case p.Kind != "":
+		id := p.Kind
+		if p.Name != "" {
+			id += "/" + p.Name
+		}
+		parts = append(parts, id)
+		if p.Field != "" {
+			parts = append(parts, p.Field)
+		}
+	}
+	line := strings.Join(append(parts, p.Message), ": ")
+	return oneLine.Replace(line)
+}
+
+// oneLine keeps names with line breaks in them from breaking the list of problems.
+var oneLine = strings.NewReplacer("\n", `\n`, "\r", `\r`)
+
+// Problems are all that is wrong. An empty list is a non-nil error once it is
+// stored in a variable of type error: use Err.
+type Problems []Problem
+
+// Error has one line for each problem.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Err is nil if there are no problems.
+func (ps Problems) Err() error {
+	if len(ps) == 0 {
+		return nil
+	}
+	return ps
+}
+
+// For returns the problems of one object.
+func (ps Problems) For(kind, name string) Problems {
+	var of Problems
+	for _, p := range ps {
+		if p.Kind == kind && p.Name == name {
+			of = append(of, p)
+		}
+	}
+	return of
+}
+
+// sorted puts the problems into the order that people read their files in.
+func (ps Problems) sorted() Problems {
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(
+			cmp.Compare(a.File, b.File),
+			cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Field, b.Field),
+			cmp.Compare(a.Message, b.Message),
+		)
+	})
+	return ps
+}

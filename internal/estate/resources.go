@@ -1,0 +1,54 @@
+package estate
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// amounts refuses quantities below zero: what the schema calls a quantity may
+// have a sign.
+func amounts(at *field.Path, list corev1.ResourceList) []finding {
+	var all []finding
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		if q := list[name]; q.Sign() < 0 {
+			all = append(all, found(at.Key(string(name)), "must not be below zero, as %s is", q.String())...)
+		}
+	}
+	return all
+}
+
+// ordered refuses containers' limits that no container could keep. Every pair is
+// compared, since any of the four may be left out.
+func ordered(at *field.Path, limits *v1alpha1.ContainerLimits) []finding {
+	if limits == nil {
+		return nil
+	}
+	steps := []struct {
+		name string
+		list corev1.ResourceList
+	}{
+		{"min", limits.Min},
+		{"defaultRequest", limits.DefaultRequest},
+		{"default", limits.Default},
+		{"max", limits.Max},
+	}
+	var all []finding
+	for i, low := range steps {
+		all = append(all, amounts(at.Child(low.name), low.list)...)
+		for _, high := range steps[i+1:] {
+			for _, name := range slices.Sorted(maps.Keys(low.list)) {
+				lower := low.list[name]
+				if upper, ok := high.list[name]; ok && lower.Cmp(upper) > 0 {
+					all = append(all, found(at.Child(low.name).Key(string(name)), "%s is more than the %s of %s; lower it, or raise %s",
+						lower.String(), high.name, upper.String(), high.name)...)
+				}
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,225 @@
+package estate
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// A rule looks at the whole declaration and refuses the objects that do not fit.
+type rule func(*whole)
+
+// rules run in this order: one that asks whether an object was refused comes
+// after those that refuse it.
+var rules = []rule{
+	onePlatform,
+	eachPlatform(adminsArePeople),
+	eachPlatform(poolKeyIsFree),
+	eachPlatform(defaultsAreOrdered),
+
+	noTwins,
+
+	networksAreApart,
+	eachNetwork(gatewayIsNoPod),
+
+	eachPool(networksExist),
+	eachPool(durationsEnd),
+	eachPool(keysAreFree),
+	eachPool(tagsFitNodes),
+	eachPool(limitsAreAmounts),
+	eachPool(someInstanceIsLeft),
+
+	eachTenant(poolsExist),
+	eachTenant(namesAreNotTheSystems),
+	eachTenant(metadataStaysDenied),
+	eachTenant(limitsAreOrdered),
+	namespacesHaveOneTenant,
+	domainsHaveOneTenant,
+}
+
+// finding is what a rule has against a field of the object it looks at.
+type finding struct {
+	at      *field.Path
+	message string
+}
+
+func found(at *field.Path, format string, args ...any) []finding {
+	return []finding{{at, fmt.Sprintf(format, args...)}}
+}
+
+// eachPlatform makes a rule of a check of one Platform.
+func eachPlatform(check func(*v1alpha1.PlatformSpec) []finding) rule {
+	return func(w *whole) {
+		for i := range w.Platforms {
+			spec := resolvePlatform(w.Platforms[i].Spec)
+			w.refuseFor(object{position{kindPlatform, i}, w.Platforms[i].Name}, check(&spec))
+		}
+	}
+}
+
+func eachNetwork(check func(*whole, *v1alpha1.SecondaryNetwork) []finding) rule {
+	return func(w *whole) {
+		for i := range w.Networks {
+			w.refuseFor(object{position{kindNetwork, i}, w.Networks[i].Name}, check(w, &w.Networks[i]))
+		}
+	}
+}
+
+func eachPool(check func(*whole, *v1alpha1.Pool) []finding) rule {
+	return func(w *whole) {
+		for i := range w.Pools {
+			w.refuseFor(object{position{kindPool, i}, w.Pools[i].Name}, check(w, &w.Pools[i]))
+		}
+	}
+}
+
+func eachTenant(check func(*whole, *v1alpha1.Tenant) []finding) rule {
+	return func(w *whole) {
+		for i := range w.Tenants {
+			w.refuseFor(w.tenant(i), check(w, &w.Tenants[i]))
+		}
+	}
+}
+
+// whole is a declaration under examination.
+type whole struct {
+	*Declaration
+	// platform is the one in force, defaulted; its zero value where there is none.
+	platform v1alpha1.PlatformSpec
+	// first is the first object of each name; any other of that name is refused.
+	first map[identity]object
+	// names are those of all objects of a kind, to find what somebody meant.
+	names map[string][]string
+	// byAge are the indexes of the tenants, the oldest first: what two of them
+	// claim belongs to the older one.
+	byAge []int
+
+	bad      map[position]bool
+	problems Problems
+}
+
+func newWhole(d *Declaration) *whole {
+	w := &whole{
+		Declaration: d,
+		platform:    resolvePlatform(v1alpha1.PlatformSpec{}),
+		first:       map[identity]object{},
+		names:       map[string][]string{},
+		bad:         map[position]bool{},
+	}
+	if len(d.Platforms) > 0 {
+		w.platform = resolvePlatform(d.Platforms[0].Spec)
+	}
+	for i := range d.Platforms {
+		w.know(kindPlatform, i, d.Platforms[i].Name)
+	}
+	for i := range d.Pools {
+		w.know(kindPool, i, d.Pools[i].Name)
+	}
+	for i := range d.Networks {
+		w.know(kindNetwork, i, d.Networks[i].Name)
+	}
+	for i := range d.Tenants {
+		w.know(kindTenant, i, d.Tenants[i].Name)
+		w.byAge = append(w.byAge, i)
+	}
+	slices.SortStableFunc(w.byAge, func(a, b int) int {
+		return d.Tenants[a].CreationTimestamp.Compare(d.Tenants[b].CreationTimestamp.Time)
+	})
+	return w
+}
+
+func (w *whole) know(kind string, index int, name string) {
+	o := object{position{kind, index}, name}
+	if _, known := w.first[o.identity()]; !known {
+		w.first[o.identity()] = o
+		w.names[kind] = append(w.names[kind], name)
+	}
+}
+
+func (w *whole) tenant(index int) object {
+	return object{position{kindTenant, index}, w.Tenants[index].Name}
+}
+
+func (w *whole) valid(kind string, index int) bool {
+	return !w.bad[position{kind, index}]
+}
+
+func (w *whole) hasPlatform() bool {
+	return len(w.Platforms) == 1 && w.valid(kindPlatform, 0)
+}
+
+func (w *whole) refuseFor(o object, findings []finding) {
+	for _, f := range findings {
+		w.refuse(o, f.at, "%s", f.message)
+	}
+}
+
+// refuse records a problem of an object. A nil path stands for the whole object.
+func (w *whole) refuse(o object, at *field.Path, format string, args ...any) {
+	p := Problem{Kind: o.kind, Name: o.name, Message: fmt.Sprintf(format, args...)}
+	if at != nil {
+		p.Field = at.String()
+	}
+	if from := w.origin(o); from != nil {
+		from.place(&p)
+	}
+	w.bad[o.position] = true
+	w.problems = append(w.problems, p)
+}
+
+// where tells the place of another object, for messages; empty if it comes from
+// the API server.
+func (w *whole) where(o object) string { return w.origin(o).where() }
+
+// missing says why a name that an object refers to cannot be used, or nothing if
+// it can.
+func (w *whole) missing(kind, name string) string {
+	id := identity{kind, name}
+	noun := nouns[kind]
+	if o, ok := w.first[id]; ok {
+		if w.bad[o.position] {
+			return fmt.Sprintf("%s %s%s is refused itself; correct that first", noun, name, w.where(o))
+		}
+		return ""
+	}
+	if from, ok := w.refused[id]; ok {
+		return fmt.Sprintf("%s %s%s is refused itself; correct that first", noun, name, from.where())
+	}
+	if w.partial {
+		return ""
+	}
+	if like, ok := nearest(name, w.names[kind]); ok {
+		return fmt.Sprintf("there is no %s %s; did you mean %s?", noun, text(name), like)
+	}
+	return fmt.Sprintf("there is no %s %s; declare it, or name another", noun, text(name))
+}
+
+// nouns are the kinds as they stand in a sentence.
+var nouns = map[string]string{
+	kindPlatform: "platform",
+	kindPool:     "pool",
+	kindTenant:   "tenant",
+	kindNetwork:  "secondary network",
+}
+
+// noTwins refuses all objects of one name but the first.
+func noTwins(w *whole) {
+	each := func(kind string, index int, name string) {
+		o := object{position{kind, index}, name}
+		if first := w.first[o.identity()]; first.index != index {
+			w.refuse(o, nil, "%s %s is declared twice%s; keep one of them", nouns[kind], name, w.where(first))
+		}
+	}
+	for i := range w.Networks {
+		each(kindNetwork, i, w.Networks[i].Name)
+	}
+	for i := range w.Pools {
+		each(kindPool, i, w.Pools[i].Name)
+	}
+	for i := range w.Tenants {
+		each(kindTenant, i, w.Tenants[i].Name)
+	}
+}

@@ -1,0 +1,129 @@
+package estate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// constraint is what one field of a pool's instances asks of one label.
+type constraint struct {
+	key    string
+	values values
+	// said is how the pool says it, for messages.
+	said string
+}
+
+// constraints are everything that must hold of an instance at once.
+func constraints(in *v1alpha1.Instances) []constraint {
+	all := []constraint{oneOf(corev1.LabelOSStable, "linux, which croft's nodes run", "linux")}
+	if len(in.CapacityTypes) > 0 {
+		all = append(all, listed(karpenterv1.CapacityTypeLabelKey, "capacityTypes", in.CapacityTypes))
+	}
+	if len(in.InstanceTypes) > 0 {
+		all = append(all, listed(corev1.LabelInstanceTypeStable, "instanceTypes", in.InstanceTypes))
+	}
+	switch {
+	case len(in.Architectures) > 0:
+		all = append(all, listed(corev1.LabelArchStable, "architectures", in.Architectures))
+	case len(in.InstanceTypes) == 0:
+		all = append(all, oneOf(corev1.LabelArchStable, "architecture amd64, the default", karpenterv1.ArchitectureAmd64))
+	}
+	for i, r := range in.Requirements {
+		said := strings.TrimSpace(fmt.Sprintf("requirements[%d] %s %s", i, r.Operator, abridged(r.Values)))
+		all = append(all, constraint{normal(r.Key), valuesOf(r.Operator, r.Values), said})
+	}
+	return all
+}
+
+func oneOf(key, said string, list ...string) constraint {
+	return constraint{key, valuesOf(corev1.NodeSelectorOpIn, list), said}
+}
+
+func listed[S ~string](key, name string, list []S) constraint {
+	plain := make([]string, len(list))
+	for i, v := range list {
+		plain[i] = string(v)
+	}
+	return oneOf(key, name+" "+abridged(plain), plain...)
+}
+
+// abridged keeps a message readable that has to name a list of two hundred.
+func abridged(list []string) string {
+	switch {
+	case len(list) == 0:
+		return ""
+	case len(list) > 6:
+		return fmt.Sprintf("[%s, … %d more]", strings.Join(list[:5], ", "), len(list)-5)
+	default:
+		return "[" + strings.Join(list, ", ") + "]"
+	}
+}
+
+// someInstanceIsLeft refuses a pool that asks for what no instance can be: pods
+// would wait there for ever. Which types the cloud really offers is not known
+// here; that is Karpenter's to report.
+func someInstanceIsLeft(w *whole, p *v1alpha1.Pool) []finding {
+	at := field.NewPath("spec", "instances")
+	byLabel := map[string][]constraint{}
+	for _, c := range constraints(&p.Spec.Instances) {
+		byLabel[c.key] = append(byLabel[c.key], c)
+	}
+	var all []finding
+	for _, key := range slices.Sorted(maps.Keys(byLabel)) {
+		if asked := byLabel[key]; together(asked).empty() && !absent(key, asked) {
+			all = append(all, found(at, "no instance can become a node of this pool: nothing is left of %s after %s; leave one out, or let them agree",
+				key, saidBy(asked))...)
+		}
+	}
+	if len(all) > 0 || classOf(&w.platform, p).Ref != nil {
+		return all
+	}
+	return architecturesExist(at, byLabel[corev1.LabelInstanceTypeStable], byLabel[corev1.LabelArchStable])
+}
+
+// together are the values left when all constraints hold.
+func together(constraints []constraint) values {
+	rest := anything()
+	for _, c := range constraints {
+		rest = rest.and(c.values)
+	}
+	return rest
+}
+
+// absent says whether all that is asked is that nodes do not have the label,
+// which they can do without if it is not one that every node has.
+func absent(key string, constraints []constraint) bool {
+	return !karpenterv1.WellKnownLabels.Has(key) && !slices.ContainsFunc(constraints, func(c constraint) bool { return !c.values.empty() })
+}
+
+func saidBy(constraints []constraint) string {
+	said := make([]string, len(constraints))
+	for i, c := range constraints {
+		said[i] = c.said
+	}
+	return enumerate(said, "and")
+}
+
+// architecturesExist refuses instance types none of which has an architecture
+// that the pool takes. It says nothing where the name of a type does not tell.
+func architecturesExist(at *field.Path, askedTypes, askedArchitectures []constraint) []finding {
+	types, architectures := together(askedTypes), together(askedArchitectures)
+	if types.others {
+		return nil
+	}
+	for t := range types.listed {
+		if arch := architectureOf(t); arch == "" || architectures.has(arch) {
+			return nil
+		}
+	}
+	return found(at, "no instance can become a node of this pool: none of the instance types %s fits %s; name others, or ask for their architecture",
+		abridged(types.sorted()), saidBy(askedArchitectures))
+}

@@ -1,0 +1,68 @@
+package estate
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// subnet is the network of one zone of a SecondaryNetwork.
+type subnet struct {
+	of     object
+	zone   int
+	prefix netip.Prefix
+}
+
+func (s subnet) at() *field.Path {
+	return field.NewPath("spec", "zones").Index(s.zone).Child("cidr")
+}
+
+// networksAreApart refuses networks that share addresses: a packet between them
+// would have two ways to go. Sorted by address, a network lies in another only if
+// it lies in the one that was open last.
+func networksAreApart(w *whole) {
+	var all []subnet
+	for i := range w.Networks {
+		for zone, z := range w.Networks[i].Spec.Zones {
+			if prefix, err := netip.ParsePrefix(z.CIDR); err == nil {
+				all = append(all, subnet{object{position{kindNetwork, i}, w.Networks[i].Name}, zone, prefix.Masked()})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b subnet) int {
+		return cmp.Or(a.prefix.Addr().Compare(b.prefix.Addr()), cmp.Compare(a.prefix.Bits(), b.prefix.Bits()))
+	})
+	var open []subnet
+	for _, s := range all {
+		for len(open) > 0 && !open[len(open)-1].prefix.Overlaps(s.prefix) {
+			open = open[:len(open)-1]
+		}
+		if len(open) > 0 {
+			earlier, later := open[len(open)-1], s
+			if earlier.of.index > later.of.index {
+				earlier, later = later, earlier
+			}
+			w.refuse(later.of, later.at(), "%s overlaps with %s of secondary network %s%s; networks must not share addresses",
+				later.prefix, earlier.prefix, earlier.of.name, w.where(earlier.of))
+		}
+		open = append(open, s)
+	}
+}
+
+// gatewayIsNoPod keeps the gateway out of the addresses that pods are given.
+func gatewayIsNoPod(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
+	var all []finding
+	for i, z := range n.Spec.Zones {
+		gateway, errGateway := netip.ParseAddr(z.Gateway)
+		pods, errPods := netip.ParsePrefix(z.PodCIDR)
+		if errGateway == nil && errPods == nil && pods.Contains(gateway) {
+			all = append(all, found(field.NewPath("spec", "zones").Index(i).Child("gateway"),
+				"%s is one of the pods' addresses in %s; reserve others for the pods, or name the right gateway", gateway, pods)...)
+		}
+	}
+	return all
+}

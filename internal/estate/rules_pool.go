@@ -1,0 +1,139 @@
+package estate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+func networksExist(w *whole, p *v1alpha1.Pool) []finding {
+	var all []finding
+	for i, name := range p.Spec.SecondaryNetworks {
+		if why := w.missing(kindNetwork, name); why != "" {
+			all = append(all, found(field.NewPath("spec", "secondaryNetworks").Index(i), "%s", why)...)
+		}
+	}
+	return all
+}
+
+// durationsEnd refuses time spans that are well written but longer than the 292
+// years that can be counted.
+func durationsEnd(_ *whole, p *v1alpha1.Pool) []finding {
+	spec := field.NewPath("spec")
+	all := slices.Concat(
+		ends(spec.Child("emptyTTL"), p.Spec.EmptyTTL),
+		ends(spec.Child("ttl"), p.Spec.TTL),
+		ends(spec.Child("terminationGracePeriod"), p.Spec.TerminationGracePeriod),
+	)
+	for i, b := range p.Spec.Budgets {
+		all = append(all, ends(spec.Child("budgets").Index(i).Child("duration"), v1alpha1.Duration(b.Duration))...)
+	}
+	return all
+}
+
+func ends(at *field.Path, span v1alpha1.Duration) []finding {
+	if span == "" || span == v1alpha1.Never {
+		return nil
+	}
+	if _, err := time.ParseDuration(string(span)); err != nil {
+		return found(at, "%s is longer than can be counted; write a shorter time", span)
+	}
+	return nil
+}
+
+// keysAreFree refuses requirements on labels that croft or Karpenter sets
+// itself, and those that no label can meet.
+func keysAreFree(w *whole, p *v1alpha1.Pool) []finding {
+	var all []finding
+	for i, r := range p.Spec.Instances.Requirements {
+		at := field.NewPath("spec", "instances", "requirements").Index(i)
+		switch owner := w.ownerOfKey(r.Key); {
+		case owner != "":
+			all = append(all, found(at.Child("key"), "the label %s is set by %s, for every pool; leave this requirement out", r.Key, owner)...)
+		case len(validation.IsQualifiedName(r.Key)) > 0:
+			all = append(all, found(at.Child("key"), "%q is no label; write one such as karpenter.k8s.aws/instance-family", r.Key)...)
+		}
+		for j, v := range r.Values {
+			if len(validation.IsValidLabelValue(v)) > 0 {
+				all = append(all, found(at.Child("values").Index(j),
+					"%q cannot be the value of a label; write letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", v)...)
+			}
+		}
+		if r.Operator == corev1.NodeSelectorOpIn && r.MinValues != nil && len(r.Values) < *r.MinValues {
+			all = append(all, found(at.Child("minValues"), "asks for %d values, but only %d are given; lower it, or add values", *r.MinValues, len(r.Values))...)
+		}
+	}
+	return all
+}
+
+// tagsFitNodes refuses tags that take a key which has a meaning of its own. Where
+// the cloud has no tags they become annotations, and must be fit for it.
+func tagsFitNodes(w *whole, p *v1alpha1.Pool) []finding {
+	var all []finding
+	annotations := classOf(&w.platform, p).AWS == nil
+	for _, key := range slices.Sorted(maps.Keys(p.Spec.Tags)) {
+		at := field.NewPath("spec", "tags").Key(key)
+		owner := cmp.Or(ownerOfTag(key), w.ownerOfKey(key))
+		switch {
+		case owner != "":
+			all = append(all, found(at, "the tag %s is set by %s; choose another", key, owner)...)
+		case annotations && len(validation.IsQualifiedName(v1alpha1.TagAnnotationPrefix+key)) > 0:
+			all = append(all, found(at, "%q cannot be kept on nodes without a cloud; write at most 63 letters, digits, '-', '_' and '.'", key)...)
+		}
+	}
+	return all
+}
+
+func limitsAreAmounts(_ *whole, p *v1alpha1.Pool) []finding {
+	return amounts(field.NewPath("spec", "limits"), p.Spec.Limits)
+}
+
+// ownerOfKey is who sets a label, if it is not people: no requirement can choose
+// among values that are given later.
+func ownerOfKey(key string) string {
+	domain := "." + karpenterv1.GetLabelDomain(key)
+	switch {
+	case strings.HasSuffix(domain, "."+v1alpha1.GroupVersion.Group):
+		return "croft"
+	case key == karpenterv1.NodePoolLabelKey || karpenterv1.IsRestrictedLabel(normal(key)) != nil:
+		return "Karpenter"
+	}
+	return ""
+}
+
+func (w *whole) ownerOfKey(key string) string {
+	if key == w.platform.NodePoolKey {
+		return "croft"
+	}
+	return ownerOfKey(key)
+}
+
+// cloudTags begin the tags that Karpenter's AWS provider refuses, because they
+// tie an instance to its cluster.
+var cloudTags = []string{"kubernetes.io/cluster", "karpenter.k8s.aws/", "eks:"}
+
+func ownerOfTag(key string) string {
+	for _, prefix := range cloudTags {
+		if strings.HasPrefix(key, prefix) {
+			return "the cluster"
+		}
+	}
+	return ""
+}
+
+// normal is the name that Karpenter takes a label's older name for.
+func normal(key string) string {
+	if now, ok := karpenterv1.NormalizedLabels[key]; ok {
+		return now
+	}
+	return key
+}

@@ -1,0 +1,113 @@
+package estate
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+func poolsExist(w *whole, t *v1alpha1.Tenant) []finding {
+	if len(t.Spec.Pools) == 0 {
+		if why := w.missing(kindPool, t.Spec.Pool); why != "" {
+			return found(field.NewPath("spec", "pool"), "%s", why)
+		}
+		return nil
+	}
+	var all []finding
+	for i, name := range t.Spec.Pools {
+		if why := w.missing(kindPool, name); why != "" {
+			all = append(all, found(field.NewPath("spec", "pools").Index(i), "%s", why)...)
+		}
+	}
+	return all
+}
+
+// namesAreNotTheSystems keeps tenants out of the namespaces of Kubernetes, of
+// croft and of the platform's services. The tenant's own name counts even if it
+// has other namespaces: sooner or later somebody takes the one for the other.
+func namesAreNotTheSystems(w *whole, t *v1alpha1.Tenant) []finding {
+	if whose := w.systemOf(t.Name); whose != "" {
+		return found(field.NewPath("metadata", "name"), "%s is the name of a namespace of %s; name the tenant otherwise", t.Name, whose)
+	}
+	var all []finding
+	for i, ns := range t.Spec.Namespaces {
+		if whose := w.systemOf(ns); whose != "" {
+			all = append(all, found(field.NewPath("spec", "namespaces").Index(i), "%s is a namespace of %s; choose another", ns, whose)...)
+		}
+	}
+	return all
+}
+
+// ownNamespace is where croft runs.
+const ownNamespace = "croft-system"
+
+// systemOf is whose namespace it is, if it is no tenant's to have.
+func (w *whole) systemOf(namespace string) string {
+	switch {
+	case namespace == "default" || strings.HasPrefix(namespace, "kube-"):
+		return "Kubernetes"
+	case namespace == ownNamespace:
+		return "croft"
+	case slices.Contains(w.platform.Network.PlatformNamespaces, namespace):
+		return "the platform"
+	}
+	return ""
+}
+
+// metadataAddresses are where a cloud hands out the node's own credentials.
+var metadataAddresses = []netip.Addr{
+	netip.MustParseAddr("169.254.169.254"),
+	netip.MustParseAddr("fd00:ec2::254"),
+}
+
+// metadataStaysDenied refuses exceptions that would open the way to a node's
+// credentials.
+func metadataStaysDenied(_ *whole, t *v1alpha1.Tenant) []finding {
+	var all []finding
+	for i, cidr := range t.Spec.Network.AllowCIDRs {
+		prefix, err := netip.ParsePrefix(cidr)
+		if err != nil {
+			continue // the schema's to refuse
+		}
+		for _, address := range metadataAddresses {
+			if prefix.Contains(address) {
+				all = append(all, found(field.NewPath("spec", "network", "allowCIDRs").Index(i),
+					"%s holds the instance metadata address %s, which no tenant may reach; name smaller networks around it", cidr, address)...)
+			}
+		}
+	}
+	return all
+}
+
+func limitsAreOrdered(_ *whole, t *v1alpha1.Tenant) []finding {
+	at := field.NewPath("spec")
+	return append(amounts(at.Child("quota"), t.Spec.Quota), ordered(at.Child("limits"), t.Spec.Limits)...)
+}
+
+// namespacesHaveOneTenant refuses a namespace to all but the oldest tenant that
+// names it.
+func namespacesHaveOneTenant(w *whole) {
+	owners := map[string]object{}
+	for _, i := range w.byAge {
+		t := w.tenant(i)
+		for j, ns := range namespacesOf(&w.Tenants[i]) {
+			owner, taken := owners[ns]
+			if !taken {
+				owners[ns] = t
+				continue
+			}
+			if owner.name == t.name {
+				continue
+			}
+			at := field.NewPath("metadata", "name")
+			if len(w.Tenants[i].Spec.Namespaces) > 0 {
+				at = field.NewPath("spec", "namespaces").Index(j)
+			}
+			w.refuse(t, at, "namespace %s belongs to tenant %s%s already; choose another for %s", ns, owner.name, w.where(owner), t.name)
+		}
+	}
+}

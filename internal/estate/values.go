@@ -1,0 +1,102 @@
+package estate
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// values are the values that a label may have, as Karpenter reckons with them in
+// its package scheduling. That package also knows volumes, ports and the options
+// of its operator, none of which croft needs.
+type values struct {
+	// listed are the only values possible or, with others, the only ones that
+	// are not.
+	listed map[string]bool
+	others bool
+	// Bounds of others, both exclusive; nil where there is none.
+	above, under *int
+}
+
+func anything() values { return values{others: true} }
+
+func valuesOf(operator corev1.NodeSelectorOperator, list []string) values {
+	v := values{listed: map[string]bool{}}
+	switch operator {
+	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
+		for _, value := range list {
+			v.listed[value] = true
+		}
+		v.others = operator == corev1.NodeSelectorOpNotIn
+	case corev1.NodeSelectorOpExists:
+		v.others = true
+	case corev1.NodeSelectorOpGt:
+		v.others, v.above = true, number(list)
+	case corev1.NodeSelectorOpLt:
+		v.others, v.under = true, number(list)
+	}
+	return v
+}
+
+func number(list []string) *int {
+	if len(list) == 0 {
+		return nil
+	}
+	n, err := strconv.Atoi(list[0])
+	if err != nil {
+		return nil
+	}
+	return &n
+}
+
+// and are the values in both.
+func (v values) and(w values) values {
+	both := values{listed: map[string]bool{}, others: v.others && w.others}
+	if both.others {
+		maps.Copy(both.listed, v.listed)
+		maps.Copy(both.listed, w.listed)
+		both.above, both.under = stricter(v.above, w.above, true), stricter(v.under, w.under, false)
+		return both
+	}
+	if v.others {
+		v, w = w, v
+	}
+	for value := range v.listed {
+		if w.has(value) {
+			both.listed[value] = true
+		}
+	}
+	return both
+}
+
+func stricter(a, b *int, higher bool) *int {
+	if a == nil || b != nil && (*b > *a) == higher {
+		return b
+	}
+	return a
+}
+
+func (v values) has(value string) bool {
+	if !v.others {
+		return v.listed[value]
+	}
+	if v.listed[value] {
+		return false
+	}
+	if v.above == nil && v.under == nil {
+		return true
+	}
+	n, err := strconv.Atoi(value)
+	return err == nil && (v.above == nil || n > *v.above) && (v.under == nil || n < *v.under)
+}
+
+func (v values) empty() bool {
+	if !v.others {
+		return len(v.listed) == 0
+	}
+	return v.above != nil && v.under != nil && *v.under-*v.above < 2
+}
+
+func (v values) sorted() []string { return slices.Sorted(maps.Keys(v.listed)) }

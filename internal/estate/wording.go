@@ -1,0 +1,77 @@
+package estate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// describe names a value with what kind of value it is.
+func describe(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		return fmt.Sprintf("the text %q", text(v))
+	case bool:
+		return text(v)
+	case map[string]any:
+		return "a mapping"
+	case []any:
+		return "a list"
+	default:
+		return "the number " + text(v)
+	}
+}
+
+// longest text that a message repeats.
+const repeatable = 80
+
+// text is a value as it would be written, cut off where it is too long to help
+// anybody find it.
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		if len(v) > repeatable {
+			return strings.ToValidUTF8(v[:repeatable], "") + "…"
+		}
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case map[string]any:
+		var entries []string
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			entries = append(entries, k+": "+text(v[k]))
+		}
+		return "{" + strings.Join(entries, ", ") + "}"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+func length(v any) int {
+	s, _ := v.(string)
+	return utf8.RuneCountInString(s)
+}
+
+func isScalar(v any) bool {
+	switch v.(type) {
+	case nil, map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+// enumerate writes a list as in a sentence: a, b and c.
+func enumerate(list []string, conjunction string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + " " + conjunction + " " + list[last]
+}

@@ -1,0 +1,64 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/apply"
+)
+
+const (
+	// patience is how long the API server may take to serve a new kind.
+	patience = time.Minute
+	interval = 100 * time.Millisecond
+)
+
+// Install applies Objects, and waits in between until the API server serves
+// croft's kinds. It may be repeated: what stands is left as it is.
+func Install(ctx context.Context, c client.Client, o Options) ([]apply.Change, error) {
+	kinds, err := definitions()
+	if err != nil {
+		return nil, err
+	}
+	applier := apply.New(c)
+	changes, err := applier.Apply(ctx, kinds...)
+	if err != nil {
+		return changes, err
+	}
+	for _, kind := range kinds {
+		if err := established(ctx, c, kind.GetName()); err != nil {
+			return changes, err
+		}
+	}
+	more, err := applier.Apply(ctx, operatorObjects(o)...)
+	return append(changes, more...), err
+}
+
+// established waits until the API server serves a kind.
+func established(ctx context.Context, c client.Client, name string) error {
+	why := "it was not looked at"
+	err := wait.PollUntilContextTimeout(ctx, interval, patience, true, func(ctx context.Context) (bool, error) {
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		if err := c.Get(ctx, client.ObjectKey{Name: name}, definition); err != nil {
+			return false, err
+		}
+		for _, condition := range definition.Status.Conditions {
+			switch {
+			case condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue:
+				return true, nil
+			case condition.Status == apiextensionsv1.ConditionFalse:
+				why = condition.Message
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("the API server does not serve %s: %s: %w", name, why, err)
+	}
+	return nil
+}

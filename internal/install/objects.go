@@ -1,0 +1,88 @@
+// Package install puts croft itself into a cluster: its kinds, and the operator
+// with the rights that it needs and no more.
+package install
+
+import (
+	"fmt"
+	"io/fs"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/api/crds"
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/operator"
+)
+
+const (
+	// name is that of everything in this package that needs only one.
+	name = "croft"
+	// namespace is the operator's.
+	namespace = operator.Namespace
+)
+
+// Options say what to install.
+type Options struct {
+	// Image is the operator's container image. Without one no Deployment is
+	// installed: the operator runs elsewhere.
+	Image string
+}
+
+// Objects returns everything that is installed, in the order in which to apply it.
+func Objects(o Options) ([]client.Object, error) {
+	kinds, err := definitions()
+	if err != nil {
+		return nil, err
+	}
+	return append(kinds, operatorObjects(o)...), nil
+}
+
+// operatorObjects is everything but the kinds.
+func operatorObjects(o Options) []client.Object {
+	all := append([]client.Object{systemNamespace()}, rights()...)
+	if o.Image != "" {
+		all = append(all, workload(o.Image)...)
+	}
+	for _, object := range all {
+		object.SetLabels(labels(object.GetLabels()))
+	}
+	return all
+}
+
+// labels adds those that everything has. There is no wall's label among them:
+// what is installed here is never pruned with the walls.
+func labels(more map[string]string) map[string]string {
+	all := map[string]string{"app.kubernetes.io/name": name, v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
+	for k, v := range more {
+		all[k] = v
+	}
+	return all
+}
+
+// definitions are croft's CustomResourceDefinitions. They stay untyped, so that
+// nothing which this version's Go types do not know is lost.
+func definitions() ([]client.Object, error) {
+	files, err := fs.Glob(crds.FS, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var all []client.Object
+	for _, file := range files {
+		text, err := crds.FS.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		json, err := yaml.YAMLToJSON(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		definition := &unstructured.Unstructured{}
+		if err := definition.UnmarshalJSON(json); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		definition.SetLabels(labels(definition.GetLabels()))
+		all = append(all, definition)
+	}
+	return all, nil
+}

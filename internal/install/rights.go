@@ -1,0 +1,104 @@
+package install
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/wall/identity"
+)
+
+var (
+	read = []string{"get", "list", "watch"}
+	// keep is what server-side apply, taking over fields and pruning need.
+	keep = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+)
+
+// tenantRoles are the only roles that the operator may write more into than it
+// has itself, and the only ones that it may bind.
+func tenantRoles() []string {
+	var names []string
+	for _, role := range identity.Roles {
+		names = append(names, identity.ClusterRole(role))
+	}
+	return names
+}
+
+// rules are what the operator may do in the whole cluster.
+func rules() []rbacv1.PolicyRule {
+	rule := func(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
+	}
+	croft := v1alpha1.GroupVersion.Group
+	return []rbacv1.PolicyRule{
+		// What people declare: it reads the specification, and writes finalizers
+		// and status.
+		rule(croft, []string{"get", "list", "watch", "patch"}, "platforms", "pools", "tenants", "secondarynetworks"),
+		rule(croft, []string{"patch"}, "platforms/status", "pools/status", "tenants/status", "secondarynetworks/status"),
+
+		// The walls.
+		rule("", keep, "namespaces", "resourcequotas", "limitranges", "serviceaccounts"),
+		rule(croft, keep, "tenantrules"),
+		rule("networking.k8s.io", keep, "networkpolicies"),
+		rule("admissionregistration.k8s.io", keep, "validatingadmissionpolicies", "validatingadmissionpolicybindings",
+			"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
+		rule("rbac.authorization.k8s.io", keep, "rolebindings"),
+		rule("rbac.authorization.k8s.io", append([]string{"create"}, read...), "clusterroles"),
+		{
+			APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterroles"},
+			ResourceNames: tenantRoles(), Verbs: []string{"update", "patch", "delete", "bind", "escalate"},
+		},
+		rule("karpenter.sh", keep, "nodepools"),
+		rule("karpenter.kwok.sh", keep, "kwoknodeclasses"),
+		rule("karpenter.k8s.aws", keep, "ec2nodeclasses"),
+
+		// Seeing whether the walls hold: a pod is created in a dry run, which RBAC
+		// cannot tell from any other.
+		rule("", []string{"create"}, "pods"),
+
+		rule("events.k8s.io", []string{"create", "patch"}, "events"),
+		rule("", []string{"create", "patch"}, "events"),
+	}
+}
+
+// rights are the operator's account and what it may do.
+func rights() []client.Object {
+	rbac := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+	}
+	operator := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}}
+	return []client.Object{
+		&corev1.ServiceAccount{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		},
+		&rbacv1.ClusterRole{
+			TypeMeta:   rbac("ClusterRole"),
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Rules:      rules(),
+		},
+		&rbacv1.ClusterRoleBinding{
+			TypeMeta:   rbac("ClusterRoleBinding"),
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Subjects:   operator,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		},
+		// The lease of the leader is in the operator's own namespace.
+		&rbacv1.Role{
+			TypeMeta:   rbac("Role"),
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Rules: []rbacv1.PolicyRule{{
+				APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
+				Verbs: []string{"get", "list", "watch", "create", "update", "patch"},
+			}},
+		},
+		&rbacv1.RoleBinding{
+			TypeMeta:   rbac("RoleBinding"),
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Subjects:   operator,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		},
+	}
+}

@@ -1,0 +1,81 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/scheme"
+)
+
+// longest is how long one reconcile may take. Writing a tenant of 64 namespaces
+// for the first time takes seconds.
+const longest = 2 * time.Minute
+
+func options(o Options) manager.Options {
+	return manager.Options{
+		Scheme: scheme.New(),
+		Logger: o.Log,
+		Cache:  cacheOptions(),
+		// What croft makes without a Go type, as node classes of clouds, is read
+		// from the cache as everything else.
+		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       Namespace,
+		LeaderElectionReleaseOnCancel: true,
+
+		HealthProbeBindAddress: o.HealthAddr,
+		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},
+		Controller: config.Controller{
+			// A replica that stands by has its caches filled when it takes over.
+			EnableWarmup:          ptr.To(true),
+			ReconciliationTimeout: longest,
+			// Names are told apart in this package, and a process may run more than
+			// one operator, each for a cluster of its own.
+			SkipNameValidation: ptr.To(true),
+		},
+	}
+}
+
+// cacheOptions keep of most kinds only what is croft's, so that the cache does not
+// grow with what tenants run. Of namespaces all are kept: a tenant may declare
+// one that is there already.
+func cacheOptions() cache.Options {
+	all := cache.ByObject{Label: labels.Everything()}
+	return cache.Options{
+		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Namespace{}:          all,
+			&v1alpha1.Platform{}:         all,
+			&v1alpha1.Pool{}:             all,
+			&v1alpha1.Tenant{}:           all,
+			&v1alpha1.SecondaryNetwork{}: all,
+		},
+	}
+}
+
+// synced answers whether the caches have been filled, without waiting for it.
+func synced(c cache.Cache) healthz.Checker {
+	return func(req *http.Request) error {
+		ctx, cancel := context.WithTimeout(req.Context(), 100*time.Millisecond)
+		defer cancel()
+		if !c.WaitForCacheSync(ctx) {
+			return errors.New("the caches are being filled")
+		}
+		return nil
+	}
+}

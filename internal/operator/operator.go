@@ -1,0 +1,69 @@
+// Package operator runs croft's controllers against one cluster.
+//
+// The operator only writes walls; none of them needs it to stand. Several
+// replicas may run, of which one leads; any of them may be killed at any moment,
+// since everything is computed anew from what the cluster declares.
+package operator
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"croft.dev/croft/internal/controller"
+)
+
+const (
+	// Namespace is where the operator lives, and keeps the lease of its leader.
+	Namespace = "croft-system"
+	// leaseName is the lease that the leader holds.
+	leaseName = "croft.croft.dev"
+)
+
+// Options say how the operator runs.
+type Options struct {
+	// HealthAddr serves /healthz and /readyz; MetricsAddr serves /metrics. "0"
+	// serves neither.
+	HealthAddr, MetricsAddr string
+	// LeaderElect lets only one of several replicas write. Without it there must
+	// be only one.
+	LeaderElect bool
+	// Log takes the operator's logs, and those of the libraries below it; JSON
+	// lines on standard error if it is not given.
+	Log logr.Logger
+}
+
+// Run runs the operator until the context is done. A clean stop returns nil.
+func Run(ctx context.Context, cfg *rest.Config, o Options) error {
+	if o.Log.GetSink() == nil {
+		o.Log = logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil))
+	}
+	log.SetLogger(o.Log)
+	klog.SetLogger(o.Log)
+	cfg = rest.CopyConfig(cfg)
+	// The API server's own priority and fairness sees to it that croft does not
+	// take more than its share.
+	cfg.QPS, cfg.Burst = -1, -1
+	m, err := manager.New(cfg, options(o))
+	if err != nil {
+		return fmt.Errorf("manager: %w", err)
+	}
+	if err := controller.Register(ctx, m); err != nil {
+		return err
+	}
+	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := m.AddReadyzCheck("caches", synced(m.GetCache())); err != nil {
+		return err
+	}
+	return m.Start(ctx)
+}

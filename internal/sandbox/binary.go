@@ -1,0 +1,65 @@
+package sandbox
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// EnvBinary names the croft-sandbox binary to use instead of the repository's.
+const EnvBinary = "CROFT_SANDBOX_BIN"
+
+const module = "croft.dev/croft"
+
+// Binary finds the croft-sandbox binary.
+func Binary() (string, error) {
+	if path := os.Getenv(EnvBinary); path != "" {
+		if _, err := os.Stat(path); err != nil {
+			return "", fmt.Errorf("%s: %w: correct it, or unset it and run `make build`", EnvBinary, err)
+		}
+		return filepath.Abs(path)
+	}
+	root, err := repositoryRoot()
+	if err != nil {
+		return "", fmt.Errorf("%w: set %s to the path of a croft-sandbox binary", err, EnvBinary)
+	}
+	path := filepath.Join(root, "bin", "croft-sandbox")
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%w: run `make build`, or set %s", err, EnvBinary)
+	}
+	return path, nil
+}
+
+// repositoryRoot is the directory of croft's own go.mod, at or above the working
+// directory; go test starts in the directory of the package.
+func repositoryRoot() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if moduleOf(filepath.Join(dir, "go.mod")) == module {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("%s is not in the repository of %s", start, module)
+		}
+	}
+}
+
+// moduleOf reads the module's path from a go.mod, "" if there is none.
+func moduleOf(goMod string) string {
+	f, err := os.Open(goMod)
+	if err != nil {
+		return ""
+	}
+	defer f.Close() //nolint:errcheck // only read
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if path, ok := strings.CutPrefix(lines.Text(), "module "); ok {
+			return strings.TrimSpace(path)
+		}
+	}
+	return ""
+}

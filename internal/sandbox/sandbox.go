@@ -1,0 +1,187 @@
+// Package sandbox starts real control planes for tests and benchmarks. It runs
+// the croft-sandbox binary, which is a module of its own, so that none of what
+// that binary is made of becomes a dependency of croft.
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Choices of components, from the fastest to the fullest.
+var (
+	// APIOnly is for tests of objects and of their admission. Nothing makes the
+	// service accounts without which the API server admits no pod.
+	APIOnly = []string{"etcd", "kube-apiserver"}
+	// WithControllers adds the controllers, and thus service accounts, replica
+	// sets and the end of namespaces. Nothing places pods.
+	WithControllers = []string{"etcd", "kube-apiserver", "kube-controller-manager"}
+	// Full is everything: pods get nodes from Karpenter and run.
+	Full []string
+)
+
+const (
+	defaultTimeout = 2 * time.Minute
+	// A test may ask as fast as it likes.
+	qps, burst = 1000, 2000
+	// downTimeout is how long a sandbox may take to stop.
+	downTimeout = time.Minute
+)
+
+// Options say which sandbox is wanted.
+type Options struct {
+	// Components to run; all of them if nil.
+	Components []string
+	// Dir is the sandbox's directory; a new temporary one if empty.
+	Dir string
+	// Croft is the path of a croft binary to install and run along; optional.
+	Croft string
+	// Timeout for all components to be ready; two minutes if zero.
+	Timeout time.Duration
+}
+
+// Cluster is a sandbox that is up.
+type Cluster struct {
+	// Dir is the sandbox's directory.
+	Dir string
+	// Kubeconfig is the path of its administrator's kubeconfig.
+	Kubeconfig string
+	// Config is for clients of the administrator.
+	Config *rest.Config
+
+	binary  string
+	tempDir bool
+}
+
+// Up starts a sandbox and returns when it is ready. Call Down when done.
+func Up(ctx context.Context, o Options) (*Cluster, error) {
+	binary, err := Binary()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Dir: o.Dir, binary: binary}
+	if c.Dir == "" {
+		if c.Dir, err = os.MkdirTemp("", "croft-sandbox-"); err != nil {
+			return nil, err
+		}
+		c.tempDir = true
+	}
+	if err := c.up(ctx, o); err != nil {
+		return nil, errors.Join(err, c.Down())
+	}
+	return c, nil
+}
+
+func (c *Cluster) up(ctx context.Context, o Options) error {
+	timeout := o.Timeout
+	if timeout == 0 {
+		timeout = defaultTimeout
+	}
+	args := []string{"up", "--timeout", timeout.String()}
+	if o.Components != nil {
+		args = append(args, "--components", strings.Join(o.Components, ","))
+	}
+	if o.Croft != "" {
+		args = append(args, "--croft", o.Croft)
+	}
+	cmd := c.command(ctx, args...)
+	if err := tie(cmd); err != nil {
+		return err
+	}
+	if _, err := output(cmd); err != nil {
+		return err
+	}
+	path, err := c.run(ctx, "kubeconfig")
+	if err != nil {
+		return err
+	}
+	c.Kubeconfig = strings.TrimSpace(path)
+	if c.Config, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig); err != nil {
+		return err
+	}
+	c.Config.QPS, c.Config.Burst = qps, burst
+	return nil
+}
+
+// Down stops the sandbox. A directory that Up made is deleted, one that it was
+// given is kept with its data. It may be called again.
+func (c *Cluster) Down() error {
+	ctx, cancel := context.WithTimeout(context.Background(), downTimeout)
+	defer cancel()
+	if _, err := os.Stat(filepath.Join(c.Dir, "sandbox.json")); err == nil {
+		if _, err := c.run(ctx, "down"); err != nil {
+			return err
+		}
+	}
+	if c.tempDir {
+		return os.RemoveAll(c.Dir)
+	}
+	return nil
+}
+
+// Kubectl runs kubectl as the administrator and returns what it prints.
+func (c *Cluster) Kubectl(args ...string) (string, error) {
+	return c.run(context.Background(), append([]string{"kubectl"}, args...)...)
+}
+
+// Stop stops a component and returns when it is gone; the others run on.
+func (c *Cluster) Stop(component string) error {
+	_, err := c.run(context.Background(), "stop", component)
+	return err
+}
+
+// Start starts a component that was stopped and returns when it is ready.
+func (c *Cluster) Start(component string) error {
+	_, err := c.run(context.Background(), "start", component)
+	return err
+}
+
+// ConfigFor returns the configuration of clients that are somebody else: the
+// sandbox's authority vouches for the name and the groups.
+func (c *Cluster) ConfigFor(user string, groups ...string) (*rest.Config, error) {
+	args := []string{"kubeconfig", "--user", user}
+	for _, group := range groups {
+		args = append(args, "--group", group)
+	}
+	kubeconfig, err := c.run(context.Background(), args...)
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(kubeconfig))
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = qps, burst
+	return config, nil
+}
+
+func (c *Cluster) run(ctx context.Context, args ...string) (string, error) {
+	return output(c.command(ctx, args...))
+}
+
+func (c *Cluster) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, c.binary, append([]string{"--dir", c.Dir}, args...)...)
+	// Leave croft-sandbox the time to take down what it has started.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = downTimeout
+	return cmd
+}
+
+func output(cmd *exec.Cmd) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}

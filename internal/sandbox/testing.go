@@ -1,0 +1,65 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tailBytes is how much of each component's log a failed test shows.
+const tailBytes = 3000
+
+// Start starts a sandbox for one test, and takes it down when the test ends. If
+// the test failed, the ends of the components' logs are shown.
+func Start(t testing.TB, o Options) *Cluster {
+	t.Helper()
+	if o.Dir == "" {
+		// Not t.TempDir(), whose name grows with the test's.
+		dir, err := os.MkdirTemp("", "croft-sandbox-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Errorf("delete the sandbox: %v", err)
+			}
+		})
+		o.Dir = dir
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			showLogs(t, o.Dir)
+		}
+	})
+	c, err := Up(t.Context(), o)
+	if err != nil {
+		t.Fatalf("start a sandbox: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := c.Down(); err != nil {
+			t.Errorf("take the sandbox down: %v", err)
+		}
+	})
+	return c
+}
+
+func showLogs(t testing.TB, dir string) {
+	t.Helper()
+	logs, err := filepath.Glob(filepath.Join(dir, "logs", "*.log"))
+	if err != nil {
+		t.Log(err)
+	}
+	for _, path := range logs {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Log(err)
+			continue
+		}
+		tail := content[max(0, len(content)-tailBytes):]
+		if len(tail) < len(content) { // do not begin in the middle of a line
+			tail = tail[strings.IndexByte(string(tail), '\n')+1:]
+		}
+		t.Logf("--- %s\n%s", filepath.Base(path), tail)
+	}
+}

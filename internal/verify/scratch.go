@@ -1,0 +1,136 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall"
+)
+
+// Scratch is a pair of tenants that exist only while verify runs: what is tried
+// on them concerns nobody. Their names carry a random suffix, so that several
+// runs do not meet.
+type Scratch struct {
+	platform *estate.Platform
+	by, on   *estate.Tenant
+}
+
+// NewScratch makes up the two tenants of a platform, which get its defaults.
+func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
+	suffix := utilrand.String(5)
+	tenant := func(letter string) v1alpha1.Tenant {
+		name := "croft-verify-" + suffix + "-" + letter
+		return v1alpha1.Tenant{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: v1alpha1.TenantSpec{
+				Pool: name,
+				Access: []v1alpha1.Access{
+					{Group: name + "-operators", Role: v1alpha1.RoleOperator},
+					{Group: name + "-viewers", Role: v1alpha1.RoleViewer},
+				},
+				Quota: corev1.ResourceList{
+					corev1.ResourcePods:        resource.MustParse("50"),
+					corev1.ResourceRequestsCPU: resource.MustParse("50"),
+				},
+				Deletion: v1alpha1.DeletionDelete,
+			},
+		}
+	}
+	declaration := &estate.Declaration{Platforms: []v1alpha1.Platform{platform}}
+	for _, letter := range []string{"a", "b"} {
+		t := tenant(letter)
+		declaration.Tenants = append(declaration.Tenants, t)
+		declaration.Pools = append(declaration.Pools, v1alpha1.Pool{ObjectMeta: metav1.ObjectMeta{Name: t.Name}})
+	}
+	e, problems := estate.Build(declaration)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return &Scratch{platform: &e.Platform, by: e.Tenants[0], on: e.Tenants[1]}, nil
+}
+
+// Attacks are all attacks of the first tenant on the second.
+func (s *Scratch) Attacks() []attack.Attack { return wall.Attacks(s.platform, s.by, s.on) }
+
+// NewRunner returns a Runner that acts as the first tenant's members.
+func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runner, error) {
+	return NewRunner(config, scheme, s.by)
+}
+
+// Objects are what the walls want for the two tenants. Their pools exist by name
+// only: no attack needs a node.
+func (s *Scratch) Objects() []client.Object {
+	return append(wall.TenantObjects(s.platform, s.by), wall.TenantObjects(s.platform, s.on)...)
+}
+
+// settle is how long a cluster may take until its policies hold in new
+// namespaces; it is a second or two.
+const settle = 60 * time.Second
+
+// Run builds the tenants, tries the attacks that want picks, hands on each
+// result, and removes the tenants again, also when the context ends early.
+func (s *Scratch) Run(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, want func(attack.Attack) bool, report func(Result)) error {
+	runner, err := s.NewRunner(config, scheme)
+	if err != nil {
+		return err
+	}
+	defer s.Remove(context.WithoutCancel(ctx), runner.admin)
+	if err := s.Build(ctx, runner); err != nil {
+		return err
+	}
+	for _, a := range s.Attacks() {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if want(a) {
+			report(runner.Try(ctx, a))
+		}
+	}
+	return nil
+}
+
+// Build writes the tenants' walls, and waits until an ordinary pod gets through:
+// its service account is there, its quota is counted and the policies have read
+// its rules. A pod that still does not by then is for the attacks to report.
+func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
+	if _, err := apply.New(runner.admin).Apply(ctx, s.Objects()...); err != nil {
+		return fmt.Errorf("making the scratch tenants: %w", err)
+	}
+	pod := attack.Attack{Kind: attack.Mirror, Request: &attack.Request{
+		Verb: attack.Create, Object: attack.Pod(s.by.Namespaces[0], "croft-settle"),
+	}}
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, settle, true, func(ctx context.Context) (bool, error) {
+		return runner.Try(ctx, pod).Result == Held, nil
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if wait.Interrupted(err) {
+		return nil
+	}
+	return err
+}
+
+// Remove deletes the tenants' namespaces. What cannot be deleted is left to a
+// platform admin, who finds it by its name.
+func (s *Scratch) Remove(ctx context.Context, c client.Client) {
+	for _, t := range []*estate.Tenant{s.by, s.on} {
+		for _, name := range t.Namespaces {
+			_ = c.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		}
+	}
+}

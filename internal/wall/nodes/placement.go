@@ -1,0 +1,141 @@
+package nodes
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/admission"
+)
+
+// PlacementPolicy is the name of the policies that put a tenant's pods on the
+// tenant's pools, and that check that they are there.
+const PlacementPolicy = "croft-placement"
+
+// DaemonSetPolicy is the name of the policy that places the pods of a tenant's
+// DaemonSets.
+const DaemonSetPolicy = "croft-placement-daemonsets"
+
+// BindingPolicy is the name of the policy on who may bind pods to nodes.
+const BindingPolicy = "croft-binding"
+
+var pods = admission.Resource{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}}
+
+// policies are the first two of the four layers of placement: pods are placed
+// at creation, and whatever became of them is checked. The other two, the
+// taints and the label that a node cannot forge, come with each pool.
+func policies(poolKey string) []client.Object {
+	var all []client.Object
+	all = append(all, place(poolKey, PlacementPolicy, pods, "spec").Objects()...)
+	// The DaemonSet controller makes a pod for every node that the template's own
+	// selector and tolerations let it on, before any pod is admitted: an unplaced
+	// template would get pods only for nodes that the tenant may not have.
+	all = append(all, place(poolKey, DaemonSetPolicy, admission.Resource{
+		Group: "apps", Version: "v1", Resources: []string{"daemonsets"},
+		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+	}, "spec", "template", "spec").Objects()...)
+	all = append(all, checkPlacement(poolKey).Objects()...)
+	all = append(all, checkBinding().Objects()...)
+	return all
+}
+
+// place sets the nodeSelector and adds the toleration of the tenant's pool in
+// the pod spec at path. A pod may choose among its tenant's pools by a
+// nodeSelector of its own; affinity is left alone, so that a team can still ask
+// for spot, arm64 or an instance type.
+//
+// The values are plain CEL maps: an Object{} inside a list can panic the
+// request (kubernetes/kubernetes#139032), and an ApplyConfiguration may not
+// touch the atomic nodeSelector and tolerations at all.
+func place(poolKey, name string, resource admission.Resource, path ...string) admission.Mutating {
+	object, pointer := "object", ""
+	for _, p := range path {
+		object += "." + p
+		pointer += "/" + p
+	}
+	return admission.Mutating{
+		Name:      name,
+		Resources: []admission.Resource{resource},
+		Variables: []admission.Variable{
+			{Name: "key", Expression: admission.Quote(poolKey)},
+			{Name: "pod", Expression: object},
+			{Name: "asked", Expression: `has(variables.pod.nodeSelector) && variables.key in variables.pod.nodeSelector
+				? variables.pod.nodeSelector[variables.key] : ""`},
+			{Name: "pool", Expression: `variables.asked in params.spec.pools ? variables.asked : string(params.spec.pools[0])`},
+			{Name: "tolerated", Expression: `has(variables.pod.tolerations) && variables.pod.tolerations.exists(t,
+				has(t.key) && t.key == variables.key && has(t.value) && t.value == variables.pool &&
+				(!has(t.operator) || t.operator == "Equal") && !has(t.effect))`},
+		},
+		Patch: `
+			(has(variables.pod.nodeSelector)
+			? [JSONPatch{op: "add", path: "` + pointer + `/nodeSelector/" + jsonpatch.escapeKey(variables.key), value: string(variables.pool)}]
+			: [JSONPatch{op: "add", path: "` + pointer + `/nodeSelector", value: {variables.key: string(variables.pool)}}])
+			+ (variables.tolerated ? [] : has(variables.pod.tolerations)
+			? [JSONPatch{op: "add", path: "` + pointer + `/tolerations/-", value: {"key": variables.key, "operator": "Equal", "value": string(variables.pool)}}]
+			: [JSONPatch{op: "add", path: "` + pointer + `/tolerations", value: [{"key": variables.key, "operator": "Equal", "value": string(variables.pool)}]}])`,
+	}
+}
+
+// checkPlacement denies a pod that is not where its tenant's pods belong,
+// whatever came between it and the mutation. On an update only what changed is
+// asked about, so that pods which are older than the policy can still be
+// labelled, finished and deleted.
+func checkPlacement(poolKey string) admission.Validating {
+	return admission.Validating{
+		Name: PlacementPolicy,
+		Resources: []admission.Resource{
+			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}},
+			{Version: "v1", Resources: []string{"pods/ephemeralcontainers", "pods/resize"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
+		},
+		Variables: []admission.Variable{
+			{Name: "key", Expression: admission.Quote(poolKey)},
+			{Name: "new", Expression: `request.operation == "CREATE"`},
+			{Name: "pools", Expression: `params.spec.pools.map(p, string(p)).join(", ")`},
+			{Name: "selected", Expression: `has(object.spec.nodeSelector) && variables.key in object.spec.nodeSelector
+				? object.spec.nodeSelector[variables.key] : ""`},
+			{Name: "selectedBefore", Expression: `!variables.new && has(oldObject.spec.nodeSelector) && variables.key in oldObject.spec.nodeSelector
+				? oldObject.spec.nodeSelector[variables.key] : ""`},
+			{Name: "tolerations", Expression: `has(object.spec.tolerations) ? object.spec.tolerations : []`},
+			{Name: "toleratedBefore", Expression: `!variables.new && has(oldObject.spec.tolerations) ? oldObject.spec.tolerations : []`},
+			{Name: "refusedTolerations", Expression: `variables.tolerations.filter(t, !(
+				has(t.key) && (t.key.startsWith("node.kubernetes.io/") ||
+				t.key == variables.key && (!has(t.operator) || t.operator == "Equal") && has(t.value) && t.value in params.spec.pools) ||
+				t in variables.toleratedBefore))`},
+		},
+		Rules: []admission.Rule{
+			{
+				Holds: `variables.selected in params.spec.pools || !variables.new && variables.selected == variables.selectedBefore`,
+				Message: `"spec.nodeSelector: pods of tenant " + params.spec.tenant + " run on pool " + variables.pools
+					+ ": leave out " + variables.key + ", or set it to one of these"`,
+			},
+			{
+				Holds: `variables.refusedTolerations.size() == 0`,
+				Message: `"spec.tolerations: pods of tenant " + params.spec.tenant + " may tolerate only keys below node.kubernetes.io/ and the taint of pool "
+					+ variables.pools + ", which croft adds: remove the toleration of "
+					+ variables.refusedTolerations.map(t, has(t.key) ? t.key : "every taint").join(", ")`,
+			},
+			{
+				Holds:   `!variables.new || !has(object.spec.nodeName) || object.spec.nodeName == ""`,
+				Message: `"spec.nodeName: the scheduler chooses the node: remove the field, and ask by nodeAffinity for the kind of node"`,
+			},
+			{
+				Holds:   `!variables.new || object.spec.schedulerName == "default-scheduler"`,
+				Message: `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: remove the field"`,
+			},
+		},
+	}
+}
+
+// checkBinding lets only the scheduler bind pods. A Binding shows nothing of its
+// pod, so it can be judged only by who sends it.
+func checkBinding() admission.Validating {
+	return admission.Validating{
+		Name: BindingPolicy,
+		Resources: []admission.Resource{
+			{Version: "v1", Resources: []string{"pods/binding", "bindings"}, Operations: []admissionv1.OperationType{admissionv1.Create}},
+		},
+		Rules: []admission.Rule{{
+			Holds:   `request.userInfo.username == "system:kube-scheduler"`,
+			Message: `"only the scheduler binds pods of tenant " + params.spec.tenant + " to nodes: create the pod without spec.nodeName and let it be scheduled"`,
+		}},
+	}
+}

@@ -1,0 +1,223 @@
+package nodes
+
+import (
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kwokapis "sigs.k8s.io/karpenter/kwok/apis"
+	kwokv1alpha1 "sigs.k8s.io/karpenter/kwok/apis/v1alpha1"
+	karpenterapis "sigs.k8s.io/karpenter/pkg/apis"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// nodePool is the Karpenter NodePool of a pool. Everything that Karpenter would
+// default is written out where its default is not ours.
+func nodePool(platform *estate.Platform, pool *estate.Pool) *karpenterv1.NodePool {
+	return &karpenterv1.NodePool{
+		TypeMeta:   metav1.TypeMeta{APIVersion: karpenterapis.Group + "/v1", Kind: "NodePool"},
+		ObjectMeta: metav1.ObjectMeta{Name: pool.Name},
+		Spec: karpenterv1.NodePoolSpec{
+			Template: karpenterv1.NodeClaimTemplate{
+				ObjectMeta: karpenterv1.ObjectMeta{
+					Labels:      nodeLabels(platform, pool),
+					Annotations: nodeAnnotations(pool),
+				},
+				Spec: karpenterv1.NodeClaimTemplateSpec{
+					// NoSchedule keeps others' pods from being scheduled here, NoExecute
+					// throws out those that came around the scheduler.
+					Taints: []corev1.Taint{
+						{Key: platform.NodePoolKey, Value: pool.Name, Effect: corev1.TaintEffectNoSchedule},
+						{Key: platform.NodePoolKey, Value: pool.Name, Effect: corev1.TaintEffectNoExecute},
+					},
+					Requirements:           requirements(pool),
+					NodeClassRef:           nodeClassRef(pool),
+					TerminationGracePeriod: finite(pool.TerminationGracePeriod),
+					ExpireAfter:            nillable(pool.TTL),
+				},
+			},
+			Disruption: karpenterv1.Disruption{
+				ConsolidationPolicy: karpenterv1.ConsolidationPolicy(pool.Consolidation),
+				ConsolidateAfter:    nillable(pool.EmptyTTL),
+				Budgets:             budgets(pool),
+			},
+			Limits: karpenterv1.Limits(pool.Limits),
+			Weight: pool.Weight,
+		},
+	}
+}
+
+func nodeLabels(platform *estate.Platform, pool *estate.Pool) map[string]string {
+	labels := map[string]string{platform.NodePoolKey: pool.Name}
+	if pool.CostCode != "" {
+		labels[v1alpha1.CostCodeLabel] = pool.CostCode
+	}
+	return labels
+}
+
+// nodeAnnotations carry the tags where there is no cloud to put them on.
+func nodeAnnotations(pool *estate.Pool) map[string]string {
+	if pool.Class.AWS != nil || len(pool.Tags) == 0 {
+		return nil
+	}
+	annotations := make(map[string]string, len(pool.Tags))
+	for k, v := range pool.Tags {
+		annotations[v1alpha1.TagAnnotationPrefix+k] = v
+	}
+	return annotations
+}
+
+func requirements(pool *estate.Pool) []karpenterv1.NodeSelectorRequirementWithMinValues {
+	in := func(key string, values []string) karpenterv1.NodeSelectorRequirementWithMinValues {
+		return karpenterv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+	}
+	all := []karpenterv1.NodeSelectorRequirementWithMinValues{in(corev1.LabelOSStable, []string{"linux"})}
+	if capacity := plain(pool.Instances.CapacityTypes); len(capacity) > 0 {
+		all = append(all, in(karpenterv1.CapacityTypeLabelKey, capacity))
+	}
+	if types := pool.Instances.InstanceTypes; len(types) > 0 {
+		all = append(all, in(corev1.LabelInstanceTypeStable, types))
+	}
+	if arch := plain(pool.Instances.Architectures); len(arch) > 0 {
+		all = append(all, in(corev1.LabelArchStable, arch))
+	} else if len(pool.Instances.InstanceTypes) == 0 {
+		all = append(all, in(corev1.LabelArchStable, []string{karpenterv1.ArchitectureAmd64}))
+	}
+	for _, r := range pool.Instances.Requirements {
+		all = append(all, karpenterv1.NodeSelectorRequirementWithMinValues{
+			Key: r.Key, Operator: r.Operator, Values: r.Values, MinValues: r.MinValues,
+		})
+	}
+	return all
+}
+
+func plain[S ~string](values []S) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return list
+}
+
+// budgets repeats Karpenter's default where none is given, so that a change of
+// that default changes nothing here.
+func budgets(pool *estate.Pool) []karpenterv1.Budget {
+	if len(pool.Budgets) == 0 {
+		return []karpenterv1.Budget{{Nodes: "10%"}}
+	}
+	all := make([]karpenterv1.Budget, len(pool.Budgets))
+	for i, b := range pool.Budgets {
+		all[i].Nodes = b.Nodes
+		for _, r := range b.Reasons {
+			all[i].Reasons = append(all[i].Reasons, karpenterv1.DisruptionReason(r))
+		}
+		if b.Schedule != "" {
+			all[i].Schedule = ptr.To(b.Schedule)
+			all[i].Duration = finite(v1alpha1.Duration(b.Duration))
+		}
+	}
+	return all
+}
+
+// nillable is Never for an empty duration too: Karpenter would take an empty
+// expireAfter for 720h.
+func nillable(d v1alpha1.Duration) karpenterv1.NillableDuration {
+	if span := finite(d); span != nil {
+		return karpenterv1.NillableDuration{Duration: &span.Duration}
+	}
+	return karpenterv1.NillableDuration{}
+}
+
+// finite is nil for Never. The estate holds only durations that parse.
+func finite(d v1alpha1.Duration) *metav1.Duration {
+	span, err := time.ParseDuration(string(d))
+	if err != nil {
+		return nil
+	}
+	return &metav1.Duration{Duration: span}
+}
+
+const awsGroup = "karpenter.k8s.aws"
+
+func nodeClassRef(pool *estate.Pool) *karpenterv1.NodeClassReference {
+	switch {
+	case pool.Class.Ref != nil:
+		return &karpenterv1.NodeClassReference{Group: pool.Class.Ref.Group, Kind: pool.Class.Ref.Kind, Name: pool.Class.Ref.Name}
+	case pool.Class.AWS != nil:
+		return &karpenterv1.NodeClassReference{Group: awsGroup, Kind: "EC2NodeClass", Name: pool.Name}
+	default:
+		return &karpenterv1.NodeClassReference{Group: kwokapis.Group, Kind: "KWOKNodeClass", Name: pool.Name}
+	}
+}
+
+// nodeClass is the provider's side of a pool; nothing where the platform team
+// keeps it itself.
+func nodeClass(platform *estate.Platform, pool *estate.Pool) []client.Object {
+	switch {
+	case pool.Class.Ref != nil:
+		return nil
+	case pool.Class.AWS != nil:
+		return []client.Object{ec2NodeClass(platform, pool)}
+	default:
+		return []client.Object{&kwokv1alpha1.KWOKNodeClass{
+			TypeMeta:   metav1.TypeMeta{APIVersion: kwokapis.Group + "/v1alpha1", Kind: "KWOKNodeClass"},
+			ObjectMeta: metav1.ObjectMeta{Name: pool.Name},
+		}}
+	}
+}
+
+// ec2NodeClass is unstructured: the AWS provider's types would bring the whole
+// AWS SDK into this binary.
+func ec2NodeClass(platform *estate.Platform, pool *estate.Pool) client.Object {
+	aws := pool.Class.AWS
+	discovery := map[string]any{"karpenter.sh/discovery": platform.ClusterName}
+	if len(aws.Discovery) > 0 {
+		discovery = anyMap(aws.Discovery)
+	}
+	tags := map[string]any{"NodePool": pool.Name, "Project": pool.Name}
+	if pool.CostCode != "" {
+		tags["CostCode"] = pool.CostCode
+	}
+	maps.Copy(tags, anyMap(pool.Tags))
+	spec := map[string]any{
+		"amiSelectorTerms":           []any{map[string]any{"alias": aws.AMIAlias}},
+		"subnetSelectorTerms":        []any{map[string]any{"tags": discovery}},
+		"securityGroupSelectorTerms": []any{map[string]any{"tags": maps.Clone(discovery)}},
+		"tags":                       tags,
+		// One hop reaches the node itself and no pod behind it.
+		"metadataOptions": map[string]any{"httpTokens": "required", "httpPutResponseHopLimit": int64(1)},
+	}
+	if aws.Role != "" {
+		spec["role"] = aws.Role
+	} else {
+		spec["instanceProfile"] = aws.InstanceProfile
+	}
+	if len(platform.ClusterDNS) > 0 {
+		dns := make([]any, len(platform.ClusterDNS))
+		for i, ip := range platform.ClusterDNS {
+			dns[i] = ip
+		}
+		spec["kubelet"] = map[string]any{"clusterDNS": dns}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": awsGroup + "/v1",
+		"kind":       "EC2NodeClass",
+		"metadata":   map[string]any{"name": pool.Name},
+		"spec":       spec,
+	}}
+}
+
+func anyMap(m map[string]string) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}

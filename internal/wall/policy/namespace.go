@@ -1,0 +1,79 @@
+package policy
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// Name is the name of the quota and of the limits in every tenant namespace.
+const Name = "croft"
+
+// namespace carries the label that puts it under every policy, and its Pod
+// Security level. The level is warned of too, so that a Deployment whose pods
+// would be refused says so when it is written.
+func namespace(t *estate.Tenant, name string) *corev1.Namespace {
+	labels := map[string]string{
+		v1alpha1.TenantLabel:                         t.Name,
+		"pod-security.kubernetes.io/enforce":         string(t.PodSecurity),
+		"pod-security.kubernetes.io/enforce-version": "latest",
+		"pod-security.kubernetes.io/warn":            string(t.PodSecurity),
+		"pod-security.kubernetes.io/warn-version":    "latest",
+	}
+	if t.CostCode != "" {
+		labels[v1alpha1.CostCodeLabel] = t.CostCode
+	}
+	return &corev1.Namespace{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+	}
+}
+
+// tenantRules are what the admission policies of all walls read. Lists are never
+// null: the policies would have to ask.
+func tenantRules(p *estate.Platform, t *estate.Tenant, namespace string) *v1alpha1.TenantRules {
+	return &v1alpha1.TenantRules{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.TenantRulesName},
+		Spec: v1alpha1.TenantRulesSpec{
+			Tenant:             t.Name,
+			Pools:              t.Pools,
+			Namespaces:         t.Namespaces,
+			PlatformNamespaces: list(p.Network.PlatformNamespaces),
+			Egress:             t.Egress,
+			AllowCIDRs:         list(t.AllowCIDRs),
+			Domains:            list(t.Domains),
+		},
+	}
+}
+
+func list(values []string) []string {
+	if values == nil {
+		return []string{}
+	}
+	return values
+}
+
+func quota(t *estate.Tenant, namespace string) *corev1.ResourceQuota {
+	return &corev1.ResourceQuota{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Name},
+		Spec:       corev1.ResourceQuotaSpec{Hard: t.Quota},
+	}
+}
+
+func limitRange(t *estate.Tenant, namespace string) *corev1.LimitRange {
+	return &corev1.LimitRange{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "LimitRange"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Name},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+			Type:           corev1.LimitTypeContainer,
+			Default:        t.Limits.Default,
+			DefaultRequest: t.Limits.DefaultRequest,
+			Max:            t.Limits.Max,
+			Min:            t.Limits.Min,
+		}}},
+	}
+}

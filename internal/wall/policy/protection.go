@@ -1,0 +1,37 @@
+package policy
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
+)
+
+// ProtectionPolicy is the name of the policy that keeps what croft manages as it
+// is.
+const ProtectionPolicy = "croft-protection"
+
+// protection lets nobody but the platform change or delete what carries croft's
+// mark, or put that mark on something else. Tenants may write kinds of which
+// some objects are croft's, so RBAC alone cannot tell them apart.
+func protection(admins []string) admission.Validating {
+	operations := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
+	return admission.Validating{
+		Name: ProtectionPolicy,
+		Resources: []admission.Resource{
+			{Version: "v1", Resources: []string{"resourcequotas", "limitranges"}, Operations: operations},
+			{Group: "networking.k8s.io", Version: "v1", Resources: []string{"networkpolicies"}, Operations: operations},
+			{Group: "rbac.authorization.k8s.io", Version: "v1", Resources: []string{"rolebindings"}, Operations: operations},
+			{Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"tenantrules"}, Operations: operations},
+		},
+		Selection: admission.Marked,
+		Ruleless:  true,
+		Only:      admission.NotByPlatform(admins),
+		Rules: []admission.Rule{{
+			Holds: `false`,
+			Message: `request.resource.resource + "/" + request.name + ": objects labelled ` + v1alpha1.ManagedByLabel + `=` + v1alpha1.ManagedBy +
+				` are kept by croft: choose another name and label, or ask a platform admin to change tenant " +
+				namespaceObject.metadata.labels["` + v1alpha1.TenantLabel + `"]`,
+		}},
+	}
+}

@@ -1,0 +1,33 @@
+// Package policy is the wall of rules that the other three do not hold: what may
+// be asked for, how much of it, and that nobody undoes what croft put there.
+package policy
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/estate"
+)
+
+// Wall is the policy wall.
+type Wall struct{}
+
+// Name implements wall.Wall.
+func (Wall) Name() string { return "policy" }
+
+// Platform returns the protection of what croft manages.
+func (Wall) Platform(p *estate.Platform) []client.Object { return protection(p.Admins).Objects() }
+
+// Pool returns nothing.
+func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
+
+// Tenant returns the tenant's namespaces with their rules, quota and limits.
+func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
+	var all []client.Object
+	for _, name := range t.Namespaces {
+		all = append(all, namespace(t, name), tenantRules(p, t, name), limitRange(t, name))
+		if len(t.Quota) > 0 {
+			all = append(all, quota(t, name))
+		}
+	}
+	return all
+}

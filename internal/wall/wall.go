@@ -1,0 +1,137 @@
+// Package wall makes, from an estate, the objects that must stand in a cluster
+// and the attacks that must bounce off them.
+//
+// A wall is pure: it reads an estate and returns values. To add a guarantee is
+// to add an object, and an attack that gets through without it, in the same
+// package. Walls do not import each other.
+package wall
+
+import (
+	"cmp"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall/identity"
+	"croft.dev/croft/internal/wall/network"
+	"croft.dev/croft/internal/wall/nodes"
+	"croft.dev/croft/internal/wall/policy"
+)
+
+// Wall is one of the four fences around a tenant. Its objects come in three
+// scopes, so that work is done only for what changed.
+type Wall interface {
+	// Name is network, nodes, identity or policy.
+	Name() string
+	// Platform returns what stands once in the cluster. It does not depend on
+	// the estate's pools and tenants, so that its number never grows with them.
+	Platform(*estate.Platform) []client.Object
+	// Pool returns what stands for one pool.
+	Pool(*estate.Platform, *estate.Pool) []client.Object
+	// Tenant returns what stands for one tenant.
+	Tenant(*estate.Platform, *estate.Tenant) []client.Object
+	// Attacks returns what the strongest member of tenant by tries, some of it
+	// against tenant on, and what by must still be able to do.
+	Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack
+}
+
+// All are the walls, in the order in which they are spoken of.
+func All() []Wall {
+	return []Wall{network.Wall{}, nodes.Wall{}, identity.Wall{}, policy.Wall{}}
+}
+
+// PlatformObjects returns what all walls want once in the cluster, in the order
+// in which to write it.
+func PlatformObjects(p *estate.Platform) []client.Object {
+	return collect(nil, func(w Wall) []client.Object { return w.Platform(p) })
+}
+
+// PoolObjects returns what all walls want for one pool, in the order in which
+// to write it.
+func PoolObjects(p *estate.Platform, pool *estate.Pool) []client.Object {
+	return collect(map[string]string{v1alpha1.PoolLabel: pool.Name},
+		func(w Wall) []client.Object { return w.Pool(p, pool) })
+}
+
+// TenantObjects returns what all walls want for one tenant, in the order in
+// which to write it: access comes last, when everything else stands.
+func TenantObjects(p *estate.Platform, t *estate.Tenant) []client.Object {
+	return collect(map[string]string{v1alpha1.TenantLabel: t.Name},
+		func(w Wall) []client.Object { return w.Tenant(p, t) })
+}
+
+// Objects returns everything that an estate wants, in the order in which to
+// write it: the same estate gives the same objects, to the byte.
+func Objects(e *estate.Estate) []client.Object {
+	objects := PlatformObjects(&e.Platform)
+	for _, p := range e.Pools {
+		objects = append(objects, PoolObjects(&e.Platform, p)...)
+	}
+	for _, t := range e.Tenants {
+		objects = append(objects, TenantObjects(&e.Platform, t)...)
+	}
+	slices.SortStableFunc(objects, byRank)
+	return objects
+}
+
+// Attacks returns every wall's attacks, by one tenant on another.
+func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
+	var all []attack.Attack
+	for _, w := range All() {
+		for _, a := range w.Attacks(p, by, on) {
+			a.Wall = w.Name()
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// collect marks each wall's objects as croft's, so that they can be found and
+// pruned, and puts them in the order in which to write them.
+func collect(owner map[string]string, objectsOf func(Wall) []client.Object) []client.Object {
+	var all []client.Object
+	for _, w := range All() {
+		for _, o := range objectsOf(w) {
+			labels := map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.WallLabel: w.Name()}
+			for _, more := range []map[string]string{owner, o.GetLabels()} {
+				for k, v := range more {
+					labels[k] = v
+				}
+			}
+			o.SetLabels(labels)
+			all = append(all, o)
+		}
+	}
+	slices.SortStableFunc(all, byRank)
+	return all
+}
+
+// ranks order kinds: namespaces before what is in them, rules before the
+// policies that deny without them, and people's access when everything else
+// stands.
+var ranks = map[string]int{
+	"Namespace":                        0,
+	"ClusterRole":                      1,
+	"TenantRules":                      2,
+	"ValidatingAdmissionPolicy":        4,
+	"MutatingAdmissionPolicy":          4,
+	"ValidatingAdmissionPolicyBinding": 5,
+	"MutatingAdmissionPolicyBinding":   5,
+	"RoleBinding":                      6,
+}
+
+// otherRank is that of quotas, limits, network policies and pools.
+const otherRank = 3
+
+func byRank(a, b client.Object) int {
+	rank := func(o client.Object) int {
+		if r, ok := ranks[o.GetObjectKind().GroupVersionKind().Kind]; ok {
+			return r
+		}
+		return otherRank
+	}
+	return cmp.Compare(rank(a), rank(b))
+}

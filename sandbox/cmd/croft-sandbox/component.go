@@ -1,0 +1,19 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/sandbox/internal/run"
+)
+
+// newComponent is how this binary runs itself as a component.
+func newComponent() *cobra.Command {
+	return &cobra.Command{
+		Use:    "component NAME -- ARGUMENTS",
+		Hidden: true,
+		Args:   args(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return exitCode(run.Component(args[0], args[1:]))
+		},
+	}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/sandbox/internal/control"
+	"croft.dev/croft/sandbox/internal/home"
+)
+
+func newDown(g *global) *cobra.Command {
+	var remove bool
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Stop the sandbox; its data stays unless --delete is given",
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := g.existing()
+			if err != nil {
+				return err
+			}
+			wasUp, err := down(cmd.Context(), h, timeout)
+			if err != nil {
+				return err
+			}
+			said := "was not up"
+			if wasUp {
+				said = "is down"
+			}
+			if remove {
+				if err := h.Delete(); err != nil {
+					return err
+				}
+				said += " and deleted"
+			}
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "the sandbox in %s %s\n", h.Dir, said)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&remove, "delete", false, "delete the directory too")
+	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long to wait before the components are killed")
+	return cmd
+}
+
+// down ends a sandbox and returns when nothing of it runs any more.
+func down(ctx context.Context, h home.Home, timeout time.Duration) (wasUp bool, err error) {
+	client, err := control.Dial(h)
+	if errors.Is(err, control.ErrDown) {
+		return false, nil
+	}
+	asking, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err == nil {
+		err = client.Down(asking)
+	}
+	if ctx.Err() != nil {
+		return true, ctx.Err()
+	}
+	if err != nil {
+		// It does not listen; the components end with it.
+		if err := kill(h); err != nil {
+			return true, err
+		}
+	}
+	return true, awaitUnlocked(ctx, h)
+}
+
+func kill(h home.Home) error {
+	pid, err := h.LockedBy()
+	if err != nil || pid == 0 {
+		return err
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("the supervisor does not answer and cannot be killed: end process %d yourself (%w)", pid, err)
+	}
+	return nil
+}
+
+// awaitUnlocked returns when the supervisor's process has ended.
+func awaitUnlocked(ctx context.Context, h home.Home) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		pid, err := h.LockedBy()
+		if err != nil || pid == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the supervisor has not ended; see %s", h.Log("supervisor"))
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/sandbox/internal/component"
+)
+
+func newKubeconfig(g *global) *cobra.Command {
+	var raw bool
+	var user string
+	var groups []string
+	cmd := &cobra.Command{
+		Use:   "kubeconfig",
+		Short: "Print where the administrator's kubeconfig is, or issue one for somebody else",
+		Example: `  export KUBECONFIG=$(croft-sandbox kubeconfig)
+  croft-sandbox kubeconfig --user jane --group team.devs.platform-access > jane.kubeconfig`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(groups) > 0 && user == "" {
+				return usageError{errors.New("--group says whose groups: add --user NAME")}
+			}
+			h, err := g.existing()
+			if err != nil {
+				return err
+			}
+			path := h.Kubeconfig(component.Admin)
+			if _, err := os.Stat(path); err != nil {
+				return fmt.Errorf("the sandbox has not been up yet: start it with `croft-sandbox up` (%w)", err)
+			}
+			var out []byte
+			switch {
+			case user != "":
+				out, err = component.KubeconfigFor(h, user, groups)
+			case raw:
+				out, err = os.ReadFile(path)
+			default:
+				out = []byte(path + "\n")
+			}
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(out)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&raw, "raw", false, "print the content instead of the path")
+	cmd.Flags().StringVar(&user, "user", "", "issue and print a kubeconfig for this user, valid for a year")
+	cmd.Flags().StringArrayVar(&groups, "group", nil, "a group of that user; may be repeated")
+	return cmd
+}

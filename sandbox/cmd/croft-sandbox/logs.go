@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/sandbox/internal/home"
+)
+
+// followPause is how often a log that is followed is looked at again.
+const followPause = 200 * time.Millisecond
+
+func newLogs(g *global) *cobra.Command {
+	var follow bool
+	cmd := &cobra.Command{
+		Use:   "logs COMPONENT",
+		Short: "Print the log of a component, or of the supervisor",
+		Args:  args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := g.existing()
+			if err != nil {
+				return err
+			}
+			return printLog(cmd.Context(), cmd.OutOrStdout(), h, args[0], follow)
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written from now on")
+	return cmd
+}
+
+func printLog(ctx context.Context, out io.Writer, h home.Home, component string, follow bool) error {
+	f, err := os.Open(h.Log(filepath.Base(component)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no log of %q: choose from %s", component, strings.Join(logNames(h), ", "))
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	for {
+		if _, err := io.Copy(out, f); err != nil || !follow {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(followPause):
+		}
+	}
+}
+
+func logNames(h home.Home) []string {
+	files, _ := filepath.Glob(h.Log("*")) // the pattern is a good one
+	for i, file := range files {
+		files[i] = strings.TrimSuffix(filepath.Base(file), ".log")
+	}
+	return files
+}

@@ -1,0 +1,54 @@
+// Command croft-sandbox is a real Kubernetes control plane in one binary: etcd,
+// the API server, the controller manager, the scheduler, Karpenter, and kwok in
+// the place of the nodes. It runs itself as each of these components.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"croft.dev/croft/sandbox/internal/run"
+)
+
+// Exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	run.HideLinkedFlags()
+	code := execute(ctx)
+	stop()
+	os.Exit(code)
+}
+
+func execute(ctx context.Context) int {
+	err := newRoot().ExecuteContext(ctx)
+	var code exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	case errors.As(err, new(usageError)):
+		fmt.Fprintf(os.Stderr, "croft-sandbox: %v\n", err)
+		return exitUsage
+	default:
+		fmt.Fprintf(os.Stderr, "croft-sandbox: %v\n", err)
+		return exitFailed
+	}
+}
+
+// usageError is the fault of whoever typed the command.
+type usageError struct{ error }
+
+// exitCode ends the program without another word.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/sandbox/internal/control"
+	"croft.dev/croft/sandbox/internal/home"
+)
+
+// global is what all commands share.
+type global struct {
+	dir string
+}
+
+func (g *global) home() (home.Home, error) { return home.At(g.dir) }
+
+// existing is the home of a sandbox that was started at some time.
+func (g *global) existing() (home.Home, error) {
+	h, err := g.home()
+	if err != nil {
+		return h, err
+	}
+	_, err = h.Config()
+	if errors.Is(err, home.ErrNone) {
+		err = fmt.Errorf("there is no sandbox in %s: start one with `croft-sandbox up`, or name another directory with --dir", h.Dir)
+	}
+	return h, err
+}
+
+// dial finds the supervisor of a sandbox that is up.
+func (g *global) dial() (home.Home, *control.Client, error) {
+	h, err := g.existing()
+	if err != nil {
+		return h, nil, err
+	}
+	client, err := control.Dial(h)
+	if errors.Is(err, control.ErrDown) {
+		err = fmt.Errorf("the sandbox in %s is not up: start it with `croft-sandbox up`", h.Dir)
+	}
+	return h, client, err
+}
+
+func newRoot() *cobra.Command {
+	g := &global{}
+	root := &cobra.Command{
+		Use:   "croft-sandbox",
+		Short: "A real Kubernetes control plane with Karpenter, in one binary",
+		Long: `croft-sandbox runs a real control plane on this machine: etcd, kube-apiserver,
+kube-controller-manager, kube-scheduler, Karpenter, and kwok, which plays the
+nodes. Nothing is downloaded, no container runtime is needed, and everything
+listens on the loopback interface alone.
+
+  croft-sandbox up
+  croft-sandbox kubectl get nodes
+  croft-sandbox down`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		// Flags before `kubectl` are ours, those after it are kubectl's.
+		TraverseChildren: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unknown command %q: see `croft-sandbox --help`", args[0])}
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	dir := home.DefaultDir
+	if env := os.Getenv(home.EnvDir); env != "" {
+		dir = env
+	}
+	root.PersistentFlags().StringVar(&g.dir, "dir", dir, "directory of the sandbox; "+home.EnvDir+" sets the default")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())}
+	})
+	root.AddCommand(
+		newUp(g), newDown(g), newStatus(g), newLogs(g), newKubeconfig(g), newKubectl(g),
+		newStart(g), newStop(g), newVersion(),
+		newComponent(), newSupervise(g),
+	)
+	return root
+}
+
+// args checks the number of arguments, as the fault of whoever typed them.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/sandbox/internal/component"
+	"croft.dev/croft/sandbox/internal/control"
+	"croft.dev/croft/sandbox/internal/home"
+	"croft.dev/croft/sandbox/internal/lifeline"
+	"croft.dev/croft/sandbox/internal/supervisor"
+)
+
+// newSupervise is the process that `up` leaves behind.
+func newSupervise(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:    "supervise",
+		Hidden: true,
+		Args:   args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := g.existing()
+			if err != nil {
+				return err
+			}
+			return supervise(cmd.Context(), h)
+		},
+	}
+}
+
+func supervise(ctx context.Context, h home.Home) error {
+	syscall.Umask(0o077) // whatever a component writes is the owner's alone
+	unlock, err := h.Lock()
+	if err != nil {
+		return fmt.Errorf("%s: %w", h.Dir, err)
+	}
+	defer unlock()
+
+	sandbox, err := component.Open(h)
+	if err != nil {
+		return err
+	}
+	specs, err := sandbox.Specs()
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	sup, err := supervisor.New(log, supervisor.DefaultTiming, specs)
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	// A test that ends without cleaning up takes its sandbox with it.
+	lifeline.Watch(end)
+	server, err := control.Listen(h, sup, end)
+	if err != nil {
+		return fmt.Errorf("open the control socket: %w", err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve() }()
+
+	log.Info("up", "dir", h.Dir, "pid", os.Getpid())
+	sup.Run(ctx)
+	log.Info("down")
+	server.Close()
+	return <-served
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/sandbox/internal/component"
+	"croft.dev/croft/sandbox/internal/control"
+	"croft.dev/croft/sandbox/internal/home"
+	"croft.dev/croft/sandbox/internal/instancetypes"
+	"croft.dev/croft/sandbox/internal/lifeline"
+	"croft.dev/croft/sandbox/internal/supervisor"
+)
+
+type upOptions struct {
+	components, zones []string
+	croft             string
+	wait              bool
+	timeout           time.Duration
+}
+
+func newUp(g *global) *cobra.Command {
+	o := &upOptions{}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start the sandbox, or resume it with its data",
+		Long: `Start a sandbox in --dir and return when all its components are ready. In a
+directory that holds one already it is resumed: with its data, its authority,
+and, unless told otherwise now, with the components and the croft it had.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd, g)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.components, "components", component.All, "the components to start")
+	f.StringSliceVar(&o.zones, "zones", instancetypes.DefaultZones, "the zones in which Karpenter finds instances")
+	f.StringVar(&o.croft, "croft", "", "path of a croft binary to install and run along")
+	f.BoolVar(&o.wait, "wait", true, "wait until all components are ready")
+	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait")
+	return cmd
+}
+
+func (o *upOptions) run(cmd *cobra.Command, g *global) error {
+	ctx, show := cmd.Context(), newProgress(cmd.ErrOrStderr())
+	h, err := g.home()
+	if err != nil {
+		return err
+	}
+	config, err := o.config(cmd, h)
+	if err != nil {
+		return err
+	}
+	if _, err := control.Dial(h); !errors.Is(err, control.ErrDown) {
+		if err != nil {
+			return fmt.Errorf("a supervisor runs in %s but cannot be found: end it with `croft-sandbox down` (%w)", h.Dir, err)
+		}
+		show.line("the sandbox in %s is up already; to change it, take it down first", h.Dir)
+		return nil
+	}
+	if err := h.SaveConfig(config); err != nil {
+		return err
+	}
+	started := time.Now()
+	client, err := startSupervisor(ctx, h)
+	if err != nil {
+		return err
+	}
+	if !o.wait {
+		show.line("starting; see `croft-sandbox status`")
+		return nil
+	}
+	everything := func(s []supervisor.Status) []supervisor.Status { return s }
+	if err := awaitReady(ctx, client, h, o.timeout, everything, show.ready); err != nil {
+		// Whoever asked for a sandbox and got none should not have half of one.
+		cleanup := context.WithoutCancel(ctx)
+		if _, downErr := down(cleanup, h, 20*time.Second); downErr != nil {
+			return errors.Join(err, downErr)
+		}
+		if ctx.Err() != nil {
+			return errors.New("interrupted; what had started is down again")
+		}
+		return err
+	}
+	show.line("up in %.1f s: export KUBECONFIG=%s", time.Since(started).Seconds(), h.Kubeconfig(component.Admin))
+	return nil
+}
+
+// config is what was asked for now, or else what was asked for last time.
+func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error) {
+	config, err := h.Config()
+	resumed := err == nil
+	if err != nil && !errors.Is(err, home.ErrNone) {
+		return config, err
+	}
+	if !resumed || cmd.Flags().Changed("components") {
+		if config.Components, err = component.Select(o.components); err != nil {
+			return config, usageError{err}
+		}
+	}
+	if !resumed || cmd.Flags().Changed("zones") {
+		config.Zones = o.zones
+	}
+	if cmd.Flags().Changed("croft") {
+		if config.Croft, err = findCroft(o.croft); err != nil {
+			return config, err
+		}
+	}
+	return config, nil
+}
+
+// findCroft checks that a croft binary can be run; "" means none.
+func findCroft(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if _, err := exec.LookPath(abs); err != nil {
+		return "", usageError{fmt.Errorf("--croft: %w: build it with `make build`", err)}
+	}
+	return abs, nil
+}
+
+// startSupervisor starts this program as the supervisor, detached from the
+// terminal, and returns when it can be asked.
+func startSupervisor(ctx context.Context, h home.Home) (*control.Client, error) {
+	binary, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(h.Log("supervisor"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() //nolint:errcheck // the process holds its own descriptor
+	cmd := exec.Command(binary, "--dir", h.Dir, "supervise")
+	cmd.Stdout, cmd.Stderr = log, log
+	lifeline.Forward(cmd)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	// What it wrote of itself last time must not be taken for this time's.
+	if err := h.ForgetSocket(); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if client, err := control.Dial(h); err == nil {
+			return client, nil
+		}
+		select {
+		case err := <-exited:
+			tail, _ := supervisor.Tail(log.Name(), 5)
+			return nil, fmt.Errorf("the supervisor ended at once (%w): see %s\n%s", err, log.Name(), strings.Join(tail, "\n"))
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), cmd.Process.Kill())
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,128 @@
+// Package bootstrap writes into a new cluster what its components and croft
+// count on: custom resource definitions, and the rights of Karpenter and kwok.
+package bootstrap
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	kwokapis "sigs.k8s.io/karpenter/kwok/apis"
+	karpenterapis "sigs.k8s.io/karpenter/pkg/apis"
+
+	"croft.dev/croft/api/crds"
+)
+
+// fieldManager owns what a sandbox writes.
+const fieldManager = "croft-sandbox"
+
+// patience is how long the API server has for making a definition available.
+const patience = 30 * time.Second
+
+//go:embed manifests
+var manifests embed.FS
+
+// Install applies everything and returns when the API server serves all kinds.
+// Done again it changes nothing.
+func Install(ctx context.Context, kubeconfig string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c, err := newClient(kubeconfig)
+	if err != nil {
+		return err
+	}
+	definitions, err := definitions()
+	if err != nil {
+		return err
+	}
+	rest, err := readFS(manifests)
+	if err != nil {
+		return err
+	}
+	if err := c.applyAll(ctx, append(definitions, rest...)); err != nil {
+		return err
+	}
+	return c.awaitEstablished(ctx, definitions)
+}
+
+// definitions are Karpenter's, as the linked version has them, and croft's.
+func definitions() ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, list := range [][]*apiextensionsv1.CustomResourceDefinition{karpenterapis.CRDs, kwokapis.CRDs} {
+		for _, crd := range list {
+			object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+			if err != nil {
+				return nil, fmt.Errorf("definition %s: %w", crd.Name, err)
+			}
+			u := &unstructured.Unstructured{Object: object}
+			u.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+			// Fields that Go writes although they are not set.
+			unstructured.RemoveNestedField(u.Object, "status")
+			unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+			out = append(out, u)
+		}
+	}
+	croft, err := readFS(crds.FS)
+	return append(out, croft...), err
+}
+
+// readFS reads all documents of all files; empty ones are skipped.
+func readFS(fsys fs.FS) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	err := fs.WalkDir(fsys, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(fsys, path)
+		if err != nil {
+			return err
+		}
+		objects, err := decode(content)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		out = append(out, objects...)
+		return nil
+	})
+	return out, err
+}
+
+func decode(content []byte) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		err := decoder.Decode(&u.Object)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(u.Object) > 0 {
+			out = append(out, u)
+		}
+	}
+}
+
+// established tells whether a definition's kind is served.
+func established(u *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if condition["type"] == string(apiextensionsv1.Established) {
+			return condition["status"] == string(metav1.ConditionTrue)
+		}
+	}
+	return false
+}

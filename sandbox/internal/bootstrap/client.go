@@ -1,0 +1,92 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+type client struct {
+	dynamic.Interface
+}
+
+func newClient(kubeconfig string) (*client, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = 200, 400
+	c, err := dynamic.NewForConfig(config)
+	return &client{c}, err
+}
+
+// resource is the interface for an object's kind. What is written here is all
+// of built-in kinds with regular plurals, so discovery would tell nothing new.
+func (c *client) resource(u *unstructured.Unstructured) dynamic.ResourceInterface {
+	gvr, _ := meta.UnsafeGuessKindToResource(u.GroupVersionKind())
+	if ns := u.GetNamespace(); ns != "" {
+		return c.Resource(gvr).Namespace(ns)
+	}
+	return c.Resource(gvr)
+}
+
+// applyAll applies namespaces first, and the rest at once. It tells of all that
+// failed, not only of the first.
+func (c *client) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+	isNamespace := func(u *unstructured.Unstructured) bool { return u.GetKind() == "Namespace" }
+	namespaces := slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool { return !isNamespace(u) })
+	others := slices.DeleteFunc(slices.Clone(objects), isNamespace)
+	return errors.Join(c.applyAtOnce(ctx, namespaces), c.applyAtOnce(ctx, others))
+}
+
+func (c *client) applyAtOnce(ctx context.Context, objects []*unstructured.Unstructured) error {
+	failed := make([]error, len(objects))
+	var group sync.WaitGroup
+	for i, u := range objects {
+		group.Go(func() {
+			_, err := c.resource(u).Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+			switch {
+			case apierrors.IsInvalid(err):
+				failed[i] = &InvalidError{err}
+			case err != nil:
+				failed[i] = fmt.Errorf("apply %s %s: %w", u.GetKind(), u.GetName(), err)
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(failed...)
+}
+
+// InvalidError is the API server's refusal of an object that this program was
+// built with: trying again will not help.
+type InvalidError struct{ error }
+
+// Unwrap returns the API server's own error.
+func (e *InvalidError) Unwrap() error { return e.error }
+
+func (c *client) awaitEstablished(ctx context.Context, definitions []*unstructured.Unstructured) error {
+	for _, u := range definitions {
+		err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+			current, err := c.resource(u).Get(ctx, u.GetName(), metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			return established(current), nil
+		})
+		if err != nil {
+			return fmt.Errorf("wait until %s is served: %w", u.GetName(), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package component
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+
+	"croft.dev/croft/sandbox/internal/bootstrap"
+	"croft.dev/croft/sandbox/internal/home"
+	"croft.dev/croft/sandbox/internal/supervisor"
+)
+
+const (
+	frontProxyClient = "front-proxy-client"
+
+	serviceRange = "10.96.0.0/16"
+	issuer       = "https://kubernetes.default.svc.cluster.local"
+)
+
+// apiServerNames are the names, besides the local ones, under which the API
+// server is reached: those of its Service, whose address is the first of the
+// range.
+var apiServerNames = []string{
+	"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "10.96.0.1",
+}
+
+func (s *Sandbox) apiServerSpec() (supervisor.Spec, error) {
+	p, err := s.prober(s.cluster, probeClient)
+	if err != nil {
+		return supervisor.Spec{}, err
+	}
+	address := s.address("https", APIServer)
+	return supervisor.Spec{
+		Address: address,
+		Command: func() (*exec.Cmd, error) {
+			if err := s.ports.Claim(APIServer); err != nil {
+				return nil, err
+			}
+			if err := s.writeKubeconfigs(); err != nil {
+				return nil, err
+			}
+			return s.command(APIServer, s.apiServerArgs()), nil
+		},
+		Ready: p.answers(address, "/readyz"),
+		Settle: func(ctx context.Context) error {
+			s.ports.Pin(APIServer)
+			err := bootstrap.Install(ctx, s.home.Kubeconfig(Admin))
+			if errors.As(err, new(*bootstrap.InvalidError)) {
+				err = supervisor.Permanent(fmt.Errorf("this binary was built with objects that the API server refuses; put them right and build again: %w", err))
+			}
+			return err
+		},
+	}, nil
+}
+
+func (s *Sandbox) apiServerArgs() []string {
+	return []string{
+		"--bind-address=" + home.Loopback,
+		"--secure-port=" + strconv.Itoa(s.ports.Port(APIServer)),
+		"--tls-cert-file=" + s.cert(APIServer),
+		"--tls-private-key-file=" + s.key(APIServer),
+		"--client-ca-file=" + s.cluster.CertFile,
+
+		"--etcd-servers=https://" + s.ports.Address(Etcd),
+		"--etcd-cafile=" + s.etcd.CertFile,
+		"--etcd-certfile=" + s.cert(etcdClient),
+		"--etcd-keyfile=" + s.key(etcdClient),
+
+		"--service-cluster-ip-range=" + serviceRange,
+		// An endpoint may not have a loopback address, and the API server has no
+		// other; nothing in a sandbox follows the endpoints anyway.
+		"--advertise-address=" + home.Loopback,
+		"--endpoint-reconciler-type=none",
+
+		"--service-account-issuer=" + issuer,
+		"--service-account-signing-key-file=" + s.key("sa"),
+		"--service-account-key-file=" + s.home.PKI("sa.pub"),
+
+		"--requestheader-client-ca-file=" + s.frontProxy.CertFile,
+		"--requestheader-allowed-names=" + frontProxyClient,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + s.cert(frontProxyClient),
+		"--proxy-client-key-file=" + s.key(frontProxyClient),
+
+		"--authorization-mode=Node,RBAC",
+		// On top of the default ones, among them PodSecurity and ServiceAccount.
+		"--enable-admission-plugins=NodeRestriction",
+		// As on managed clusters: what a pod may do is for admission to say.
+		"--allow-privileged=true",
+		"--profiling=false",
+	}
+}

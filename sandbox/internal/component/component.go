@@ -1,0 +1,61 @@
+// Package component says how each component of a sandbox is run: with which
+// identity, which arguments, and how one asks it whether it is ready.
+package component
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The components.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Karpenter         = "karpenter"
+	Kwok              = "kwok"
+	Croft             = "croft"
+)
+
+// All are the components that a sandbox has unless told otherwise, in start
+// order. Croft comes on top when `up` is given one.
+var All = []string{Etcd, APIServer, ControllerManager, Scheduler, Karpenter, Kwok}
+
+// needs are the components without which one cannot run.
+var needs = map[string][]string{
+	APIServer:         {Etcd},
+	ControllerManager: {APIServer},
+	Scheduler:         {APIServer},
+	Karpenter:         {APIServer},
+	Kwok:              {APIServer},
+	Croft:             {APIServer},
+}
+
+// Select checks a choice of components and returns it in start order.
+func Select(names []string) ([]string, error) {
+	for _, name := range names {
+		if name == Croft {
+			return nil, fmt.Errorf("component %q is not built in: give its binary with --croft PATH instead", name)
+		}
+		if !slices.Contains(All, name) {
+			return nil, fmt.Errorf("unknown component %q: choose from %s", name, strings.Join(All, ", "))
+		}
+		for _, need := range needs[name] {
+			if !slices.Contains(names, need) {
+				return nil, fmt.Errorf("component %q needs %q: add it to --components", name, need)
+			}
+		}
+	}
+	var out []string
+	for _, name := range All {
+		if slices.Contains(names, name) {
+			out = append(out, name)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no component chosen: choose from %s", strings.Join(All, ", "))
+	}
+	return out, nil
+}

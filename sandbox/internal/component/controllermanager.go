@@ -1,0 +1,69 @@
+package component
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strconv"
+
+	"croft.dev/croft/sandbox/internal/home"
+	"croft.dev/croft/sandbox/internal/supervisor"
+)
+
+func (s *Sandbox) controllerManagerSpec() (supervisor.Spec, error) {
+	p, err := s.prober(s.cluster, probeClient)
+	if err != nil {
+		return supervisor.Spec{}, err
+	}
+	address := s.address("https", ControllerManager)
+	apiServer := s.address("https", APIServer)
+	return supervisor.Spec{
+		Address: address,
+		Command: func() (*exec.Cmd, error) {
+			if err := s.ports.Claim(ControllerManager); err != nil {
+				return nil, err
+			}
+			return s.command(ControllerManager, append(s.secureServing(ControllerManager),
+				// Each controller as its own service account, as clusters have it.
+				"--use-service-account-credentials=true",
+				"--service-account-private-key-file="+s.key("sa"),
+				"--root-ca-file="+s.cluster.CertFile,
+				"--cluster-signing-cert-file="+s.cluster.CertFile,
+				"--cluster-signing-key-file="+s.cluster.KeyFile,
+				"--service-cluster-ip-range="+serviceRange,
+				"--leader-elect=false",
+				// The defaults spare a server shared with many others; here they
+				// would only be waited for.
+				"--kube-api-qps=300",
+				"--kube-api-burst=500",
+			)), nil
+		},
+		// It answers before its controllers work. The first thing that anybody
+		// waits for is the service account without which no pod is admitted.
+		Ready: func(ctx context.Context) error {
+			if err := p.get(ctx, address()+"/healthz"); err != nil {
+				return err
+			}
+			if p.get(ctx, apiServer()+"/api/v1/namespaces/default/serviceaccounts/default") != nil {
+				return errors.New("its controllers have not made the default service account yet")
+			}
+			return nil
+		},
+	}, nil
+}
+
+// secureServing are the arguments that the controller manager and the scheduler
+// have in common.
+func (s *Sandbox) secureServing(name string) []string {
+	return []string{
+		"--bind-address=" + home.Loopback,
+		"--secure-port=" + strconv.Itoa(s.ports.Port(name)),
+		"--tls-cert-file=" + s.cert(name),
+		"--tls-private-key-file=" + s.key(name),
+		"--client-ca-file=" + s.cluster.CertFile,
+		"--kubeconfig=" + s.home.Kubeconfig(name),
+		"--authentication-kubeconfig=" + s.home.Kubeconfig(name),
+		"--authorization-kubeconfig=" + s.home.Kubeconfig(name),
+		"--profiling=false",
+	}
+}

@@ -1,0 +1,39 @@
+package component
+
+import (
+	"os/exec"
+
+	"croft.dev/croft/sandbox/internal/supervisor"
+)
+
+const (
+	croftHealth  = "croft-health"
+	croftMetrics = "croft-metrics"
+)
+
+func (s *Sandbox) croftSpec() (supervisor.Spec, error) {
+	address := s.address("http", croftHealth)
+	return supervisor.Spec{
+		Address: address,
+		Prepare: s.installCroft,
+		Command: func() (*exec.Cmd, error) {
+			if err := s.ports.Claim(croftHealth, croftMetrics); err != nil {
+				return nil, err
+			}
+			return exec.Command(s.config.Croft, "operator",
+				"--kubeconfig="+s.home.Kubeconfig(Croft),
+				"--leader-elect=false",
+				"--health-addr="+s.ports.Address(croftHealth),
+				"--metrics-addr="+s.ports.Address(croftMetrics),
+			), nil
+		},
+		Ready: newProber(nil).answers(address, "/readyz"),
+	}, nil
+}
+
+// installCroft has croft write what it needs in the cluster, with the rights of
+// an administrator; the operator itself then runs with no more than that gave
+// it.
+func (s *Sandbox) installCroft() *exec.Cmd {
+	return exec.Command(s.config.Croft, "install", "--kubeconfig", s.home.Kubeconfig(Admin))
+}

@@ -1,0 +1,51 @@
+package component
+
+import (
+	"os/exec"
+	"time"
+
+	"croft.dev/croft/sandbox/internal/home"
+	"croft.dev/croft/sandbox/internal/instancetypes"
+	"croft.dev/croft/sandbox/internal/supervisor"
+)
+
+const (
+	karpenterHealth  = "karpenter-health"
+	karpenterMetrics = "karpenter-metrics"
+)
+
+func (s *Sandbox) karpenterSpec() (supervisor.Spec, error) {
+	address := s.address("http", karpenterHealth)
+	return supervisor.Spec{
+		Address: address,
+		// It takes seconds to end its loops, and has nothing to finish.
+		Grace: 500 * time.Millisecond,
+		Command: func() (*exec.Cmd, error) {
+			if err := s.ports.Claim(karpenterHealth, karpenterMetrics); err != nil {
+				return nil, err
+			}
+			types, err := instancetypes.JSON(s.config.Zones)
+			if err != nil {
+				return nil, err
+			}
+			file := s.home.Etc("instance-types.json")
+			if err := home.Write(file, types); err != nil {
+				return nil, err
+			}
+			return s.command(Karpenter, []string{
+				"--kubeconfig=" + s.home.Kubeconfig(Karpenter),
+				"--health-address=" + s.ports.Address(karpenterHealth),
+				"--metrics-address=" + s.ports.Address(karpenterMetrics),
+			},
+				"INSTANCE_TYPES_FILE_PATH="+file,
+				"KARPENTER_SERVICE=karpenter",
+				"SYSTEM_NAMESPACE=karpenter",
+				"DISABLE_LEADER_ELECTION=true",
+				// How long it waits for more pods before it decides on nodes.
+				"BATCH_IDLE_DURATION=500ms",
+				"BATCH_MAX_DURATION=2s",
+			), nil
+		},
+		Ready: newProber(nil).answers(address, "/readyz"),
+	}, nil
+}

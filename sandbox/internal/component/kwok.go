@@ -1,0 +1,53 @@
+package component
+
+import (
+	"os/exec"
+	"strings"
+
+	nodefast "sigs.k8s.io/kwok/kustomize/stage/node/fast"
+	nodeheartbeat "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
+	podfast "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
+
+	"croft.dev/croft/sandbox/internal/home"
+	"croft.dev/croft/sandbox/internal/supervisor"
+)
+
+// stages are kwok's own: nodes become ready and stay so, pods run, those of jobs
+// complete, and what is deleted goes.
+var stages = []string{
+	nodefast.DefaultNodeInit,
+	nodeheartbeat.DefaultNodeHeartbeatWithLease,
+	podfast.DefaultPodReady,
+	podfast.DefaultPodComplete,
+	podfast.DefaultPodDelete,
+}
+
+func (s *Sandbox) kwokSpec() (supervisor.Spec, error) {
+	address := s.address("http", Kwok)
+	return supervisor.Spec{
+		Address: address,
+		Command: func() (*exec.Cmd, error) {
+			if err := s.ports.Claim(Kwok); err != nil {
+				return nil, err
+			}
+			config := s.home.Etc("kwok.yaml")
+			if err := home.Write(config, []byte(strings.Join(stages, "---\n"))); err != nil {
+				return nil, err
+			}
+			return s.command(Kwok, []string{
+				"--config=" + config,
+				"--kubeconfig=" + s.home.Kubeconfig(Kwok),
+				"--server-address=" + s.ports.Address(Kwok),
+				// Karpenter's kwok provider marks its nodes so.
+				"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+				"--node-lease-duration-seconds=40",
+				// The default has room for 254 pods.
+				"--cidr=10.244.0.0/16",
+			},
+				// Not the user's own ~/.kwok, whose configuration would be merged.
+				"KWOK_WORKDIR="+s.home.Etc("kwok"),
+			), nil
+		},
+		Ready: newProber(nil).answers(address, "/readyz"),
+	}, nil
+}

@@ -1,0 +1,151 @@
+package component
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"croft.dev/croft/sandbox/internal/home"
+	"croft.dev/croft/sandbox/internal/pki"
+	"croft.dev/croft/sandbox/internal/supervisor"
+)
+
+// Sandbox holds what the components share.
+type Sandbox struct {
+	home   home.Home
+	config home.Config
+	ports  *home.Ports
+	binary string // this program, which is every component but croft
+
+	// etcd has an authority of its own, as it should on any cluster: it trusts
+	// whoever its authority signed for, and only the API server may come in.
+	// The front proxy's is for the API server's own requests to aggregated ones.
+	cluster, etcd, frontProxy *pki.Authority
+}
+
+// Open prepares the keys and certificates of a sandbox. Certificates are issued
+// anew each time, so that they never run out on a sandbox that is kept.
+func Open(h home.Home) (*Sandbox, error) {
+	config, err := h.Config()
+	if err != nil {
+		return nil, err
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	ports, err := h.Ports()
+	if err != nil {
+		return nil, err
+	}
+	s := &Sandbox{home: h, config: config, ports: ports, binary: binary}
+	if s.cluster, err = ClusterAuthority(h); err != nil {
+		return nil, err
+	}
+	if s.etcd, err = pki.LoadOrCreate(h.PKI(), "etcd-ca"); err != nil {
+		return nil, err
+	}
+	if s.frontProxy, err = pki.LoadOrCreate(h.PKI(), "front-proxy-ca"); err != nil {
+		return nil, err
+	}
+	return s, s.issue()
+}
+
+// ClusterAuthority is the authority that the API server takes for the
+// authentication of its clients.
+func ClusterAuthority(h home.Home) (*pki.Authority, error) {
+	return pki.LoadOrCreate(h.PKI(), "ca")
+}
+
+func (s *Sandbox) issue() error {
+	local := []string{home.Loopback, "localhost"}
+	for name, leaf := range map[string]pki.Leaf{
+		Etcd:       {User: Etcd, Hosts: local}, // peers are both client and server
+		etcdClient: {User: APIServer},
+	} {
+		if err := s.etcd.IssueTo(s.home.PKI(), name, leaf); err != nil {
+			return err
+		}
+	}
+	if err := s.frontProxy.IssueTo(s.home.PKI(), frontProxyClient, pki.Leaf{User: frontProxyClient}); err != nil {
+		return err
+	}
+	for name, leaf := range map[string]pki.Leaf{
+		APIServer:         {Hosts: append(local, apiServerNames...)},
+		ControllerManager: {Hosts: local},
+		Scheduler:         {Hosts: local},
+		probeClient:       adminIdentity,
+	} {
+		if err := s.cluster.IssueTo(s.home.PKI(), name, leaf); err != nil {
+			return err
+		}
+	}
+	return pki.EnsureSigningKey(s.home.PKI(), "sa")
+}
+
+// Specs returns how to run the components of this sandbox, in start order.
+func (s *Sandbox) Specs() ([]supervisor.Spec, error) {
+	specs := map[string]func() (supervisor.Spec, error){
+		Etcd:              s.etcdSpec,
+		APIServer:         s.apiServerSpec,
+		ControllerManager: s.controllerManagerSpec,
+		Scheduler:         s.schedulerSpec,
+		Karpenter:         s.karpenterSpec,
+		Kwok:              s.kwokSpec,
+		Croft:             s.croftSpec,
+	}
+	names := slices.Clone(s.config.Components)
+	if s.config.Croft != "" {
+		names = append(names, Croft)
+	}
+	var out []supervisor.Spec
+	for _, name := range names {
+		make, ok := specs[name]
+		if !ok {
+			return nil, fmt.Errorf("unknown component %q in %s", name, s.home.Dir)
+		}
+		spec, err := make()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		spec.Name, spec.Needs, spec.Log = name, needs[name], s.home.Log(name)
+		out = append(out, spec)
+	}
+	return out, nil
+}
+
+// command is this program, run as a component.
+func (s *Sandbox) command(name string, args []string, env ...string) *exec.Cmd {
+	cmd := exec.Command(s.binary, append([]string{"component", name, "--"}, args...)...)
+	cmd.Dir = s.home.Dir
+	cmd.Env = append(cleanEnv(), env...)
+	return cmd
+}
+
+// cleanEnv is the part of the environment that a component may see. What it is
+// told otherwise should not depend on the shell in which `up` was typed:
+// Karpenter and kwok read most of their options from the environment.
+func cleanEnv() []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "USER", "TMPDIR", "TZ"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+func (s *Sandbox) cert(name string) string { return filepath.Join(s.home.PKI(), name+".crt") }
+func (s *Sandbox) key(name string) string  { return filepath.Join(s.home.PKI(), name+".key") }
+
+// address returns a function that tells the address of a claimed port.
+func (s *Sandbox) address(scheme, port string) func() string {
+	return func() string {
+		if s.ports.Port(port) == 0 {
+			return ""
+		}
+		return scheme + "://" + s.ports.Address(port)
+	}
+}

@@ -1,0 +1,46 @@
+package component
+
+import (
+	"fmt"
+	"os/exec"
+
+	"croft.dev/croft/sandbox/internal/home"
+	"croft.dev/croft/sandbox/internal/supervisor"
+)
+
+// schedulerConfig differs from the defaults where they make one wait: a pod
+// that found no node is tried again a second after a node has come up, however
+// often it was tried before.
+const schedulerConfig = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection:
+  kubeconfig: %q
+  qps: 300
+  burst: 500
+leaderElection:
+  leaderElect: false
+podInitialBackoffSeconds: 1
+podMaxBackoffSeconds: 1
+`
+
+func (s *Sandbox) schedulerSpec() (supervisor.Spec, error) {
+	p, err := s.prober(s.cluster, probeClient)
+	if err != nil {
+		return supervisor.Spec{}, err
+	}
+	address := s.address("https", Scheduler)
+	return supervisor.Spec{
+		Address: address,
+		Command: func() (*exec.Cmd, error) {
+			if err := s.ports.Claim(Scheduler); err != nil {
+				return nil, err
+			}
+			config := s.home.Etc("kube-scheduler.yaml")
+			if err := home.Write(config, fmt.Appendf(nil, schedulerConfig, s.home.Kubeconfig(Scheduler))); err != nil {
+				return nil, err
+			}
+			return s.command(Scheduler, append(s.secureServing(Scheduler), "--config="+config)), nil
+		},
+		Ready: p.answers(address, "/readyz"),
+	}, nil
+}

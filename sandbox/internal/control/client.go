@@ -1,0 +1,122 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"croft.dev/croft/sandbox/internal/home"
+	"croft.dev/croft/sandbox/internal/supervisor"
+)
+
+// Client asks the supervisor of one sandbox.
+type Client struct {
+	http http.Client
+}
+
+// ErrDown is returned when no supervisor runs on the directory.
+var ErrDown = errors.New("the sandbox is not up")
+
+// Dial finds the supervisor of a sandbox.
+func Dial(h home.Home) (*Client, error) {
+	pid, err := h.LockedBy()
+	if err != nil {
+		return nil, err
+	}
+	if pid == 0 {
+		return nil, ErrDown
+	}
+	socket, err := h.Socket()
+	if err != nil {
+		return nil, err
+	}
+	var dialer net.Dialer
+	return &Client{http: http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", socket)
+		},
+	}}}, nil
+}
+
+// Status returns what is known of every component.
+func (c *Client) Status(ctx context.Context) ([]supervisor.Status, error) {
+	resp, err := c.do(ctx, http.MethodGet, "/status")
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	var out []supervisor.Status
+	return out, json.NewDecoder(resp.Body).Decode(&out)
+}
+
+// Watch calls see with the statuses now and after every change, until see says
+// that it is done, or ctx or the supervisor ends.
+func (c *Client) Watch(ctx context.Context, see func([]supervisor.Status) (done bool, err error)) error {
+	resp, err := c.do(ctx, http.MethodGet, "/watch")
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	decoder := json.NewDecoder(resp.Body)
+	for {
+		var statuses []supervisor.Status
+		if err := decoder.Decode(&statuses); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("the supervisor has gone: %w", err)
+		}
+		if done, err := see(statuses); done || err != nil {
+			return err
+		}
+	}
+}
+
+// Start starts a component that was stopped; it does not wait for readiness.
+func (c *Client) Start(ctx context.Context, component string) error {
+	return c.post(ctx, "/components/"+url.PathEscape(component)+"/start")
+}
+
+// Stop stops a component and returns when it is gone.
+func (c *Client) Stop(ctx context.Context, component string) error {
+	return c.post(ctx, "/components/"+url.PathEscape(component)+"/stop")
+}
+
+// Down ends the sandbox and returns when every component is gone.
+func (c *Client) Down(ctx context.Context) error {
+	return c.post(ctx, "/down")
+}
+
+func (c *Client) post(ctx context.Context, path string) error {
+	resp, err := c.do(ctx, http.MethodPost, path)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+func (c *Client) do(ctx context.Context, method, path string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://supervisor"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the supervisor: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close() //nolint:errcheck // only read
+		message, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+		if err != nil {
+			return nil, err
+		}
+		return nil, errors.New(strings.TrimSpace(string(message)))
+	}
+	return resp, nil
+}

@@ -1,0 +1,129 @@
+// Package control is how the commands talk to the supervisor of a sandbox: HTTP
+// over a Unix socket that only the owner can reach.
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"croft.dev/croft/sandbox/internal/home"
+	"croft.dev/croft/sandbox/internal/supervisor"
+)
+
+// maxSocketPath is the longest path that every system takes for a socket.
+const maxSocketPath = 100
+
+// Server answers for one supervisor.
+type Server struct {
+	sup  *supervisor.Supervisor
+	down func() // ends the supervisor
+
+	listener net.Listener
+	ended    chan struct{}
+	tempDir  string
+}
+
+// Listen opens the socket and records where it is. down is called when somebody
+// asks for the end of the sandbox.
+func Listen(h home.Home, sup *supervisor.Supervisor, down func()) (*Server, error) {
+	s := &Server{sup: sup, down: down, ended: make(chan struct{})}
+	path := h.Path("supervisor.sock")
+	if len(path) > maxSocketPath {
+		dir, err := os.MkdirTemp("", "croft-sandbox-")
+		if err != nil {
+			return nil, err
+		}
+		s.tempDir, path = dir, filepath.Join(dir, "s")
+	}
+	// What a supervisor that was killed left behind; the lock says that no other
+	// is there.
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	var err error
+	if s.listener, err = net.Listen("unix", path); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, err
+	}
+	return s, h.SaveSocket(path)
+}
+
+// Serve answers until Close.
+func (s *Server) Serve() error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", s.status)
+	mux.HandleFunc("GET /watch", s.watch)
+	mux.HandleFunc("POST /components/{name}/start", s.act((*supervisor.Supervisor).Start))
+	mux.HandleFunc("POST /components/{name}/stop", s.act((*supervisor.Supervisor).Stop))
+	mux.HandleFunc("POST /down", func(w http.ResponseWriter, r *http.Request) {
+		s.down()
+		select {
+		case <-s.ended:
+		case <-r.Context().Done():
+		}
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	go func() {
+		<-s.ended
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if server.Shutdown(ctx) != nil {
+			_ = server.Close()
+		}
+	}()
+	if err := server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Close tells those who asked for the end that it has come.
+func (s *Server) Close() {
+	close(s.ended)
+	if s.tempDir != "" {
+		_ = os.RemoveAll(s.tempDir)
+	}
+}
+
+func (s *Server) act(do func(*supervisor.Supervisor, string) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := do(s.sup, r.PathValue("name")); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		}
+	}
+}
+
+func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
+	statuses, _ := s.sup.Statuses()
+	if err := json.NewEncoder(w).Encode(statuses); err != nil {
+		http.Error(w, fmt.Sprintf("encode the status: %v", err), http.StatusInternalServerError)
+	}
+}
+
+// watch sends a line of JSON with all statuses now and after every change.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
+	flush := http.NewResponseController(w)
+	encoder := json.NewEncoder(w)
+	for {
+		statuses, changed := s.sup.Statuses()
+		if encoder.Encode(statuses) != nil || flush.Flush() != nil {
+			return // the client has gone
+		}
+		select {
+		case <-changed:
+		case <-s.ended:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package home
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// kind marks the configuration file as this program's.
+const kind = "croft-sandbox"
+
+// Config is what `up` was asked for. It is remembered, so that a later `up` in
+// the same directory resumes the same sandbox.
+type Config struct {
+	Kind       string   `json:"kind"`
+	Components []string `json:"components"`
+	// Zones are where the nodes' instances are on offer.
+	Zones []string `json:"zones"`
+	// Croft is the absolute path of the croft binary that is run along.
+	Croft string `json:"croft,omitempty"`
+}
+
+// Config reads the configuration; ErrNone if the directory holds no sandbox.
+func (h Home) Config() (Config, error) {
+	var c Config
+	err := readJSON(h.Path(marker), &c)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return c, ErrNone
+	case err != nil:
+		return c, err
+	case c.Kind != kind:
+		return c, fmt.Errorf("%s was not written by croft-sandbox: %w", h.Path(marker), ErrNone)
+	}
+	return c, nil
+}
+
+// SaveConfig writes the configuration. It refuses a directory that holds other
+// people's files.
+func (h Home) SaveConfig(c Config) error {
+	if _, err := h.Config(); errors.Is(err, ErrNone) {
+		empty, err := isEmpty(h.Dir)
+		if err != nil {
+			return err
+		}
+		if !empty {
+			return fmt.Errorf("%s is neither empty nor a sandbox: choose another directory with --dir", h.Dir)
+		}
+	}
+	if err := h.Create(); err != nil {
+		return err
+	}
+	c.Kind = kind
+	return writeJSON(h.Path(marker), c)
+}

@@ -1,0 +1,124 @@
+// Package home knows the directory of a sandbox: what lies where, and who may
+// read it. Everything in it is the owner's alone, since most of it is key
+// material or grants access by it.
+package home
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// EnvDir names the directory of the sandbox for commands that are not given
+// --dir, DefaultDir is the one taken without either.
+const (
+	EnvDir     = "CROFT_SANDBOX_DIR"
+	DefaultDir = ".sandbox"
+)
+
+// marker is the file by which a sandbox directory is recognised.
+const marker = "sandbox.json"
+
+// ErrNone is returned for a directory that holds no sandbox.
+var ErrNone = errors.New("no sandbox here")
+
+// Home is the directory of one sandbox.
+type Home struct {
+	Dir string // absolute
+}
+
+// At returns the home at a path, which need not exist yet.
+func At(dir string) (Home, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return Home{}, err
+	}
+	return Home{Dir: abs}, nil
+}
+
+// Path joins elements to the directory.
+func (h Home) Path(elem ...string) string {
+	return filepath.Join(append([]string{h.Dir}, elem...)...)
+}
+
+// PKI is where the authorities and keys are kept.
+func (h Home) PKI(elem ...string) string { return h.Path(append([]string{"pki"}, elem...)...) }
+
+// Etc is where the files that components read at start are written.
+func (h Home) Etc(elem ...string) string { return h.Path(append([]string{"etc"}, elem...)...) }
+
+// Data is etcd's directory.
+func (h Home) Data() string { return h.Path("etcd") }
+
+// Log is the log of a component, or of the supervisor.
+func (h Home) Log(component string) string { return h.Path("logs", component+".log") }
+
+// Kubeconfig is the kubeconfig of one of the sandbox's own identities.
+func (h Home) Kubeconfig(identity string) string { return h.Path(identity + ".kubeconfig") }
+
+// Create makes the directories.
+func (h Home) Create() error {
+	for _, dir := range []string{h.Dir, h.PKI(), h.Etc(), h.Data(), h.Path("logs")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete removes the directory and all in it. It refuses one that is not
+// recognisably a sandbox's.
+func (h Home) Delete() error {
+	if _, err := h.Config(); err != nil {
+		return fmt.Errorf("will not delete %s: %w", h.Dir, err)
+	}
+	return os.RemoveAll(h.Dir)
+}
+
+// Write replaces a file in one step, readable by the owner alone.
+func Write(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+func writeJSON(path string, v any) error {
+	content, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return Write(path, append(content, '\n'))
+}
+
+func readJSON(path string, v any) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(content, v); err != nil {
+		return fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	return nil
+}
+
+// isEmpty tells whether a directory is missing or holds nothing.
+func isEmpty(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return len(entries) == 0, err
+}

@@ -1,0 +1,83 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	"go.etcd.io/etcd/server/v3/embed"
+)
+
+// startPatience is how long etcd has for joining the cluster of which it is the
+// only member.
+const startPatience = time.Minute
+
+func etcd(args []string) error {
+	config, err := etcdConfig(args)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	server, err := embed.StartEtcd(config)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	select {
+	case <-server.Server.ReadyNotify():
+	case <-server.Server.StopNotify():
+		return errors.New("etcd stopped while it was starting")
+	case <-time.After(startPatience):
+		return errors.New("etcd did not become ready")
+	case <-ctx.Done():
+		return nil
+	}
+	select {
+	case err := <-server.Err():
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func etcdConfig(args []string) (*embed.Config, error) {
+	var clients, peers, caFile, certFile, keyFile string
+	config := embed.NewConfig()
+	flags := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
+	flags.StringVar(&config.Dir, "data-dir", "", "where the data is")
+	flags.StringVar(&clients, "client-address", "", "host:port for clients")
+	flags.StringVar(&peers, "peer-address", "", "host:port for peers, of which there are none")
+	flags.StringVar(&caFile, "ca-file", "", "whom to trust")
+	flags.StringVar(&certFile, "cert-file", "", "own certificate")
+	flags.StringVar(&keyFile, "key-file", "", "own key")
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+
+	config.Name = "sandbox"
+	config.ListenClientUrls = []url.URL{{Scheme: "https", Host: clients}}
+	config.AdvertiseClientUrls = config.ListenClientUrls
+	config.ListenPeerUrls = []url.URL{{Scheme: "https", Host: peers}}
+	config.AdvertisePeerUrls = config.ListenPeerUrls
+	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	tls := transport.TLSInfo{CertFile: certFile, KeyFile: keyFile, TrustedCAFile: caFile, ClientCertAuth: true}
+	config.ClientTLSInfo, config.PeerTLSInfo = tls, tls
+
+	// A sandbox has to survive the end of its processes, not of the machine.
+	config.UnsafeNoFsync = true
+	// A single member elects itself after one election timeout: with the
+	// defaults, that is most of what starting takes.
+	config.TickMs, config.ElectionMs = 10, 100
+	config.QuotaBackendBytes = 8 << 30
+	config.EnableGRPCGateway = false
+	// Only the command line sets this default; without it every request is slow.
+	config.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration
+	config.LogLevel = "warn"
+	return config, nil
+}

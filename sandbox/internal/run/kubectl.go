@@ -1,0 +1,27 @@
+package run
+
+import (
+	"os"
+
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // as kubectl's own main package has it
+	"k8s.io/component-base/cli"
+	"k8s.io/component-base/logs"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// Kubectl is kubectl's own main function. It does not return if the command
+// fails.
+func Kubectl(kubeconfig string, args []string) error {
+	if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
+		return err
+	}
+	ownSignals()
+	showLinkedFlags()
+	os.Args = append([]string{"kubectl"}, args...)
+	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) // a bad level is reported when the flags are parsed
+	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+		util.CheckErr(err)
+	}
+	return nil
+}

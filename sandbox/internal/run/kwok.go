@@ -1,0 +1,25 @@
+package run
+
+import (
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/kwok/pkg/config"
+	kwokcmd "sigs.k8s.io/kwok/pkg/kwok/cmd"
+	"sigs.k8s.io/kwok/pkg/log"
+	"sigs.k8s.io/kwok/pkg/utils/signals"
+)
+
+// kwok is kwok's own main function, but for its way of reporting errors.
+func kwok() error {
+	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
+	flags.ParseErrorsAllowlist.UnknownFlags = true
+	flags.Usage = func() {}
+
+	ctx, _ := log.InitFlags(signals.SetupSignalContext(), flags)
+	ctx, err := config.InitFlags(ctx, flags)
+	if err != nil {
+		return err
+	}
+	cmd := kwokcmd.NewCommand(ctx)
+	cmd.PersistentFlags().AddFlagSet(flags)
+	return cmd.ExecuteContext(ctx)
+}

@@ -1,0 +1,237 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestComponentsStartAfterWhatTheyNeed(t *testing.T) {
+	dir := t.TempDir()
+	open := make(chan struct{})
+	a := spec(dir, "a", "server")
+	a.Settle = func(ctx context.Context) error {
+		select {
+		case <-open:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	s, _ := run(t, a, spec(dir, "b", "server", "a"))
+
+	got := until(t, s, "a runs", func(by map[string]Status) bool { return by["a"].PID != 0 })
+	if got["b"].State != Waiting || got["b"].PID != 0 {
+		t.Errorf("b started before a was ready: %+v", got["b"])
+	}
+	close(open)
+	got = until(t, s, "both are ready", func(by map[string]Status) bool {
+		return by["a"].State == Ready && by["b"].State == Ready
+	})
+	if got["b"].Took <= 0 || got["b"].ReadySince.IsZero() {
+		t.Errorf("no time of readiness: %+v", got["b"])
+	}
+}
+
+func TestDeadComponentIsReportedAndRestarted(t *testing.T) {
+	s, _ := run(t, spec(t.TempDir(), "a", "server"))
+	isReady := func(by map[string]Status) bool { return by["a"].State == Ready }
+	first := until(t, s, "a is ready", isReady)["a"]
+	if err := syscall.Kill(first.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	again := until(t, s, "a is ready again", func(by map[string]Status) bool {
+		return isReady(by) && by["a"].Restarts == 1
+	})["a"]
+	if again.PID == first.PID {
+		t.Error("the process is the same")
+	}
+	if again.LastDeath == nil || again.LastDeath.Cause != "signal: killed" {
+		t.Errorf("the death is not told: %+v", again.LastDeath)
+	}
+}
+
+func TestCrashLoopBacksOff(t *testing.T) {
+	var starts []time.Time
+	crasher := spec(t.TempDir(), "a", "crasher")
+	command := crasher.Command
+	crasher.Command = func() (*exec.Cmd, error) {
+		starts = append(starts, time.Now())
+		return command()
+	}
+	s, end := run(t, crasher)
+	got := until(t, s, "a failed five times", func(by map[string]Status) bool { return by["a"].Failures >= 5 })["a"]
+	end()
+	if got.LastDeath.Cause != "exit status 7" || !slices.Contains(got.LastDeath.Tail, "line before the end") {
+		t.Errorf("the death is not told with cause and log: %+v", got.LastDeath)
+	}
+	// 10, 20, 40, 80 ms, each give or take a half.
+	if total := starts[4].Sub(starts[0]); total < 75*time.Millisecond {
+		t.Errorf("five starts within %v: there is no back-off", total)
+	}
+}
+
+func TestPermanentFailureIsHopeless(t *testing.T) {
+	a := spec(t.TempDir(), "a", "server")
+	var tries atomic.Int32
+	a.Settle = func(context.Context) error {
+		tries.Add(1)
+		return Permanent(errors.New("never"))
+	}
+	s, end := run(t, a)
+	got := until(t, s, "a is hopeless", func(by map[string]Status) bool { return by["a"].Hopeless })["a"]
+	end()
+	if got.Message != "never" || got.State == Ready || tries.Load() != 1 {
+		t.Errorf("got %+v after %d tries", got, tries.Load())
+	}
+}
+
+func TestPrepareRunsOnce(t *testing.T) {
+	dir := t.TempDir()
+	marks := filepath.Join(dir, "marks")
+	a := spec(dir, "a", "server")
+	a.Prepare = func() *exec.Cmd { return exec.Command("/bin/sh", "-c", "echo mark >> "+marks) }
+	s, _ := run(t, a)
+	isReady := func(by map[string]Status) bool { return by["a"].State == Ready }
+	until(t, s, "a is ready", isReady)
+	for range 2 {
+		if err := errors.Join(s.Stop("a"), s.Start("a")); err != nil {
+			t.Fatal(err)
+		}
+		until(t, s, "a is ready again", isReady)
+	}
+	if content, err := os.ReadFile(marks); string(content) != "mark\n" {
+		t.Errorf("prepared as %q, %v; want once", content, err)
+	}
+}
+
+func TestStopLeavesTheOthers(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := run(t, spec(dir, "a", "server"), spec(dir, "b", "server", "a"))
+	before := until(t, s, "both are ready", func(by map[string]Status) bool { return by["b"].State == Ready })
+	if err := s.Stop("a"); err != nil {
+		t.Fatal(err)
+	}
+	untilGone(t, before["a"].PID)
+	after := until(t, s, "a is stopped", func(by map[string]Status) bool { return by["a"].State == Stopped })
+	if after["b"].PID != before["b"].PID || after["a"].Restarts != 0 {
+		t.Errorf("before: %+v, after: %+v", before, after)
+	}
+	if err := s.Start("a"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, s, "a is ready again", func(by map[string]Status) bool { return by["a"].State == Ready })
+	if err := s.Stop("c"); err == nil || !strings.Contains(err.Error(), "a, b") {
+		t.Errorf("stop of an unknown component: got %v, want an error that names those there are", err)
+	}
+}
+
+func TestEndLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	stubborn := spec(dir, "stubborn", "stubborn", "parent")
+	stubborn.Grace = 50 * time.Millisecond
+	s, end := run(t, spec(dir, "parent", "parent"), stubborn)
+	got := until(t, s, "both are ready", func(by map[string]Status) bool { return by["stubborn"].State == Ready })
+	content, err := os.ReadFile(filepath.Join(dir, "parent.sock.child"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	grandchild, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end()
+	untilGone(t, got["parent"].PID, got["stubborn"].PID, grandchild)
+	if err := s.Start("parent"); err == nil {
+		t.Error("a component was started after the end")
+	}
+}
+
+func TestKilledSupervisorLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], dir)
+	cmd.Env = append(os.Environ(), role+"=supervisor")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready := spec(dir, "b", "server").Ready
+	for deadline := time.Now().Add(20 * time.Second); ready(t.Context()) != nil; {
+		if time.Now().After(deadline) {
+			t.Fatal("the components did not start")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	children := childrenOf(t, cmd.Process.Pid)
+	if len(children) != 2 {
+		t.Fatalf("the supervisor has children %v, want two", children)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	untilGone(t, children...)
+}
+
+func childrenOf(t *testing.T, pid int) []int {
+	t.Helper()
+	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output()
+	if err != nil {
+		t.Skipf("ps: %v", err)
+	}
+	var children []int
+	for line := range strings.Lines(string(out)) {
+		var fields [2]int
+		for i, field := range strings.Fields(line) {
+			if fields[i], err = strconv.Atoi(field); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if fields[1] == pid {
+			children = append(children, fields[0])
+		}
+	}
+	return children
+}
+
+func TestSpecsAreChecked(t *testing.T) {
+	good := spec(t.TempDir(), "a", "server")
+	for name, specs := range map[string][]Spec{
+		"nothing to run": {{Name: "a"}},
+		"twice":          {good, good},
+		"needs later":    {spec(t.TempDir(), "b", "server", "a"), good},
+	} {
+		if err := validate(specs); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestTail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	long := strings.Repeat(strings.Repeat("x", 99)+"\n", 1000)
+	for _, tc := range []struct {
+		content string
+		want    []string
+	}{
+		{"", nil},
+		{"a\n", []string{"a"}},
+		{"a\nb\nc", []string{"b", "c"}},
+		{long + "y\n", []string{strings.Repeat("x", 99), "y"}},
+	} {
+		if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Tail(path, 2); !slices.Equal(got, tc.want) || err != nil {
+			t.Errorf("got %q, %v; want %q", got, err, tc.want)
+		}
+	}
+}
