@@ -5,7 +5,7 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
@@ -14,13 +14,27 @@ import (
 // tree is an object as plain JSON values.
 type tree = map[string]any
 
+// treeOf goes by way of JSON. Apimachinery's converter is faster, but does not ask
+// every type how it is written: Karpenter's durations come out as bytes.
+func treeOf(o client.Object) (tree, error) {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("convert: %w", err)
+	}
+	t := tree{}
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return nil, fmt.Errorf("convert: %w", err)
+	}
+	return t, nil
+}
+
 // wanted turns a wall's object into what is sent to the API server: without
 // status, without nulls and without the metadata that only the API server fills
 // in, so that croft owns no field that it says nothing about.
 func wanted(o client.Object) (tree, error) {
-	t, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	t, err := treeOf(o)
 	if err != nil {
-		return nil, fmt.Errorf("convert: %w", err)
+		return nil, err
 	}
 	gvk := o.GetObjectKind().GroupVersionKind()
 	if gvk.Empty() {
@@ -61,9 +75,9 @@ func dropNulls(v any) {
 // settled reports whether a live object already has everything that is wanted.
 // What it has besides is the matter of ownership.
 func settled(live client.Object, want tree) (bool, error) {
-	t, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	t, err := treeOf(live)
 	if err != nil {
-		return false, fmt.Errorf("convert: %w", err)
+		return false, err
 	}
 	for field, v := range want {
 		// Objects that were read as Go types do not carry their own kind.

@@ -2,12 +2,14 @@ package apply
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -98,6 +100,25 @@ func TestSettled(t *testing.T) {
 				t.Errorf("settled = %v, %v", got, err)
 			}
 		})
+	}
+}
+
+// TestSettledAsksTypesHowTheyAreWritten is about a duration, which keeps the bytes
+// that it was read from beside its value.
+func TestSettledAsksTypesHowTheyAreWritten(t *testing.T) {
+	pool := func(after karpenterv1.NillableDuration) *karpenterv1.NodePool {
+		p := &karpenterv1.NodePool{TypeMeta: metav1.TypeMeta{APIVersion: "karpenter.sh/v1", Kind: "NodePool"}}
+		p.Spec.Disruption.ConsolidateAfter = after
+		return p
+	}
+	hour := time.Hour
+	want, err := wanted(pool(karpenterv1.NillableDuration{Duration: &hour}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := settled(pool(karpenterv1.NillableDuration{Duration: &hour, Raw: []byte(`"1h0m0s"`)}), want)
+	if err != nil || !same {
+		t.Errorf("settled = %v, %v", same, err)
 	}
 }
 

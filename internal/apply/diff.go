@@ -51,7 +51,7 @@ func (a *Applier) diff(ctx context.Context, o client.Object) (string, error) {
 	}
 	before, after := tree{}, want
 	if found.live != nil {
-		if before, err = runtime.DefaultUnstructuredConverter.ToUnstructured(found.live); err != nil {
+		if before, err = treeOf(found.live); err != nil {
 			return "", err
 		}
 		before["apiVersion"], before["kind"] = want["apiVersion"], want["kind"]

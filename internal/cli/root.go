@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"croft.dev/croft/internal/estate"
 )
 
 // The exit statuses.
@@ -57,7 +59,13 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 		}
 		return exitFailed
 	}
-	say(errOut, "croft: %v\n", err)
+	var problems estate.Problems
+	if errors.As(err, &problems) {
+		// Each line begins with a file and a line, as editors like it.
+		say(errOut, "%v\n", err)
+	} else {
+		say(errOut, "croft: %v\n", err)
+	}
 	return exitBadInput
 }
 

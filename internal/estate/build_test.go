@@ -124,6 +124,20 @@ func TestBuildLiterals(t *testing.T) {
 	}
 }
 
+func TestByAge(t *testing.T) {
+	born := func(name string, second int64) v1alpha1.Tenant {
+		tenant := v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if second > 0 {
+			tenant.CreationTimestamp = metav1.Unix(second, 0)
+		}
+		return tenant
+	}
+	list := []v1alpha1.Tenant{born("new-b", 0), born("c", 2), born("b", 2), born("new-a", 0), born("z", 1)}
+	if got, want := byAge(list), []int{4, 2, 1, 0, 3}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 func TestNoPlatformNoEstate(t *testing.T) {
 	e, problems := Build(&Declaration{})
 	expect(t, problems, "Platform/default: there is none; declare the cluster's platform with its clusterName and nodeClass")
@@ -168,8 +182,9 @@ tenants: {shop: {pool: jobs, domains: [shop.example.org]}}
 	if diff := cmp.Diff(dCompact.Objects(), dStream.Objects()); diff != "" {
 		t.Errorf("objects (-compact +stream):\n%s", diff)
 	}
-	var ids []string
-	for _, o := range dStream.Objects() {
+	objects := dStream.Objects()
+	ids := make([]string, 0, len(objects))
+	for _, o := range objects {
 		ids = append(ids, o.GetObjectKind().GroupVersionKind().Kind+"/"+o.GetName())
 	}
 	if want := []string{"Platform/default", "SecondaryNetwork/data", "Pool/jobs", "Tenant/shop"}; !slices.Equal(ids, want) {

@@ -19,8 +19,7 @@ const maxAliased = 1_000_000
 // are unique. What does not fit is reported and left out.
 func simplify(file string, doc *yaml.Node) Problems {
 	s := simplifier{file: file, sizes: map[*yaml.Node]int{}}
-	s.visit(doc, nil)
-	if s.aliased && max(s.sizes[doc], s.merged) > maxAliased {
+	if size := s.visit(doc, nil); len(s.sizes) > 0 && max(size, s.merged) > maxAliased {
 		s.report(doc, nil, "the aliases in this document stand for more than %d values; write out what you need", maxAliased)
 		doc.Content = nil
 	}
@@ -29,11 +28,9 @@ func simplify(file string, doc *yaml.Node) Problems {
 
 type simplifier struct {
 	file string
-	// sizes is how many values a node stands for; unfinished while it is visited.
+	// sizes is how many values each node with an anchor stands for; unfinished
+	// while it is visited. All other nodes are come by once.
 	sizes map[*yaml.Node]int
-	// aliased says that the document has aliases at all: without them it cannot
-	// stand for more than it holds.
-	aliased bool
 	// merged counts the entries brought in by merge keys.
 	merged   int
 	problems Problems
@@ -63,52 +60,57 @@ func (t *trail) String() string {
 	return join(t.up.String(), t.key)
 }
 
-// visit simplifies a node and everything in it, once.
-func (s *simplifier) visit(n *yaml.Node, path *trail) {
-	if s.sizes[n] != 0 {
-		return
+// visit simplifies a node and everything in it, and returns how many values it
+// stands for.
+func (s *simplifier) visit(n *yaml.Node, path *trail) int {
+	if size, known := s.sizes[n]; known {
+		return size
 	}
-	s.sizes[n] = unfinished
+	if n.Anchor != "" {
+		s.sizes[n] = unfinished
+	}
 	size := 1
 	switch n.Kind {
-	case yaml.DocumentNode, yaml.SequenceNode:
+	case yaml.DocumentNode:
+		size += s.replace(&n.Content[0], path)
+	case yaml.SequenceNode:
 		for i := range n.Content {
-			step := path
-			if n.Kind == yaml.SequenceNode {
-				step = &trail{up: path, index: i}
-			}
-			n.Content[i] = s.target(n.Content[i], step)
-			size = add(size, s.sizes[n.Content[i]])
+			size = atMost(size + s.replace(&n.Content[i], &trail{up: path, index: i}))
 		}
 	case yaml.MappingNode:
-		s.entries(n, path)
-		for i := 1; i < len(n.Content); i += 2 {
-			size = add(size, s.sizes[n.Content[i]])
-		}
+		size += s.entries(n, path)
 	case yaml.ScalarNode:
 		s.tag(n, path)
+	case yaml.AliasNode: // replace has gone on to what it stands for
 	}
-	s.sizes[n] = size
+	if n.Anchor != "" {
+		s.sizes[n] = size
+	}
+	return size
 }
 
-// target visits a node, or what it is an alias of, and returns the node to put
-// in its place.
-func (s *simplifier) target(n *yaml.Node, path *trail) *yaml.Node {
-	at := n
+// replace simplifies a node or, in its place, what it is an alias of.
+func (s *simplifier) replace(at **yaml.Node, path *trail) int {
+	n := *at
 	for n.Kind == yaml.AliasNode {
-		s.aliased = true
 		n = n.Alias
 	}
-	s.visit(n, path)
-	if s.sizes[n] == unfinished {
-		s.report(at, path, "the alias *%s stands inside of what it stands for; write out what you need", at.Value)
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: at.Line}
+	size := s.visit(n, path)
+	if size == unfinished {
+		s.report(*at, path, "the alias *%s stands inside of what it stands for; write out what you need", (*at).Value)
+		n, size = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: (*at).Line}, 1
 	}
-	return n
+	*at = n
+	return size
 }
 
-// entries makes the keys of a mapping unique and writes out its merge keys.
-func (s *simplifier) entries(n *yaml.Node, path *trail) {
+// atMost keeps a size from overflowing. One that is too large stays so.
+func atMost(size int) int { return min(size, 2*maxAliased) }
+
+// entries makes the keys of a mapping unique and writes out its merge keys. It
+// returns how many values the mapping holds.
+func (s *simplifier) entries(n *yaml.Node, path *trail) int {
+	size := 0
 	written := make([]*yaml.Node, 0, len(n.Content))
 	var merges []*yaml.Node
 	lines := make(map[string]int, len(n.Content)/2)
@@ -122,25 +124,27 @@ func (s *simplifier) entries(n *yaml.Node, path *trail) {
 			s.report(key, path, "a key must be a plain word")
 			continue
 		case key.ShortTag() == "!!merge":
-			merges = append(merges, s.target(value, path))
+			size = atMost(size + s.replace(&value, path))
+			merges = append(merges, value)
 			continue
 		case key.ShortTag() == "!!null":
 			s.report(key, path, "there is no key before the ':'; one called null or ~ must be in quotes")
 			continue
 		}
 		at := &trail{up: path, key: key.Value}
+		size = atMost(size + s.replace(&value, at))
 		if line, twice := lines[key.Value]; twice {
 			s.report(key, at, "written twice, on line %d already; keep one of them", line)
-			s.target(value, at)
 			continue
 		}
 		lines[key.Value] = key.Line
-		written = append(written, key, s.target(value, at))
+		written = append(written, key, value)
 	}
 	n.Content = written
 	for _, from := range merges {
 		s.merge(n, from, lines, path)
 	}
+	return size
 }
 
 // merge adds the entries of a mapping, or of a list of mappings, that n does not
@@ -178,8 +182,6 @@ func (s *simplifier) tag(n *yaml.Node, path *trail) {
 		s.report(n, path, "the tag %s means nothing here; leave it out", tag)
 	}
 }
-
-func add(a, b int) int { return min(a+max(b, 0), math.MaxInt32) }
 
 // value turns a simplified node into what encoding/json would have read.
 func value(n *yaml.Node) any {

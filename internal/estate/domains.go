@@ -24,9 +24,9 @@ func (c claim) wildcard() bool { return strings.HasPrefix(c.domain, "*.") }
 // them before.
 func domainsHaveOneTenant(w *whole) {
 	granted := newGrants()
-	for _, i := range w.byAge {
+	for _, i := range byAge(w.Tenants) {
 		for j, domain := range w.Tenants[i].Spec.Domains {
-			c := claim{w.tenant(i), domain}
+			c := claim{w.objects[kindTenant][i], domain}
 			at := field.NewPath("spec", "domains").Index(j)
 			if why := reserved(w.platform.TenantDomain, c); why != "" {
 				w.refuse(c.by, at, "%s", why)

@@ -133,7 +133,7 @@ func outOfBounds(schema *structural.Structural, bounds *structural.ValueValidati
 }
 
 func notAQuantity(v any) string {
-	if number, ok := v.(float64); ok {
+	if number, ok := v.(float64); ok && number < 1e6 {
 		if q, err := resource.ParseQuantity(text(number)); err == nil {
 			return fmt.Sprintf("the number %s must be in quotes, or written %s", text(number), q.String())
 		}

@@ -85,20 +85,27 @@ func (r *reader) notYAML(data []byte, err error) {
 
 // document reads one document, and says whether there was anything in it.
 func (r *reader) document(doc *yaml.Node) bool {
+	if len(doc.Content) == 0 {
+		return false
+	}
+	root := doc.Content[0]
+	switch {
+	case root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null":
+		return false
+	case root.Kind != yaml.MappingNode:
+		what := "a list"
+		if root.Kind == yaml.ScalarNode {
+			what = describe(scalar(root))
+		}
+		r.unreadable(root.Line, "", "a document must be a mapping, such as \"platform: {...}\", not %s", what)
+		return true
+	}
 	if found := simplify(r.file, doc); len(found) > 0 {
 		r.problems = append(r.problems, found...)
 		r.into.partial = true
 	}
 	if len(doc.Content) == 0 {
-		return true // refused above
-	}
-	root := doc.Content[0]
-	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
-		return false
-	}
-	if root.Kind != yaml.MappingNode {
-		r.unreadable(root.Line, "", "a document must be a mapping, such as \"platform: {...}\", not %s", describe(value(root)))
-		return true
+		return true // refused as a whole
 	}
 	if entry(root, "kind") != nil || entry(root, "apiVersion") != nil {
 		r.resource(root)

@@ -1,9 +1,11 @@
 package estate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -55,7 +57,7 @@ func eachPlatform(check func(*v1alpha1.PlatformSpec) []finding) rule {
 	return func(w *whole) {
 		for i := range w.Platforms {
 			spec := resolvePlatform(w.Platforms[i].Spec)
-			w.refuseFor(object{position{kindPlatform, i}, w.Platforms[i].Name}, check(&spec))
+			w.refuseFor(w.objects[kindPlatform][i], check(&spec))
 		}
 	}
 }
@@ -63,7 +65,7 @@ func eachPlatform(check func(*v1alpha1.PlatformSpec) []finding) rule {
 func eachNetwork(check func(*whole, *v1alpha1.SecondaryNetwork) []finding) rule {
 	return func(w *whole) {
 		for i := range w.Networks {
-			w.refuseFor(object{position{kindNetwork, i}, w.Networks[i].Name}, check(w, &w.Networks[i]))
+			w.refuseFor(w.objects[kindNetwork][i], check(w, &w.Networks[i]))
 		}
 	}
 }
@@ -71,7 +73,7 @@ func eachNetwork(check func(*whole, *v1alpha1.SecondaryNetwork) []finding) rule 
 func eachPool(check func(*whole, *v1alpha1.Pool) []finding) rule {
 	return func(w *whole) {
 		for i := range w.Pools {
-			w.refuseFor(object{position{kindPool, i}, w.Pools[i].Name}, check(w, &w.Pools[i]))
+			w.refuseFor(w.objects[kindPool][i], check(w, &w.Pools[i]))
 		}
 	}
 }
@@ -79,7 +81,7 @@ func eachPool(check func(*whole, *v1alpha1.Pool) []finding) rule {
 func eachTenant(check func(*whole, *v1alpha1.Tenant) []finding) rule {
 	return func(w *whole) {
 		for i := range w.Tenants {
-			w.refuseFor(w.tenant(i), check(w, &w.Tenants[i]))
+			w.refuseFor(w.objects[kindTenant][i], check(w, &w.Tenants[i]))
 		}
 	}
 }
@@ -87,15 +89,12 @@ func eachTenant(check func(*whole, *v1alpha1.Tenant) []finding) rule {
 // whole is a declaration under examination.
 type whole struct {
 	*Declaration
-	// platform is the one in force, defaulted; its zero value where there is none.
+	// platform is the one in force, defaulted.
 	platform v1alpha1.PlatformSpec
+	// objects are those of each kind, in the order of the Declaration.
+	objects map[string][]object
 	// first is the first object of each name; any other of that name is refused.
 	first map[identity]object
-	// names are those of all objects of a kind, to find what somebody meant.
-	names map[string][]string
-	// byAge are the indexes of the tenants, the oldest first: what two of them
-	// claim belongs to the older one.
-	byAge []int
 
 	bad      map[position]bool
 	problems Problems
@@ -105,42 +104,34 @@ func newWhole(d *Declaration) *whole {
 	w := &whole{
 		Declaration: d,
 		platform:    resolvePlatform(v1alpha1.PlatformSpec{}),
+		objects:     map[string][]object{},
 		first:       map[identity]object{},
-		names:       map[string][]string{},
 		bad:         map[position]bool{},
 	}
 	if len(d.Platforms) > 0 {
 		w.platform = resolvePlatform(d.Platforms[0].Spec)
 	}
 	for i := range d.Platforms {
-		w.know(kindPlatform, i, d.Platforms[i].Name)
-	}
-	for i := range d.Pools {
-		w.know(kindPool, i, d.Pools[i].Name)
+		w.know(kindPlatform, d.Platforms[i].Name)
 	}
 	for i := range d.Networks {
-		w.know(kindNetwork, i, d.Networks[i].Name)
+		w.know(kindNetwork, d.Networks[i].Name)
+	}
+	for i := range d.Pools {
+		w.know(kindPool, d.Pools[i].Name)
 	}
 	for i := range d.Tenants {
-		w.know(kindTenant, i, d.Tenants[i].Name)
-		w.byAge = append(w.byAge, i)
+		w.know(kindTenant, d.Tenants[i].Name)
 	}
-	slices.SortStableFunc(w.byAge, func(a, b int) int {
-		return d.Tenants[a].CreationTimestamp.Compare(d.Tenants[b].CreationTimestamp.Time)
-	})
 	return w
 }
 
-func (w *whole) know(kind string, index int, name string) {
-	o := object{position{kind, index}, name}
+func (w *whole) know(kind, name string) {
+	o := object{position{kind, len(w.objects[kind])}, name}
+	w.objects[kind] = append(w.objects[kind], o)
 	if _, known := w.first[o.identity()]; !known {
 		w.first[o.identity()] = o
-		w.names[kind] = append(w.names[kind], name)
 	}
-}
-
-func (w *whole) tenant(index int) object {
-	return object{position{kindTenant, index}, w.Tenants[index].Name}
 }
 
 func (w *whole) valid(kind string, index int) bool {
@@ -191,10 +182,18 @@ func (w *whole) missing(kind, name string) string {
 	if w.partial {
 		return ""
 	}
-	if like, ok := nearest(name, w.names[kind]); ok {
+	if like, ok := nearest(name, w.names(kind)); ok {
 		return fmt.Sprintf("there is no %s %s; did you mean %s?", noun, text(name), like)
 	}
 	return fmt.Sprintf("there is no %s %s; declare it, or name another", noun, text(name))
+}
+
+func (w *whole) names(kind string) []string {
+	names := make([]string, len(w.objects[kind]))
+	for i, o := range w.objects[kind] {
+		names[i] = o.name
+	}
+	return names
 }
 
 // nouns are the kinds as they stand in a sentence.
@@ -207,19 +206,39 @@ var nouns = map[string]string{
 
 // noTwins refuses all objects of one name but the first.
 func noTwins(w *whole) {
-	each := func(kind string, index int, name string) {
-		o := object{position{kind, index}, name}
-		if first := w.first[o.identity()]; first.index != index {
-			w.refuse(o, nil, "%s %s is declared twice%s; keep one of them", nouns[kind], name, w.where(first))
+	for _, kind := range []string{kindNetwork, kindPool, kindTenant} {
+		for _, o := range w.objects[kind] {
+			if first := w.first[o.identity()]; first.index != o.index {
+				w.refuse(o, nil, "%s %s is declared twice%s; keep one of them", nouns[kind], o.name, w.where(first))
+			}
 		}
 	}
-	for i := range w.Networks {
-		each(kindNetwork, i, w.Networks[i].Name)
+}
+
+// byAge are the indexes of a list, the oldest object first: what two of them
+// claim belongs to the older one. Objects that were created in the same second
+// come by name, since the API server's lists have no order of their own; those
+// that are not created yet are the youngest, and come as they were written.
+func byAge[T any, P interface {
+	*T
+	metav1.Object
+}](list []T) []int {
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
 	}
-	for i := range w.Pools {
-		each(kindPool, i, w.Pools[i].Name)
-	}
-	for i := range w.Tenants {
-		each(kindTenant, i, w.Tenants[i].Name)
-	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := P(&list[i]), P(&list[j])
+		born, other := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+		switch {
+		case born.IsZero() && other.IsZero():
+			return 0
+		case born.IsZero():
+			return 1
+		case other.IsZero():
+			return -1
+		}
+		return cmp.Or(born.Compare(other.Time), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return order
 }

@@ -10,9 +10,11 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// subnet is the network of one zone of a SecondaryNetwork.
+// subnet is the network of one zone of a SecondaryNetwork, whose age is its place
+// among all of them.
 type subnet struct {
 	of     object
+	age    int
 	zone   int
 	prefix netip.Prefix
 }
@@ -26,10 +28,10 @@ func (s subnet) at() *field.Path {
 // it lies in the one that was open last.
 func networksAreApart(w *whole) {
 	var all []subnet
-	for i := range w.Networks {
+	for age, i := range byAge(w.Networks) {
 		for zone, z := range w.Networks[i].Spec.Zones {
 			if prefix, err := netip.ParsePrefix(z.CIDR); err == nil {
-				all = append(all, subnet{object{position{kindNetwork, i}, w.Networks[i].Name}, zone, prefix.Masked()})
+				all = append(all, subnet{w.objects[kindNetwork][i], age, zone, prefix.Masked()})
 			}
 		}
 	}
@@ -43,7 +45,7 @@ func networksAreApart(w *whole) {
 		}
 		if len(open) > 0 {
 			earlier, later := open[len(open)-1], s
-			if earlier.of.index > later.of.index {
+			if earlier.age > later.age {
 				earlier, later = later, earlier
 			}
 			w.refuse(later.of, later.at(), "%s overlaps with %s of secondary network %s%s; networks must not share addresses",

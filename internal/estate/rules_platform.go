@@ -17,10 +17,10 @@ func onePlatform(w *whole) {
 			Message: "there is none; declare the cluster's platform with its clusterName and nodeClass",
 		})
 	}
-	for i := 1; i < len(w.Platforms); i++ {
-		first := object{position{kindPlatform, 0}, w.Platforms[0].Name}
-		w.refuse(object{position{kindPlatform, i}, w.Platforms[i].Name}, nil,
-			"a cluster has one platform, and it is declared already%s; keep one of them", w.where(first))
+	for i, o := range w.objects[kindPlatform] {
+		if i > 0 {
+			w.refuse(o, nil, "a cluster has one platform, and it is declared already%s; keep one of them", w.where(w.objects[kindPlatform][0]))
+		}
 	}
 }
 

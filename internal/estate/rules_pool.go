@@ -58,7 +58,7 @@ func keysAreFree(w *whole, p *v1alpha1.Pool) []finding {
 		at := field.NewPath("spec", "instances", "requirements").Index(i)
 		switch owner := w.ownerOfKey(r.Key); {
 		case owner != "":
-			all = append(all, found(at.Child("key"), "the label %s is set by %s, for every pool; leave this requirement out", r.Key, owner)...)
+			all = append(all, found(at.Child("key"), "the label %s is %s's to set; leave this requirement out", r.Key, owner)...)
 		case len(validation.IsQualifiedName(r.Key)) > 0:
 			all = append(all, found(at.Child("key"), "%q is no label; write one such as karpenter.k8s.aws/instance-family", r.Key)...)
 		}
@@ -85,7 +85,7 @@ func tagsFitNodes(w *whole, p *v1alpha1.Pool) []finding {
 		owner := cmp.Or(ownerOfTag(key), w.ownerOfKey(key))
 		switch {
 		case owner != "":
-			all = append(all, found(at, "the tag %s is set by %s; choose another", key, owner)...)
+			all = append(all, found(at, "the tag %s is %s's to set; choose another", key, owner)...)
 		case annotations && len(validation.IsQualifiedName(v1alpha1.TagAnnotationPrefix+key)) > 0:
 			all = append(all, found(at, "%q cannot be kept on nodes without a cloud; write at most 63 letters, digits, '-', '_' and '.'", key)...)
 		}
@@ -104,6 +104,8 @@ func ownerOfKey(key string) string {
 	switch {
 	case strings.HasSuffix(domain, "."+v1alpha1.GroupVersion.Group):
 		return "croft"
+	case key == corev1.LabelHostname:
+		return "Kubernetes"
 	case key == karpenterv1.NodePoolLabelKey || karpenterv1.IsRestrictedLabel(normal(key)) != nil:
 		return "Karpenter"
 	}

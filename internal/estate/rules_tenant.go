@@ -92,8 +92,8 @@ func limitsAreOrdered(_ *whole, t *v1alpha1.Tenant) []finding {
 // names it.
 func namespacesHaveOneTenant(w *whole) {
 	owners := map[string]object{}
-	for _, i := range w.byAge {
-		t := w.tenant(i)
+	for _, i := range byAge(w.Tenants) {
+		t := w.objects[kindTenant][i]
 		for j, ns := range namespacesOf(&w.Tenants[i]) {
 			owner, taken := owners[ns]
 			if !taken {

@@ -36,19 +36,19 @@ func TestBuildRefuses(t *testing.T) {
 			"      - {key: croft.dev/cost-code, operator: Exists}\n" +
 			"      - {key: kubernetes.io/hostname, operator: In, values: [a]}\n" +
 			"      - {key: a b, operator: In, values: [\"-\"], minValues: 2}\n", []string{
-			"croft.yaml:11: pools.jobs.instances.requirements[0].key: the label croft.node-restriction.kubernetes.io/pool is set by croft, for every pool; leave this requirement out",
-			"croft.yaml:12: pools.jobs.instances.requirements[1].key: the label karpenter.sh/nodepool is set by Karpenter, for every pool; leave this requirement out",
-			"croft.yaml:13: pools.jobs.instances.requirements[2].key: the label karpenter.sh/initialized is set by Karpenter, for every pool; leave this requirement out",
-			"croft.yaml:14: pools.jobs.instances.requirements[3].key: the label croft.dev/cost-code is set by croft, for every pool; leave this requirement out",
-			"croft.yaml:15: pools.jobs.instances.requirements[4].key: the label kubernetes.io/hostname is set by Karpenter, for every pool; leave this requirement out",
+			"croft.yaml:11: pools.jobs.instances.requirements[0].key: the label croft.node-restriction.kubernetes.io/pool is croft's to set; leave this requirement out",
+			"croft.yaml:12: pools.jobs.instances.requirements[1].key: the label karpenter.sh/nodepool is Karpenter's to set; leave this requirement out",
+			"croft.yaml:13: pools.jobs.instances.requirements[2].key: the label karpenter.sh/initialized is Karpenter's to set; leave this requirement out",
+			"croft.yaml:14: pools.jobs.instances.requirements[3].key: the label croft.dev/cost-code is croft's to set; leave this requirement out",
+			"croft.yaml:15: pools.jobs.instances.requirements[4].key: the label kubernetes.io/hostname is Kubernetes's to set; leave this requirement out",
 			`croft.yaml:16: pools.jobs.instances.requirements[5].key: "a b" is no label; write one such as karpenter.k8s.aws/instance-family`,
 			"croft.yaml:16: pools.jobs.instances.requirements[5].minValues: asks for 2 values, but only 1 are given; lower it, or add values",
 			`croft.yaml:16: pools.jobs.instances.requirements[5].values[0]: "-" cannot be the value of a label; write letters, digits, '-', '_' and '.', beginning and ending with a letter or digit`}},
 		{"tags that have a meaning", "pools:\n  jobs: {tags: {croft.node-restriction.kubernetes.io/pool: a, kubernetes.io/cluster/demo: owned, team/x: b, ok: c}}\n  apps: {nodeClass: {aws: {role: r}}, tags: {team/x: b, karpenter.sh/nodepool: c}}\n", []string{
-			"croft.yaml:8: pools.jobs.tags[\"croft.node-restriction.kubernetes.io/pool\"]: the tag croft.node-restriction.kubernetes.io/pool is set by croft; choose another",
-			"croft.yaml:8: pools.jobs.tags[\"kubernetes.io/cluster/demo\"]: the tag kubernetes.io/cluster/demo is set by the cluster; choose another",
+			"croft.yaml:8: pools.jobs.tags[\"croft.node-restriction.kubernetes.io/pool\"]: the tag croft.node-restriction.kubernetes.io/pool is croft's to set; choose another",
+			"croft.yaml:8: pools.jobs.tags[\"kubernetes.io/cluster/demo\"]: the tag kubernetes.io/cluster/demo is the cluster's to set; choose another",
 			"croft.yaml:8: pools.jobs.tags[\"team/x\"]: \"team/x\" cannot be kept on nodes without a cloud; write at most 63 letters, digits, '-', '_' and '.'",
-			"croft.yaml:9: pools.apps.tags[\"karpenter.sh/nodepool\"]: the tag karpenter.sh/nodepool is set by Karpenter; choose another"}},
+			"croft.yaml:9: pools.apps.tags[\"karpenter.sh/nodepool\"]: the tag karpenter.sh/nodepool is Karpenter's to set; choose another"}},
 		{"a pool nobody can use", "pools:\n" +
 			"  a: {instances: {requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]}}\n" +
 			"  b: {instances: {instanceTypes: [m5.large], requirements: [{key: node.kubernetes.io/instance-type, operator: NotIn, values: [m5.large]}]}}\n" +

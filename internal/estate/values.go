@@ -36,6 +36,7 @@ func valuesOf(operator corev1.NodeSelectorOperator, list []string) values {
 		v.others, v.above = true, number(list)
 	case corev1.NodeSelectorOpLt:
 		v.others, v.under = true, number(list)
+	case corev1.NodeSelectorOpDoesNotExist: // no value at all
 	}
 	return v
 }

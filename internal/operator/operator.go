@@ -36,8 +36,9 @@ type Options struct {
 	// LeaderElect lets only one of several replicas write. Without it there must
 	// be only one.
 	LeaderElect bool
-	// Log takes the operator's logs, and those of the libraries below it; JSON
-	// lines on standard error if it is not given.
+	// Log takes the operator's logs. If it is not given they are JSON lines on
+	// standard error, and so are those of the libraries below, of which the whole
+	// process has one logger.
 	Log logr.Logger
 }
 
@@ -45,9 +46,9 @@ type Options struct {
 func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if o.Log.GetSink() == nil {
 		o.Log = logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil))
+		log.SetLogger(o.Log)
+		klog.SetLogger(o.Log)
 	}
-	log.SetLogger(o.Log)
-	klog.SetLogger(o.Log)
 	cfg = rest.CopyConfig(cfg)
 	// The API server's own priority and fairness sees to it that croft does not
 	// take more than its share.

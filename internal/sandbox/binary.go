@@ -55,7 +55,7 @@ func moduleOf(goMod string) string {
 	if err != nil {
 		return ""
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		if path, ok := strings.CutPrefix(lines.Text(), "module "); ok {
 			return strings.TrimSpace(path)

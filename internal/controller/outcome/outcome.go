@@ -48,6 +48,16 @@ func Of(err error) (reconcile.Result, error) {
 	return result, nil
 }
 
+// Also adds to what a reconciler is about to return what went wrong after that,
+// such as the writing of status in a defer.
+func Also(result *reconcile.Result, err *error, more error) {
+	again, unexpected := Of(more)
+	*err = errors.Join(*err, unexpected)
+	if result.RequeueAfter == 0 || again.RequeueAfter != 0 && again.RequeueAfter < result.RequeueAfter {
+		result.RequeueAfter = again.RequeueAfter
+	}
+}
+
 func is[T error](err error) bool {
 	var target T
 	return errors.As(err, &target)

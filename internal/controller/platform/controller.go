@@ -3,7 +3,6 @@ package platform
 
 import (
 	"context"
-	"errors"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -78,7 +77,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (resu
 	before := platform.DeepCopy()
 	defer func() {
 		status.Sum(&platform.Status, platform.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied)
-		err = errors.Join(err, status.Patch(ctx, c.client, before, platform))
+		outcome.Also(&result, &err, status.Patch(ctx, c.client, before, platform))
 	}()
 	if !status.Accept(&platform.Status, platform.Generation, true, entry.Problems) || entry.Value == nil {
 		return reconcile.Result{}, nil

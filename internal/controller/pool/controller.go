@@ -4,8 +4,6 @@ package pool
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -96,9 +94,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (resu
 	seen := sighting{entry: entry, hasPlatform: snapshot.Platform != nil, deleting: deleting}
 	defer func() {
 		seen.report(pool)
-		if patchErr := status.Patch(ctx, c.client, before, pool); patchErr != nil {
-			err = errors.Join(err, fmt.Errorf("patch status: %w", patchErr))
-		}
+		outcome.Also(&result, &err, status.Patch(ctx, c.client, before, pool))
 	}()
 	if entry.Value == nil {
 		return reconcile.Result{}, nil

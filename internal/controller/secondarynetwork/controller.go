@@ -12,6 +12,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/controller/declared"
+	"croft.dev/croft/internal/controller/outcome"
 	"croft.dev/croft/internal/controller/status"
 )
 
@@ -50,5 +51,5 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	before := network.DeepCopy()
 	status.Accept(&network.Status, network.Generation, snapshot.Platform != nil, entry.Problems)
 	status.Sum(&network.Status, network.Generation, v1alpha1.ConditionAccepted)
-	return reconcile.Result{}, status.Patch(ctx, c.client, before, network)
+	return outcome.Of(status.Patch(ctx, c.client, before, network))
 }

@@ -4,6 +4,7 @@ package status
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,12 +33,12 @@ func Set(s *v1alpha1.Status, generation int64, condition string, holds metav1.Co
 // Accept writes Accepted, and reports whether it is True.
 func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems estate.Problems) bool {
 	switch {
-	case len(problems) > 0:
-		Set(s, generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid, messages(problems))
-		return false
 	case !hasPlatform:
 		Set(s, generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonNoPlatform,
 			"the cluster has no valid Platform named "+v1alpha1.PlatformName+" yet: nothing is made without one")
+		return false
+	case len(problems) > 0:
+		Set(s, generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid, messages(problems))
 		return false
 	default:
 		Set(s, generation, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "")
@@ -91,5 +92,8 @@ func Patch(ctx context.Context, c client.Client, before, after client.Object) er
 	if err != nil || string(data) == "{}" {
 		return err
 	}
-	return client.IgnoreNotFound(c.Status().Patch(ctx, after, client.RawPatch(types.MergePatchType, data)))
+	if err := c.Status().Patch(ctx, after, client.RawPatch(types.MergePatchType, data)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patch status: %w", err)
+	}
+	return nil
 }

@@ -130,13 +130,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (resu
 	defer func() {
 		seen.report(tenant)
 		c.tell(before, tenant, &seen)
-		if seen.gone {
-			return
-		}
-		if patchErr := status.Patch(ctx, c.client, before, tenant); patchErr != nil {
-			quiet, unexpected := outcome.Of(patchErr)
-			result.RequeueAfter = max(result.RequeueAfter, quiet.RequeueAfter)
-			err = errors.Join(err, unexpected)
+		if !seen.gone {
+			outcome.Also(&result, &err, status.Patch(ctx, c.client, before, tenant))
 		}
 	}()
 

@@ -38,8 +38,8 @@ func awaitReady(
 				return false, fmt.Errorf("%s cannot become ready: %s", s.Name, s.Message)
 			}
 			if s.LastDeath != nil && s.Failures >= hopeless {
-				return false, fmt.Errorf("%s failed to start %d times (%s): see %s\n%s",
-					s.Name, s.Failures, s.LastDeath.Cause, h.Log(s.Name), strings.Join(s.LastDeath.Tail, "\n"))
+				return false, fmt.Errorf("%s failed to start %d times (%s)%s\nsee %s",
+					s.Name, s.Failures, s.LastDeath.Cause, quote(s.LastDeath.Tail), h.Log(s.Name))
 			}
 			done = done && s.State == supervisor.Ready
 		}
@@ -60,4 +60,12 @@ func laggards(statuses []supervisor.Status) []string {
 		}
 	}
 	return out
+}
+
+// quote sets lines off from the message that they follow.
+func quote(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return "\n  " + strings.Join(lines, "\n  ")
 }

@@ -45,7 +45,7 @@ func printLog(ctx context.Context, out io.Writer, h home.Home, component string,
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	for {
 		if _, err := io.Copy(out, f); err != nil || !follow {
 			return err

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -144,7 +143,7 @@ func startSupervisor(ctx context.Context, h home.Home) (*control.Client, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close() //nolint:errcheck // the process holds its own descriptor
+	defer log.Close()
 	cmd := exec.Command(binary, "--dir", h.Dir, "supervise")
 	cmd.Stdout, cmd.Stderr = log, log
 	lifeline.Forward(cmd)
@@ -168,7 +167,7 @@ func startSupervisor(ctx context.Context, h home.Home) (*control.Client, error) 
 		select {
 		case err := <-exited:
 			tail, _ := supervisor.Tail(log.Name(), 5)
-			return nil, fmt.Errorf("the supervisor ended at once (%w): see %s\n%s", err, log.Name(), strings.Join(tail, "\n"))
+			return nil, fmt.Errorf("the supervisor ended at once (%w): see %s%s", err, log.Name(), quote(tail))
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), cmd.Process.Kill())
 		case <-tick.C:

@@ -43,7 +43,7 @@ func (s *Sandbox) apiServerSpec() (supervisor.Spec, error) {
 			}
 			return s.command(APIServer, s.apiServerArgs()), nil
 		},
-		Ready: p.answers(address, "/readyz"),
+		Ready: p.isReady(address),
 		Settle: func(ctx context.Context) error {
 			s.ports.Pin(APIServer)
 			err := bootstrap.Install(ctx, s.home.Kubeconfig(Admin))

@@ -27,7 +27,7 @@ func (s *Sandbox) croftSpec() (supervisor.Spec, error) {
 				"--metrics-addr="+s.ports.Address(croftMetrics),
 			), nil
 		},
-		Ready: newProber(nil).answers(address, "/readyz"),
+		Ready: newProber(nil).isReady(address),
 	}, nil
 }
 

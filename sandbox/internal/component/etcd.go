@@ -33,7 +33,7 @@ func (s *Sandbox) etcdSpec() (supervisor.Spec, error) {
 				"--key-file=" + s.key(Etcd),
 			}), nil
 		},
-		Ready: p.answers(address, "/readyz"),
+		Ready: p.isReady(address),
 		Settle: func(context.Context) error {
 			s.ports.Pin(Etcd)
 			return nil

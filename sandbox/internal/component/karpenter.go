@@ -46,6 +46,6 @@ func (s *Sandbox) karpenterSpec() (supervisor.Spec, error) {
 				"BATCH_MAX_DURATION=2s",
 			), nil
 		},
-		Ready: newProber(nil).answers(address, "/readyz"),
+		Ready: newProber(nil).isReady(address),
 	}, nil
 }

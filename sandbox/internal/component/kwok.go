@@ -48,6 +48,6 @@ func (s *Sandbox) kwokSpec() (supervisor.Spec, error) {
 				"KWOK_WORKDIR="+s.home.Etc("kwok"),
 			), nil
 		},
-		Ready: newProber(nil).answers(address, "/readyz"),
+		Ready: newProber(nil).isReady(address),
 	}, nil
 }

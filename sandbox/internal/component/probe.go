@@ -50,7 +50,7 @@ func (p *prober) get(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // only read
+	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func failures(body string) string {
 	return strings.Join(failed, "; ")
 }
 
-// answers makes a readiness check of one URL.
-func (p *prober) answers(address func() string, path string) func(context.Context) error {
-	return func(ctx context.Context) error { return p.get(ctx, address()+path) }
+// isReady makes a readiness check of a component that answers at /readyz.
+func (p *prober) isReady(address func() string) func(context.Context) error {
+	return func(ctx context.Context) error { return p.get(ctx, address()+"/readyz") }
 }

@@ -41,6 +41,6 @@ func (s *Sandbox) schedulerSpec() (supervisor.Spec, error) {
 			}
 			return s.command(Scheduler, append(s.secureServing(Scheduler), "--config="+config)), nil
 		},
-		Ready: p.answers(address, "/readyz"),
+		Ready: p.isReady(address),
 	}, nil
 }

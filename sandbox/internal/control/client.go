@@ -50,7 +50,7 @@ func (c *Client) Status(ctx context.Context) ([]supervisor.Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // only read
+	defer resp.Body.Close()
 	var out []supervisor.Status
 	return out, json.NewDecoder(resp.Body).Decode(&out)
 }
@@ -62,7 +62,7 @@ func (c *Client) Watch(ctx context.Context, see func([]supervisor.Status) (done 
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // only read
+	defer resp.Body.Close()
 	decoder := json.NewDecoder(resp.Body)
 	for {
 		var statuses []supervisor.Status
@@ -111,7 +111,7 @@ func (c *Client) do(ctx context.Context, method, path string) (*http.Response, e
 		return nil, fmt.Errorf("ask the supervisor: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		defer resp.Body.Close() //nolint:errcheck // only read
+		defer resp.Body.Close()
 		message, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 		if err != nil {
 			return nil, err

@@ -64,7 +64,7 @@ func (s *Server) Serve() error {
 	mux.HandleFunc("GET /watch", s.watch)
 	mux.HandleFunc("POST /components/{name}/start", s.act((*supervisor.Supervisor).Start))
 	mux.HandleFunc("POST /components/{name}/stop", s.act((*supervisor.Supervisor).Stop))
-	mux.HandleFunc("POST /down", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST /down", func(_ http.ResponseWriter, r *http.Request) {
 		s.down()
 		select {
 		case <-s.ended:

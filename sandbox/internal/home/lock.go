@@ -40,7 +40,7 @@ func (h Home) LockedBy() (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	lock := wholeFile()
 	if err := syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, lock); err != nil {
 		return 0, fmt.Errorf("ask who holds %s: %w", f.Name(), err)

@@ -192,7 +192,7 @@ func (u *unit) launch(cmd *exec.Cmd) (exited chan error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer out.Close() //nolint:errcheck // the process holds its own descriptor
+	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := u.sup.launcher.start(cmd); err != nil {
 		return nil, err

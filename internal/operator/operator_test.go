@@ -1,0 +1,264 @@
+package operator_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/operator"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
+)
+
+// deadline is how long anything may take to come about.
+const deadline = time.Minute
+
+// field is a cluster with croft installed, and an admin's client.
+type field struct {
+	testing.TB
+	client client.Client
+	config *rest.Config
+	writes *writes
+}
+
+// writes are the requests by which the operator wrote, as "METHOD path".
+type writes struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (w *writes) since(n int) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.all[n:])
+}
+
+type recorder struct {
+	next http.RoundTripper
+	*writes
+}
+
+func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodGet {
+		r.mu.Lock()
+		r.all = append(r.all, req.Method+" "+req.URL.RequestURI())
+		r.mu.Unlock()
+	}
+	return r.next.RoundTrip(req)
+}
+
+func newField(t testing.TB, components []string) *field {
+	t.Helper()
+	cluster := sandbox.Start(t, sandbox.Options{Components: components})
+	c, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := install.Install(t.Context(), c, install.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return &field{TB: t, client: c, config: cluster.Config, writes: &writes{}}
+}
+
+// operate runs an operator with the rights that Install gives it, and returns
+// what stops it.
+func (f *field) operate() (stop func()) {
+	f.Helper()
+	cfg := rest.CopyConfig(f.config)
+	cfg.Impersonate = rest.ImpersonationConfig{
+		UserName: admission.OperatorUser,
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + operator.Namespace, "system:authenticated"},
+	}
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return recorder{next, f.writes} })
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- operator.Run(ctx, cfg, operator.Options{HealthAddr: "0", MetricsAddr: "0", LeaderElect: true, Log: f.log()})
+	}()
+	return sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				f.Errorf("the operator stopped: %v", err)
+			}
+		case <-time.After(deadline):
+			f.Error("the operator does not stop")
+		}
+	})
+}
+
+func (f *field) log() logr.Logger {
+	return logr.FromSlogHandler(slog.NewTextHandler(f.Output(), nil))
+}
+
+func (f *field) create(objects ...client.Object) {
+	f.Helper()
+	for _, o := range objects {
+		if err := f.client.Create(f.Context(), o); err != nil {
+			f.Fatal(err)
+		}
+	}
+}
+
+func (f *field) delete(o client.Object) {
+	f.Helper()
+	if err := f.client.Delete(f.Context(), o); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *field) patch(o client.Object, patch string) {
+	f.Helper()
+	if err := f.client.Patch(f.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("somebody")); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// eventually waits until why returns "".
+func (f *field) eventually(what string, why func() string) {
+	f.Helper()
+	last := ""
+	if err := wait.PollUntilContextTimeout(f.Context(), 50*time.Millisecond, deadline, true, func(context.Context) (bool, error) {
+		last = why()
+		return last == "", nil
+	}); err != nil {
+		f.Fatalf("%s: %s", what, last)
+	}
+}
+
+// condition waits until an object's condition is as wanted.
+func (f *field) condition(o client.Object, name string, status metav1.ConditionStatus, reason string) metav1.Condition {
+	f.Helper()
+	var found metav1.Condition
+	f.eventually(fmt.Sprintf("%T %s", o, o.GetName()), func() string {
+		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return err.Error()
+		}
+		c := meta.FindStatusCondition(conditions(o), name)
+		if c == nil || c.Status != status || c.Reason != reason || c.ObservedGeneration != o.GetGeneration() {
+			return fmt.Sprintf("want %s=%s %s, have %+v", name, status, reason, conditions(o))
+		}
+		found = *c
+		return ""
+	})
+	return found
+}
+
+func conditions(o client.Object) []metav1.Condition {
+	switch o := o.(type) {
+	case *v1alpha1.Platform:
+		return o.Status.Conditions
+	case *v1alpha1.Pool:
+		return o.Status.Conditions
+	case *v1alpha1.Tenant:
+		return o.Status.Conditions
+	case *v1alpha1.SecondaryNetwork:
+		return o.Status.Conditions
+	default:
+		return nil
+	}
+}
+
+func (f *field) ready(objects ...client.Object) {
+	f.Helper()
+	for _, o := range objects {
+		f.condition(o, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+	}
+}
+
+func (f *field) gone(o client.Object) {
+	f.Helper()
+	f.eventually(fmt.Sprintf("%T %s to go", o, o.GetName()), func() string {
+		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+			return fmt.Sprintf("still there (%v)", err)
+		}
+		return ""
+	})
+}
+
+// event waits for an event of an object.
+func (f *field) event(o client.Object, reason, note string) {
+	f.Helper()
+	f.eventually("event "+reason+" "+note, func() string {
+		var list eventsv1.EventList
+		if err := f.client.List(f.Context(), &list); err != nil {
+			return err.Error()
+		}
+		var notes []string
+		for _, e := range list.Items {
+			if e.Regarding.UID != o.GetUID() {
+				continue
+			}
+			if e.Reason == reason && strings.Contains(e.Note, note) {
+				return ""
+			}
+			notes = append(notes, e.Reason+": "+e.Note)
+		}
+		return strings.Join(notes, "; ")
+	})
+}
+
+func (f *field) bindings(namespace string) int {
+	f.Helper()
+	var list rbacv1.RoleBindingList
+	if err := f.client.List(f.Context(), &list, client.InNamespace(namespace)); err != nil {
+		f.Fatal(err)
+	}
+	return len(list.Items)
+}
+
+func (f *field) policies(namespace string) []networkingv1.NetworkPolicy {
+	f.Helper()
+	var list networkingv1.NetworkPolicyList
+	if err := f.client.List(f.Context(), &list, client.InNamespace(namespace)); err != nil {
+		f.Fatal(err)
+	}
+	return list.Items
+}
+
+func platform() *v1alpha1.Platform {
+	return &v1alpha1.Platform{
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName},
+		Spec: v1alpha1.PlatformSpec{
+			ClusterName: "demo", TenantDomain: "tenants.example.org", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}},
+		},
+	}
+}
+
+func pool(name string) *v1alpha1.Pool {
+	return &v1alpha1.Pool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func tenant(name, pool string) *v1alpha1.Tenant {
+	return &v1alpha1.Tenant{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1alpha1.TenantSpec{Pool: pool, Access: []v1alpha1.Access{{Group: name + "-devs", Role: v1alpha1.RoleOperator}}},
+	}
+}
+
+func namespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
