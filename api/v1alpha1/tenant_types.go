@@ -174,6 +174,8 @@ type TenantNetwork struct {
 type PodSecurityLevel string
 
 const (
+	// PodSecurityPrivileged refuses nothing.
+	PodSecurityPrivileged PodSecurityLevel = "privileged"
 	// PodSecurityBaseline refuses known ways out of a pod.
 	PodSecurityBaseline PodSecurityLevel = "baseline"
 	// PodSecurityRestricted also asks for today's hardening, such as not running

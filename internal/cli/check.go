@@ -9,7 +9,7 @@ func newCheck(a *app) *cobra.Command {
 		Short: "Say everything that is wrong with a file, without a cluster",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			e, _, err := files.build(a.in)
+			e, err := files.build(a.in)
 			if err != nil {
 				return err
 			}

@@ -59,16 +59,13 @@ func (f *fileFlags) parse(in io.Reader) (*estate.Declaration, error) {
 }
 
 // build reads all files and checks them as one whole.
-func (f *fileFlags) build(in io.Reader) (*estate.Estate, *estate.Declaration, error) {
+func (f *fileFlags) build(in io.Reader) (*estate.Estate, error) {
 	d, err := f.parse(in)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	e, problems := estate.Build(d)
-	if len(problems) > 0 {
-		return nil, nil, problems
-	}
-	return e, d, nil
+	return e, problems.Err()
 }
 
 // expand lists the files of a directory, not those of directories in it, as

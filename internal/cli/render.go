@@ -21,7 +21,7 @@ The cluster needs croft's kinds (croft install) and Karpenter's.`,
 		Example: "  croft render -f croft.yaml | kubectl apply --server-side -f -",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			e, _, err := files.build(a.in)
+			e, err := files.build(a.in)
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 )
@@ -37,30 +36,5 @@ func TestExitStatus(t *testing.T) {
 				t.Errorf("want one line at most, got:\n%s", stderr)
 			}
 		})
-	}
-}
-
-// TestRenderIsDeterministic renders the same file twice, to the byte the same:
-// a GitOps repository must not change by itself.
-func TestRenderIsDeterministic(t *testing.T) {
-	const example = "../../examples/platform.yaml"
-	content, err := os.ReadFile(example)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, first, _ := run(t, "", "render", "-f", example)
-	for range 5 {
-		status, again, stderr := run(t, string(content), "render", "-f", "-")
-		if status != 0 {
-			t.Fatal(stderr)
-		}
-		if first != again {
-			t.Fatal("the same file rendered differently")
-		}
-	}
-	for _, noise := range []string{"creationTimestamp", "status:", "resourceVersion", "managedFields"} {
-		if strings.Contains(first, noise) {
-			t.Errorf("what only a server can know was rendered: %s", noise)
-		}
 	}
 }

@@ -6,14 +6,14 @@ import "croft.dev/croft/internal/attack"
 type Outcome string
 
 const (
-	// Held: an attack was stopped by what should stop it, or a mirror went through.
+	// Held means that an attack was stopped by what should stop it, or a mirror went through.
 	Held Outcome = "held"
-	// Breached: an attack went through, or a mirror was stopped.
+	// Breached means that an attack went through, or a mirror was stopped.
 	Breached Outcome = "BREACHED"
-	// BlockedElsewhere: an attack failed, but not by the wall that claims it, which
+	// BlockedElsewhere means that an attack failed, but not by the wall that claims it, which
 	// says nothing about the wall.
 	BlockedElsewhere Outcome = "blocked elsewhere"
-	// NotTried: the attack could not be tried; the message says why.
+	// NotTried means that the attack could not be tried; the message says why.
 	NotTried Outcome = "not tried"
 )
 

@@ -22,7 +22,7 @@ import (
 
 // window is how long changes are collected before the estate is built again. The
 // first change after a pause is not kept waiting.
-const window = 100 * time.Millisecond
+const window = 250 * time.Millisecond
 
 // Store holds the current Snapshot and builds the next one when the cluster's
 // declaration changes.

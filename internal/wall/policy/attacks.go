@@ -45,33 +45,6 @@ func (Wall) Attacks(_ *estate.Platform, by, _ *estate.Tenant) []attack.Attack {
 		return a
 	}
 	attacks := []attack.Attack{
-		escape(own, "run-privileged", "run a privileged container", func(p *corev1.Pod) {
-			p.Spec.Containers[0].SecurityContext.Privileged = ptr.To(true)
-			p.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = nil
-		}),
-		escape(own, "add-capability", "add the capability SYS_ADMIN", func(p *corev1.Pod) {
-			p.Spec.Containers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"SYS_ADMIN"}
-		}),
-		escape(own, "mount-host-path", "mount the node's file system", func(p *corev1.Pod) {
-			p.Spec.Volumes = []corev1.Volume{{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
-		}),
-		escape(own, "use-host-network", "use the node's network", func(p *corev1.Pod) { p.Spec.HostNetwork = true }),
-		escape(own, "use-host-processes", "see the node's processes", func(p *corev1.Pod) { p.Spec.HostPID = true }),
-		{
-			Name: "debug-privileged", Kind: attack.Breach, Summary: "add a privileged ephemeral container to a running pod",
-			Setup: []client.Object{attack.Pod(own, "croft-debug-privileged")},
-			Request: &attack.Request{
-				Verb: attack.Update, Object: attack.Pod(own, "croft-debug-privileged"), Subresource: "ephemeralcontainers",
-				Change: attack.As(func(p *corev1.Pod) error {
-					p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
-						Name: "debug", Image: "registry.k8s.io/pause:3.10", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
-						SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true)},
-					}}}
-					return nil
-				}),
-			},
-			StoppedBy: attack.ByPodSecurity,
-		},
 		{
 			Name: "leave-memory-open", Kind: attack.Breach, Summary: "run a container without a memory request or limit, which could take the whole node",
 			Request: &attack.Request{Verb: attack.Create, Object: attack.Pod(own, "croft-leave-memory-open", func(p *corev1.Pod) {
@@ -113,6 +86,10 @@ func (Wall) Attacks(_ *estate.Platform, by, _ *estate.Tenant) []attack.Attack {
 		forbidden("weaken-pod-security", "label the namespace with a weaker Pod Security level", attack.Update, &corev1.Namespace{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: own}}, relabel),
 	}
+	// A tenant that was declared privileged is let out of the pod on purpose.
+	if by.PodSecurity != v1alpha1.PodSecurityPrivileged {
+		attacks = append(attacks, escapes(own)...)
+	}
 	if len(by.Quota) > 0 {
 		attacks = append(attacks, attack.Attack{
 			Name: "exceed-quota", Kind: attack.Breach, Summary: "ask for more than the quota",
@@ -124,6 +101,39 @@ func (Wall) Attacks(_ *estate.Platform, by, _ *estate.Tenant) []attack.Attack {
 		})
 	}
 	return append(attacks, mirrors(own)...)
+}
+
+// escapes are attacks out of the pod onto its node.
+func escapes(own string) []attack.Attack {
+	return []attack.Attack{
+		escape(own, "run-privileged", "run a privileged container", func(p *corev1.Pod) {
+			p.Spec.Containers[0].SecurityContext.Privileged = ptr.To(true)
+			p.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = nil
+		}),
+		escape(own, "add-capability", "add the capability SYS_ADMIN", func(p *corev1.Pod) {
+			p.Spec.Containers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"SYS_ADMIN"}
+		}),
+		escape(own, "mount-host-path", "mount the node's file system", func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+		}),
+		escape(own, "use-host-network", "use the node's network", func(p *corev1.Pod) { p.Spec.HostNetwork = true }),
+		escape(own, "use-host-processes", "see the node's processes", func(p *corev1.Pod) { p.Spec.HostPID = true }),
+		{
+			Name: "debug-privileged", Kind: attack.Breach, Summary: "add a privileged ephemeral container to a running pod",
+			Setup: []client.Object{attack.Pod(own, "croft-debug-privileged")},
+			Request: &attack.Request{
+				Verb: attack.Update, Object: attack.Pod(own, "croft-debug-privileged"), Subresource: "ephemeralcontainers",
+				Change: attack.As(func(p *corev1.Pod) error {
+					p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+						Name: "debug", Image: "registry.k8s.io/pause:3.10", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+						SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true)},
+					}}}
+					return nil
+				}),
+			},
+			StoppedBy: attack.ByPodSecurity,
+		},
+	}
 }
 
 // mirrors are objects that every team writes.

@@ -1,10 +1,10 @@
 package component
 
 import (
+	_ "embed"
 	"os/exec"
 	"strings"
 
-	nodefast "sigs.k8s.io/kwok/kustomize/stage/node/fast"
 	nodeheartbeat "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
 	podfast "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
 
@@ -12,10 +12,13 @@ import (
 	"croft.dev/croft/sandbox/internal/supervisor"
 )
 
-// stages are kwok's own: nodes become ready and stay so, pods run, those of jobs
-// complete, and what is deleted goes.
+//go:embed node-initialize.yaml
+var nodeInitialize string
+
+// stages are kwok's own but for the first: nodes become ready and stay so, pods
+// run, those of jobs complete, and what is deleted goes.
 var stages = []string{
-	nodefast.DefaultNodeInit,
+	nodeInitialize,
 	nodeheartbeat.DefaultNodeHeartbeatWithLease,
 	podfast.DefaultPodReady,
 	podfast.DefaultPodComplete,

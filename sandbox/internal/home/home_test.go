@@ -125,7 +125,7 @@ func TestPortsAreKeptUnlessTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer l.Close() //nolint:errcheck // the end of the test
 	if other := claim(t, h); other.Port("a") == first.Port("a") {
 		t.Error("a port was claimed on which somebody else listens")
 	}

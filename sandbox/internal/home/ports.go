@@ -63,7 +63,7 @@ func (p *Ports) Claim(names ...string) error {
 			return fmt.Errorf("find a free port for %s: %w", name, err)
 		}
 		// Held until all are found, so that no two names get the same.
-		defer l.Close()
+		defer l.Close() //nolint:errcheck // nothing was sent through it
 		p.byName[name] = l.Addr().(*net.TCPAddr).Port
 	}
 	return writeJSON(p.path, p.byName)

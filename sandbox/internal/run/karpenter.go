@@ -79,7 +79,6 @@ func karpenter(args []string) error {
 	store := nodeoverlay.NewInstanceTypeStore()
 	bare := kwokprovider.NewCloudProvider(ctx, mgr.GetClient(), types)
 	provider := overlay.Decorate(bare, mgr.GetClient(), store)
-	//nolint:staticcheck // SA1019: what Karpenter itself uses and its recorder takes
 	recorder := events.NewRecorder(mgr.GetEventRecorderFor("karpenter"))
 	cluster := state.NewCluster(clock.RealClock{}, mgr.GetClient(), provider)
 	for _, c := range controllers.NewControllers(ctx, mgr, clock.RealClock{}, mgr.GetClient(), recorder, provider, bare, cluster, store) {

@@ -1,0 +1,57 @@
+package controller_test
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall"
+)
+
+// TestEveryKindIsPruned keeps the lists of kinds in step with the walls: what
+// a wall makes and nobody prunes would stay for ever.
+func TestEveryKindIsPruned(t *testing.T) {
+	platform := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{
+		NodePoolKey: v1alpha1.DefaultNodePoolKey, Network: v1alpha1.PlatformNetwork{PlatformNamespaces: []string{"ingress"}},
+	}}
+	some := corev1.ResourceList{"cpu": resource.MustParse("1")}
+	tenant := &estate.Tenant{
+		Name: "shop", Pools: []string{"apps"}, Namespaces: []string{"shop"},
+		Access: []v1alpha1.Access{{Group: "devs", Role: v1alpha1.RoleOperator}},
+		Quota:  some, Limits: &v1alpha1.ContainerLimits{Max: some},
+	}
+	var pools []client.Object
+	for _, class := range []v1alpha1.NodeClass{
+		{Kwok: &v1alpha1.KwokNodeClass{}},
+		{AWS: &v1alpha1.AWSNodeClass{Role: "nodes", AMIAlias: "al2023@latest"}},
+	} {
+		pools = append(pools, wall.PoolObjects(platform, &estate.Pool{Name: "apps", Class: class})...)
+	}
+	for _, test := range []struct {
+		scope   string
+		objects []client.Object
+		kinds   []schema.GroupVersionKind
+	}{
+		{"platform", wall.PlatformObjects(platform), apply.PlatformKinds},
+		{"pool", pools, apply.PoolKinds},
+		{"tenant", wall.TenantObjects(platform, tenant), apply.TenantKinds},
+	} {
+		if len(test.objects) == 0 {
+			t.Errorf("%s: no objects", test.scope)
+		}
+		for _, o := range test.objects {
+			kind := o.GetObjectKind().GroupVersionKind()
+			if kind.Kind != "Namespace" && !slices.Contains(test.kinds, kind) {
+				t.Errorf("%s: the walls make a %s, which is not among the kinds to prune", test.scope, kind)
+			}
+		}
+	}
+}
