@@ -6,6 +6,8 @@ SHELL       := /bin/bash
 
 BIN         := $(CURDIR)/bin
 GO          := go
+# The same flags for build, vet and lint, so that they share what is compiled.
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 SANDBOX_DIR := $(CURDIR)/.sandbox
 # The sandbox is linked from all of Kubernetes: minutes the first time, seconds
 # afterwards.
@@ -23,11 +25,11 @@ build: $(BIN)/croft $(BIN)/croft-sandbox ## Build bin/croft and bin/croft-sandbo
 
 $(BIN)/croft: $(CROFT_SOURCES)
 	$(call say,building croft)
-	@$(GO) build -trimpath -ldflags "-s -w" -o $@ ./cmd/croft
+	@$(GO) build -ldflags "-s -w" -o $@ ./cmd/croft
 
 $(BIN)/croft-sandbox: $(SANDBOX_SOURCES)
 	$(call say,building croft-sandbox: all of Kubernetes and Karpenter (minutes the first time))
-	@cd sandbox && $(GO) build -trimpath -ldflags "$$(./ldflags.sh)" -o $@ ./cmd/croft-sandbox
+	@cd sandbox && $(GO) build -ldflags "$$(./ldflags.sh)" -o $@ ./cmd/croft-sandbox
 
 .PHONY: demo
 demo: build ## Play the walk-through: two tenants, each on nodes of its own

@@ -45,6 +45,8 @@ const (
 	// ReasonNodePoolNotReady: Karpenter has not accepted the NodePool; the message
 	// is Karpenter's own.
 	ReasonNodePoolNotReady = "NodePoolNotReady"
+	// ReasonPending: a condition that Ready sums up is not known yet.
+	ReasonPending = "Pending"
 	// ReasonDeleting: the object is being deleted.
 	ReasonDeleting = "Deleting"
 	// ReasonInUse: a Pool is being deleted while tenants still use it.

@@ -32,24 +32,26 @@ func (r Ref) String() string {
 type Action string
 
 const (
-	// Created: the object was not there.
+	// Created says that the object was not there.
 	Created Action = "created"
-	// Adopted: the namespace was there, and an admin's annotation gave it to the tenant.
+	// Adopted says that the namespace was there, and that an admin's annotation
+	// gave it to the tenant.
 	Adopted Action = "adopted"
-	// Configured: the object was there, and was not as wanted.
+	// Configured says that the object was there, and was not as wanted.
 	Configured Action = "configured"
-	// Recreated: the object had a field that cannot be changed, and was deleted
-	// and made anew.
+	// Recreated says that the object had a field that cannot be changed, and was
+	// deleted and made anew.
 	Recreated Action = "recreated"
-	// Unchanged: nothing was written.
+	// Unchanged says that nothing was written.
 	Unchanged Action = "unchanged"
-	// Deleted: the object was croft's and is wanted no longer.
+	// Deleted says that the object was croft's and is wanted no longer.
 	Deleted Action = "deleted"
-	// Released: the namespace is no longer croft's to keep.
+	// Released says that the namespace is no longer croft's to keep.
 	Released Action = "released"
-	// Skipped: nothing was written, since what the object depends on could not be.
+	// Skipped says that nothing was written, since what the object depends on
+	// could not be.
 	Skipped Action = "skipped"
-	// Failed: the cluster refused; Change.Err says why.
+	// Failed says that the cluster refused; Change.Err says why.
 	Failed Action = "failed"
 )
 

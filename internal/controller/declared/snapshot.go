@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -45,12 +44,6 @@ type Entry[T any] struct {
 	Users []string
 	// Revision is another whenever anything above, or the Platform, has changed.
 	Revision uint64
-}
-
-// same reports whether two entries lead to the same work.
-func (e Entry[T]) same(other Entry[T]) bool {
-	other.Revision = e.Revision
-	return equality.Semantic.DeepEqual(e, other)
 }
 
 // Snapshot is the estate at one moment. It is never changed.
@@ -174,42 +167,6 @@ func (s *Snapshot) claim(t *v1alpha1.Tenant) {
 func sorted(names []string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// compare numbers what is new since an older snapshot, and returns it by kind.
-// What is gone is new, too.
-func (s *Snapshot) compare(old *Snapshot, revision uint64) map[Kind][]string {
-	if old == nil {
-		old = &Snapshot{}
-	}
-	// Every wall reads the Platform.
-	all := s.HasPlatform != old.HasPlatform || !equality.Semantic.DeepEqual(s.Platform, old.Platform)
-	return map[Kind][]string{
-		Platform:         changed(s.platforms, old.platforms, all, revision),
-		Pool:             changed(s.pools, old.pools, all, revision),
-		Tenant:           changed(s.tenants, old.tenants, all, revision),
-		SecondaryNetwork: changed(s.networks, old.networks, all, revision),
-	}
-}
-
-func changed[T any](now, before map[string]Entry[T], all bool, revision uint64) []string {
-	var names []string
-	for name, entry := range now {
-		was, known := before[name]
-		if known && !all && entry.same(was) {
-			entry.Revision = was.Revision
-		} else {
-			entry.Revision = revision
-			names = append(names, name)
-		}
-		now[name] = entry
-	}
-	for name := range before {
-		if _, ok := now[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // names returns every declared object of a kind.

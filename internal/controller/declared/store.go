@@ -85,20 +85,17 @@ func (s *Store) NeedLeaderElection() bool { return false }
 func (s *Store) Start(ctx context.Context) error {
 	pace := rate.NewLimiter(rate.Every(window), 1)
 	s.soil()
-	for {
+	for pace.Wait(ctx) == nil {
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-s.dirty:
-		}
-		if err := s.rebuild(ctx); err != nil {
-			log.FromContext(ctx).Error(err, "cannot read what is declared")
-			s.soil()
-		}
-		if err := pace.Wait(ctx); err != nil {
-			return nil // only ever because the context is done
+			if err := s.rebuild(ctx); err != nil {
+				log.FromContext(ctx).Error(err, "cannot read what is declared")
+				s.soil()
+			}
 		}
 	}
+	return nil
 }
 
 func (s *Store) rebuild(ctx context.Context) error {

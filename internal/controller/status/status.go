@@ -66,7 +66,7 @@ func Sum(s *v1alpha1.Status, generation int64, conditions ...string) {
 		condition := meta.FindStatusCondition(s.Conditions, name)
 		switch {
 		case condition == nil:
-			Set(s, generation, v1alpha1.ConditionReady, metav1.ConditionUnknown, "Pending", name+" is not known yet")
+			Set(s, generation, v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonPending, name+" is not known yet")
 			return
 		case condition.Status != metav1.ConditionTrue:
 			Set(s, generation, v1alpha1.ConditionReady, condition.Status, condition.Reason, condition.Message)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -157,7 +158,9 @@ func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, see
 
 	withdrawn, withdrawErr := c.namespaces.Reconcile(ctx, tenant)
 	applied, applyErr := c.walls.Reconcile(ctx, snapshot.Platform, tenant)
-	seen.applied, seen.changes, seen.err = true, append(withdrawn, applied...), errors.Join(withdrawErr, applyErr)
+	seen.applied = true
+	seen.changes = slices.Concat(withdrawn, applied)
+	seen.err = errors.Join(withdrawErr, applyErr)
 	if seen.err != nil {
 		c.memory.remember(tenant.Name, standing{})
 		return outcome.Of(seen.err)
