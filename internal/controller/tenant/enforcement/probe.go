@@ -6,16 +6,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall/nodes"
 )
 
 // Probe creates pods in dry runs.
@@ -24,8 +23,8 @@ type Probe struct{ client client.Client }
 // New returns a Probe.
 func New(c client.Client) *Probe { return &Probe{c} }
 
-// Check returns why pods are not known to be placed in every namespace of the
-// tenant; "" if they are.
+// Check returns why pods are not known to be placed, and strays refused, in every
+// namespace of the tenant; "" if they are.
 func (p *Probe) Check(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant) string {
 	for _, namespace := range tenant.Namespaces {
 		if why := p.check(ctx, platform, tenant, namespace); why != "" {
@@ -36,11 +35,29 @@ func (p *Probe) Check(ctx context.Context, platform *estate.Platform, tenant *es
 }
 
 func (p *Probe) check(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
+	if why := p.placed(ctx, platform, tenant, namespace); why != "" {
+		return why
+	}
+	stray := pod(tenant, namespace)
+	stray.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	err := p.client.Create(ctx, stray, client.DryRunAll)
+	switch {
+	case err == nil:
+		return "a dry-run pod that tolerates every taint was let through: the check of the placement has not taken effect"
+	case !attack.ByPolicy(nodes.PlacementPolicy).Refuses(err):
+		return fmt.Sprintf("a dry-run pod was refused for another reason than its placement: %v", err)
+	default:
+		return ""
+	}
+}
+
+// placed returns why an ordinary pod does not come out on the tenant's pool.
+func (p *Probe) placed(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
 	pod := pod(tenant, namespace)
 	err := p.client.Create(ctx, pod, client.DryRunAll)
 	switch {
 	// Quota is asked last of all: a pod that it stops has passed every policy.
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+	case err != nil && attack.ByQuota.Refuses(err):
 		return ""
 	case err != nil:
 		return fmt.Sprintf("a dry-run pod was refused: %v", err)
@@ -60,25 +77,11 @@ func (p *Probe) check(ctx context.Context, platform *estate.Platform, tenant *es
 // strictest Pod Security level refuse it.
 func pod(tenant *estate.Tenant, namespace string) *corev1.Pod {
 	resources := resources(tenant)
+	spec := attack.PodSpec()
+	spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources, Limits: resources}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "croft-probe-"},
-		Spec: corev1.PodSpec{
-			AutomountServiceAccountToken: ptr.To(false),
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot:   ptr.To(true),
-				RunAsUser:      ptr.To[int64](65532),
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-			Containers: []corev1.Container{{
-				Name:      "probe",
-				Image:     "registry.k8s.io/pause:3.10",
-				Resources: corev1.ResourceRequirements{Requests: resources, Limits: resources},
-				SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: ptr.To(false),
-					Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				},
-			}},
-		},
+		Spec:       spec,
 	}
 }
 

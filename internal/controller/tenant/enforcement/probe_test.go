@@ -1,76 +1,112 @@
-package enforcement
+package enforcement_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/tenant/enforcement"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/wall"
 )
 
-// server answers every create as told.
-type server struct {
-	client.Client
-	pool string
-	err  error
-	opts []client.CreateOption
-}
+const declaration = `
+platform: {clusterName: test, nodeClass: {kwok: {}}, tenantDefaults: {podSecurity: restricted}}
+pools: {apps: {}, jobs: {}}
+tenants:
+  shop:
+    pools: [apps, jobs]
+    namespaces: [shop, shop-test]
+    quota: {pods: "0"}
+    limits: {min: {cpu: 20m, memory: 8Mi}, max: {cpu: 50m}}
+`
 
-func (s *server) Create(_ context.Context, o client.Object, opts ...client.CreateOption) error {
-	s.opts = opts
-	if pod, ok := o.(*corev1.Pod); ok && s.pool != "" {
-		pod.Spec.NodeSelector = map[string]string{"key": s.pool}
-	}
-	return s.err
-}
-
+// TestCheck probes a tenant while its policies come and go. Its limits, its quota
+// and its Pod Security level leave the probe as little room as they can.
 func TestCheck(t *testing.T) {
-	forbidden := func(why string) error {
-		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New(why))
+	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.WithControllers})
+	admin, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, test := range []struct {
-		name   string
-		server server
-		why    string
-	}{
-		{"placed", server{pool: "apps"}, ""},
-		{"placed on the second pool", server{pool: "jobs"}, ""},
-		{"not placed", server{}, "was not placed"},
-		{"placed elsewhere", server{pool: "others"}, "not the tenant's"},
-		{"stopped by quota, and so let through by the policies", server{err: forbidden("exceeded quota: croft, requested: pods=1")}, ""},
-		{"refused", server{err: forbidden(`error looking up service account shop/default`)}, "service account"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			why := New(&test.server).Check(t.Context(),
-				&estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{NodePoolKey: "key"}},
-				&estate.Tenant{Pools: []string{"apps", "jobs"}, Namespaces: []string{"shop"}})
-			if (test.why == "") != (why == "") || !strings.Contains(why, test.why) {
-				t.Errorf("%q, want %q", why, test.why)
-			}
-			if len(test.server.opts) != 1 || test.server.opts[0] != client.DryRunAll {
-				t.Error("a pod was created")
-			}
-		})
+	d, problems := estate.Parse("croft.yaml", []byte(declaration))
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
 	}
-}
+	e, problems := estate.Build(d)
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	tenant, applier := e.Tenants[0], apply.New(admin)
+	platform, walls := wall.PlatformObjects(&e.Platform), wall.TenantObjects(&e.Platform, tenant)
 
-func TestResourcesRespectLimits(t *testing.T) {
-	least := corev1.ResourceList{
-		corev1.ResourceMemory:           resource.MustParse("64Mi"),
-		corev1.ResourceEphemeralStorage: resource.MustParse("1Gi"),
-	}
-	got := resources(&estate.Tenant{Limits: &v1alpha1.ContainerLimits{Min: least}})
-	for name, want := range map[corev1.ResourceName]string{"cpu": "1m", "memory": "64Mi", "ephemeral-storage": "1Gi"} {
-		if quantity := got[name]; quantity.String() != want {
-			t.Errorf("%s = %s, want %s", name, quantity.String(), want)
+	probe := enforcement.New(admin)
+	await := func(want string) {
+		t.Helper()
+		var why string
+		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+			why = probe.Check(ctx, &e.Platform, tenant)
+			return why == want || want != "" && strings.Contains(why, want), nil
+		})
+		if err != nil {
+			t.Fatalf("want %q, the probe says %q", want, why)
 		}
 	}
+	set := func(objects ...client.Object) {
+		t.Helper()
+		if _, err := applier.Apply(t.Context(), objects...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	take := func(kind, name string) client.Object {
+		t.Helper()
+		for _, o := range append(platform, walls...) {
+			if o.GetObjectKind().GroupVersionKind().Kind == kind && o.GetName() == name {
+				if err := admin.Delete(t.Context(), o.DeepCopyObject().(client.Object)); err != nil {
+					t.Fatal(err)
+				}
+				return o
+			}
+		}
+		t.Fatalf("no wall wants a %s %s", kind, name)
+		return nil
+	}
+
+	await("namespace shop: a dry-run pod was refused")
+	set(walls...)
+	set(platform...)
+	await("")
+
+	binding := take("MutatingAdmissionPolicyBinding", "croft-placement")
+	await("a dry-run pod was refused") // by the check, since nothing placed it
+	set(binding)
+	await("")
+
+	// A full quota hides what a missing policy lets through.
+	quota := &corev1.ResourceQuota{}
+	if err := admin.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "croft"}, quota); err != nil {
+		t.Fatal(err)
+	}
+	quota.Spec.Hard[corev1.ResourcePods] = resource.MustParse("10")
+	if err := admin.Update(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	binding = take("ValidatingAdmissionPolicyBinding", "croft-placement")
+	await("tolerates every taint was let through")
+	mutation := take("MutatingAdmissionPolicyBinding", "croft-placement")
+	await("a dry-run pod was not placed")
+	set(binding, mutation)
+	await("")
+
+	take("TenantRules", "croft")
+	await("a dry-run pod was refused")
 }
