@@ -31,15 +31,8 @@ The file is checked together with what the cluster has already: if anything is
 wrong, nothing at all is written. What the file does not name is left alone.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			file, err := files.parse(a.in)
+			c, file, _, err := a.propose(cmd.Context(), &files)
 			if err != nil {
-				return err
-			}
-			c, err := a.client()
-			if err != nil {
-				return failed(err)
-			}
-			if err := checkWith(cmd.Context(), c, file); err != nil {
 				return err
 			}
 			objects := file.Objects()
@@ -60,16 +53,23 @@ wrong, nothing at all is written. What the file does not name is left alone.`,
 	return c
 }
 
-// checkWith checks a file together with what the cluster has.
-func checkWith(ctx context.Context, c client.Reader, file *estate.Declaration) error {
+// propose reads files and checks them together with what the cluster has. It
+// returns what the files declare, and the estate that would come of it.
+func (a *app) propose(ctx context.Context, files *fileFlags) (client.Client, *estate.Declaration, *estate.Estate, error) {
+	file, err := files.parse(a.in)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	c, err := a.client()
+	if err != nil {
+		return nil, nil, nil, failed(err)
+	}
 	whole, err := overlay(ctx, c, file)
 	if err != nil {
-		return failed(err)
+		return nil, nil, nil, failed(err)
 	}
-	if _, problems := estate.Build(whole); len(problems) > 0 {
-		return problems
-	}
-	return nil
+	e, problems := estate.Build(whole)
+	return c, file, e, problems.Err()
 }
 
 // overlay is what would be declared in the cluster once the file was applied.

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
 )
 
@@ -18,21 +17,9 @@ everything that croft would make of them. Exit status 0 means no difference, 1 t
 there are some (or that something failed), as with kubectl diff.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			file, err := files.parse(a.in)
+			c, file, e, err := a.propose(cmd.Context(), &files)
 			if err != nil {
 				return err
-			}
-			c, err := a.client()
-			if err != nil {
-				return failed(err)
-			}
-			whole, err := overlay(cmd.Context(), c, file)
-			if err != nil {
-				return failed(err)
-			}
-			e, problems := estate.Build(whole)
-			if len(problems) > 0 {
-				return problems
 			}
 			differences, err := apply.New(c).Diff(cmd.Context(), append(file.Objects(), wall.Objects(e)...)...)
 			say(a.out, "%s", differences)

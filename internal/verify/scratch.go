@@ -37,7 +37,8 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 		return v1alpha1.Tenant{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: v1alpha1.TenantSpec{
-				Pool: name,
+				Pools:      []string{name, name + "-2"},
+				Namespaces: []string{name, name + "-2"},
 				Access: []v1alpha1.Access{
 					{Group: name + "-operators", Role: v1alpha1.RoleOperator},
 					{Group: name + "-viewers", Role: v1alpha1.RoleViewer},
@@ -54,7 +55,9 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 	for _, letter := range []string{"a", "b"} {
 		t := tenant(letter)
 		declaration.Tenants = append(declaration.Tenants, t)
-		declaration.Pools = append(declaration.Pools, v1alpha1.Pool{ObjectMeta: metav1.ObjectMeta{Name: t.Name}})
+		for _, pool := range t.Spec.Pools {
+			declaration.Pools = append(declaration.Pools, v1alpha1.Pool{ObjectMeta: metav1.ObjectMeta{Name: pool}})
+		}
 	}
 	e, problems := estate.Build(declaration)
 	if len(problems) > 0 {

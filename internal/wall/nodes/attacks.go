@@ -16,7 +16,11 @@ import (
 // Attacks try to get onto nodes that are not the tenant's.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	s := scene{key: p.NodePoolKey, namespace: by.Namespaces[0], pool: by.Pools[0], otherPool: on.Pools[0]}
-	return append(s.breaches(), s.mirrors()...)
+	attacks := append(s.breaches(), s.mirrors()...)
+	if len(by.Pools) > 1 {
+		attacks = append(attacks, s.choose(by.Pools[1]))
+	}
+	return attacks
 }
 
 type scene struct{ key, namespace, pool, otherPool string }
@@ -138,6 +142,19 @@ func (s scene) mirrors() []attack.Attack {
 			Request: &attack.Request{Verb: attack.Create, Object: daemonSet},
 			Outcome: attack.As(func(d *appsv1.DaemonSet) error { return s.placed(&d.Spec.Template.Spec) }),
 		},
+	}
+}
+
+// choose is what a tenant with several pools may do.
+func (s scene) choose(pool string) attack.Attack {
+	chosen := s
+	chosen.pool = pool
+	return attack.Attack{
+		Name: "choose-among-own-pools", Kind: attack.Mirror, Summary: "choose by nodeSelector among the tenant's own pools",
+		Request: &attack.Request{Verb: attack.Create, Object: attack.Pod(s.namespace, "croft-choose-own-pool", func(p *corev1.Pod) {
+			p.Spec.NodeSelector = map[string]string{s.key: pool}
+		})},
+		Outcome: attack.As(func(p *corev1.Pod) error { return chosen.placed(&p.Spec) }),
 	}
 }
 

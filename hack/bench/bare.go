@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/wall"
+)
+
+// bareWorkers is how many tenants are written at once: as many as croft's
+// operator works on.
+const bareWorkers = 8
+
+// convergeBare writes tenants' objects as a script would: one server-side apply
+// for each, which is how croft writes too, no reading, no looking back.
+func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix string) (side, error) {
+	tenants, err := tenantObjects(platformText + tenantsText(prefix, b.tenants))
+	if err != nil {
+		return side{}, err
+	}
+	config := rest.CopyConfig(c.Config)
+	config.QPS = -1
+	bare, err := client.New(config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		return side{}, err
+	}
+	// The objects carry croft's labels, so the operator would look at each.
+	if err := c.Stop(operatorComponent); err != nil {
+		return side{}, err
+	}
+	took, sent := make([]float64, len(tenants)), requests{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(bareWorkers)
+	start := time.Now()
+	for i, objects := range tenants {
+		sent[http.MethodPatch] += float64(len(objects))
+		group.Go(func() error {
+			for _, o := range objects {
+				// Applying changes what it is given into what the server has.
+				err := bare.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("bench"), client.ForceOwnership)
+				if err != nil {
+					return fmt.Errorf("write %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
+				}
+			}
+			took[i] = time.Since(start).Seconds()
+			return nil
+		})
+	}
+	return side{Took: took, Requests: sent}, group.Wait()
+}
+
+// tenantObjects returns what the walls want for each tenant of a declaration, in
+// the order in which to write it and as it is sent.
+func tenantObjects(text string) ([][]*unstructured.Unstructured, error) {
+	built, err := build(text)
+	if err != nil {
+		return nil, err
+	}
+	tenants := make([][]*unstructured.Unstructured, len(built.Tenants))
+	for i, tenant := range built.Tenants {
+		for _, o := range wall.TenantObjects(&built.Platform, tenant) {
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+			if err != nil {
+				return nil, err
+			}
+			delete(content, "status")
+			tenants[i] = append(tenants[i], &unstructured.Unstructured{Object: content})
+		}
+	}
+	return tenants, nil
+}

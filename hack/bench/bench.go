@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"croft.dev/croft/internal/sandbox"
+)
+
+// bench is what all measurements share.
+type bench struct {
+	// croft is the path of the binary that is measured.
+	croft   string
+	tenants int
+	window  time.Duration
+
+	// settled is the cluster that steady and memory look at; nil until one of
+	// them asks for it.
+	settled *settled
+}
+
+// measure runs measurements one after the other and adds what they find to the
+// report. The first that fails is the last.
+func (b *bench) measure(ctx context.Context, chosen []measurement, r *report) (err error) {
+	defer func() {
+		if b.settled != nil {
+			err = errors.Join(err, b.settled.Down())
+		}
+	}()
+	for _, m := range chosen {
+		found, err := m.run(ctx, b)
+		r.Comparisons = append(r.Comparisons, found...)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	return nil
+}
+
+// withSandbox runs something on a new sandbox, and takes that down whatever comes
+// of it.
+func withSandbox(ctx context.Context, o sandbox.Options, do func(*sandbox.Cluster) error) (err error) {
+	cluster, err := sandbox.Up(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cluster.Down()) }()
+	return do(cluster)
+}
+
+// runCroft runs croft to its end. What it prints goes nowhere: nobody's terminal
+// is to be measured.
+func (b *bench) runCroft(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, b.croft, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("croft %s: %w %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return nil
+}
+
+// withFiles writes texts into temporary files and runs something with their
+// paths.
+func withFiles(do func(paths []string) error, texts ...string) (err error) {
+	var paths []string
+	defer func() {
+		for _, path := range paths {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}()
+	for _, text := range texts {
+		file, err := os.CreateTemp("", "croft-bench-*.yaml")
+		if err != nil {
+			return err
+		}
+		paths = append(paths, file.Name())
+		_, err = file.WriteString(text)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+	}
+	return do(paths)
+}
+
+// seconds returns how long something takes.
+func seconds(do func() error) (float64, error) {
+	start := time.Now()
+	err := do()
+	return time.Since(start).Seconds(), err
+}
+
+// say tells a person how far the benchmark is.
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+
+	"croft.dev/croft/internal/wall"
+)
+
+func TestPercentile(t *testing.T) {
+	hundred := make([]float64, 100)
+	for i := range hundred {
+		hundred[i] = float64(100 - i)
+	}
+	for _, c := range []struct {
+		p       float64
+		samples []float64
+		want    float64
+	}{
+		{50, nil, 0},
+		{50, []float64{7}, 7},
+		{50, []float64{3, 1, 2}, 2},
+		{99, []float64{3, 1, 2}, 3},
+		{50, hundred, 50},
+		{99, hundred, 99},
+		{100, hundred, 100},
+	} {
+		if got := percentile(c.p, c.samples); got != c.want {
+			t.Errorf("percentile(%g, %d samples) = %g, want %g", c.p, len(c.samples), got, c.want)
+		}
+	}
+}
+
+func TestGeneratedTenantsAreValid(t *testing.T) {
+	built, err := build(platformText + tenantsText("tenant", 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(built.Tenants) != 3 || built.Tenants[2].Name != tenantName("tenant", 2) {
+		t.Fatalf("tenants: %v", built.Tenants)
+	}
+	tenants, err := tenantObjects(platformText + tenantsText("tenant", 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tenants) != 3 || len(tenants[0]) != len(wall.TenantObjects(&built.Platform, built.Tenants[0])) {
+		t.Errorf("the bare client does not write what the walls want")
+	}
+	if first := tenants[0][0].GetKind(); first != "Namespace" {
+		t.Errorf("the first object is a %s: nothing can be written before its namespace", first)
+	}
+}
+
+func TestScrapeSumsUpByLabel(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`# TYPE sent_total counter
+sent_total{code="200",method="GET"} 4
+sent_total{code="200",method="PATCH"} 1
+sent_total{code="201",method="PATCH"} 2
+sent_total{code="201",method="POST"} 8
+`))
+	}))
+	defer server.Close()
+	got, err := scrape(t.Context(), server.Client(), server.URL, "sent_total", "method")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (requests{"GET": 4, "PATCH": 3, "POST": 8}); !reflect.DeepEqual(got, want) {
+		t.Errorf("requests: %v, want %v", got, want)
+	}
+	if got.writes() != 11 {
+		t.Errorf("writes: %g, want 11", got.writes())
+	}
+	if more := got.since(requests{"GET": 4, "POST": 7}); !reflect.DeepEqual(more, requests{"PATCH": 3, "POST": 1}) {
+		t.Errorf("since: %v", more)
+	}
+	if _, err := scrape(t.Context(), server.Client(), server.URL, "received_total", "method"); err == nil {
+		t.Error("a counter that is not there counts nothing, instead of being an error")
+	}
+}
+
+func TestMoved(t *testing.T) {
+	got := moved(map[string]string{"stays": "1", "goes": "2", "moves": "3"}, map[string]string{"stays": "1", "moves": "4", "comes": "5"})
+	if want := []string{"comes", "goes", "moves"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("moved: %v, want %v", got, want)
+	}
+}
+
+func TestReport(t *testing.T) {
+	r := report{Comparisons: []comparison{
+		{Name: "fast", Unit: inSeconds, Croft: 3, Beside: 0.5},
+		{Name: "quiet", Unit: inWrites, Croft: 0, Beside: 0},
+	}}
+	var table bytes.Buffer
+	if err := r.print(&table); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"fast 3.00 s 500 ms 6.00×", "quiet 0 writes 0 writes -"} {
+		if !strings.Contains(strings.Join(strings.Fields(table.String()), " "), line) {
+			t.Errorf("the table lacks %q:\n%s", line, table.String())
+		}
+	}
+	data, err := json.Marshal(r.Comparisons)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw []map[string]any
+	if err := json.Unmarshal(data, &raw); err != nil {
+		t.Fatal(err)
+	}
+	if raw[0]["ratio"] != 6.0 || raw[0]["unit"] != "seconds" || raw[1]["ratio"] != nil {
+		t.Errorf("raw data: %s", data)
+	}
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"croft.dev/croft/internal/sandbox"
+)
+
+// convergeRounds is even, so that each side goes first as often as the other.
+const convergeRounds = 2
+
+// round is what one round has found on each side.
+type round struct {
+	Croft side `json:"croft"`
+	Bare  side `json:"bare"`
+}
+
+// side is how one side did in one round.
+type side struct {
+	// Took is how long after the first write each tenant was done, in seconds.
+	Took []float64 `json:"tookSeconds"`
+	// Requests are those that were sent for it. Their number does not depend on
+	// how busy a machine is.
+	Requests requests `json:"requests"`
+}
+
+// measureConverge compares croft with a client that does nothing but write, each
+// with tenants of its own.
+func measureConverge(ctx context.Context, b *bench) ([]comparison, error) {
+	var rounds []round
+	err := withSandbox(ctx, sandbox.Options{Croft: b.croft}, func(c *sandbox.Cluster) error {
+		if err := b.declarePlatform(ctx, c); err != nil {
+			return err
+		}
+		for i := range convergeRounds {
+			var r round
+			turns := []func() error{
+				func() (err error) {
+					say("converge: round %d of %d, %d tenants by croft", i+1, convergeRounds, b.tenants)
+					r.Croft, err = b.convergeCroft(ctx, c, fmt.Sprintf("croft-side-%d", i))
+					return err
+				},
+				func() (err error) {
+					say("converge: round %d of %d, %d tenants by a bare client", i+1, convergeRounds, b.tenants)
+					r.Bare, err = b.convergeBare(ctx, c, fmt.Sprintf("bare-side-%d", i))
+					return err
+				},
+			}
+			if i%2 == 1 {
+				slices.Reverse(turns)
+			}
+			for _, turn := range turns {
+				if err := turn(); err != nil {
+					return err
+				}
+			}
+			rounds = append(rounds, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return compareRounds(rounds, b.tenants), nil
+}
+
+func compareRounds(rounds []round, tenants int) []comparison {
+	var croft, bare sums
+	ratios := ""
+	for _, r := range rounds {
+		croft.add(r.Croft)
+		bare.add(r.Bare)
+		ratios += fmt.Sprintf(" %.2f×", slices.Max(r.Croft.Took)/slices.Max(r.Bare.Took))
+	}
+	written := float64(len(rounds) * tenants)
+	return []comparison{{
+		Name: fmt.Sprintf("converge %d tenants", tenants), Unit: inSeconds, Raw: rounds,
+		Croft: mean(croft.last), Beside: mean(bare.last),
+		Note: fmt.Sprintf("beside %d workers that write the same objects and wait for nothing; rounds:%s", bareWorkers, ratios),
+	}, {
+		Name: "  until half are there", Unit: inSeconds, Croft: median(croft.took), Beside: median(bare.took),
+		Note: "median of all tenants, from the first write",
+	}, {
+		Name: "  until 99% are there", Unit: inSeconds, Croft: percentile(99, croft.took), Beside: percentile(99, bare.took),
+		Note: "p99 of all tenants, from the first write",
+	}, {
+		Name: "  requests for a tenant", Unit: inRequests, Croft: croft.requests / written, Beside: bare.requests / written,
+		Note: "by the operator, reads and dry runs included, beside one for each object",
+	}}
+}
+
+// sums are all rounds of one side.
+type sums struct {
+	took, last []float64
+	requests   float64
+}
+
+func (s *sums) add(one side) {
+	s.took = append(s.took, one.Took...)
+	s.last = append(s.last, slices.Max(one.Took))
+	s.requests += one.Requests.all()
+}
+
+// declarePlatform waits until everything that tenants need is Ready.
+func (b *bench) declarePlatform(ctx context.Context, c *sandbox.Cluster) error {
+	return withFiles(func(paths []string) error {
+		return b.runCroft(ctx, "apply", "--kubeconfig", c.Kubeconfig, "-f", paths[0])
+	}, platformText)
+}
+
+// convergeCroft has croft's operator at rest before it begins, whatever was
+// there before, and counts its requests until it is at rest again.
+func (b *bench) convergeCroft(ctx context.Context, c *sandbox.Cluster, prefix string) (side, error) {
+	if err := c.Start(operatorComponent); err != nil {
+		return side{}, err
+	}
+	operator, err := operatorOf(ctx, c)
+	if err != nil {
+		return side{}, err
+	}
+	before, err := operator.rest(ctx)
+	if err != nil {
+		return side{}, err
+	}
+	took, err := b.declareTenants(ctx, c, prefix)
+	if err != nil {
+		return side{}, err
+	}
+	after, err := operator.rest(ctx)
+	return side{Took: took, Requests: after.since(before)}, err
+}
+
+// declareTenants applies a file of tenants and returns how long after the first
+// was written each was Ready. It is this process that waits for that and not
+// croft, whose own waiting looks only now and then.
+func (b *bench) declareTenants(ctx context.Context, c *sandbox.Cluster, prefix string) ([]float64, error) {
+	var took []float64
+	err := withFiles(func(paths []string) error {
+		group, ctx := errgroup.WithContext(ctx)
+		lookout, err := lookOut(ctx, c.Config, prefix, b.tenants)
+		if err != nil {
+			return err
+		}
+		defer lookout.stop()
+		group.Go(func() (err error) {
+			took, err = lookout.allReady(ctx)
+			return err
+		})
+		group.Go(func() error {
+			return b.runCroft(ctx, "apply", "--kubeconfig", c.Kubeconfig, "--wait=false", "-f", paths[0])
+		})
+		return group.Wait()
+	}, tenantsText(prefix, b.tenants))
+	return took, err
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/scheme"
+)
+
+// convergeTimeout is when to give up on tenants that do not become Ready.
+const convergeTimeout = 3 * time.Minute
+
+// lookout watches tenants: asking again and again would be work for the API
+// server that one side has and the other has not.
+type lookout struct {
+	watch watch.Interface
+	// waiting are the tenants that are not Ready yet, and why.
+	waiting map[string]string
+}
+
+// lookOut begins to watch for tenants that are about to be declared.
+func lookOut(ctx context.Context, config *rest.Config, prefix string, count int) (*lookout, error) {
+	l := &lookout{waiting: map[string]string{}}
+	for i := range count {
+		l.waiting[tenantName(prefix, i)] = "it was not declared"
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		return nil, err
+	}
+	l.watch, err = c.Watch(ctx, &v1alpha1.TenantList{})
+	return l, err
+}
+
+func (l *lookout) stop() { l.watch.Stop() }
+
+// allReady waits until all tenants are Ready, and returns how long after the
+// first was declared each was.
+func (l *lookout) allReady(ctx context.Context) ([]float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, convergeTimeout)
+	defer cancel()
+	var (
+		first time.Time
+		took  []float64
+	)
+	for len(l.waiting) > 0 {
+		var event watch.Event
+		var open bool
+		select {
+		case <-ctx.Done():
+			return nil, l.inVain(ctx.Err())
+		case event, open = <-l.watch.ResultChan():
+		}
+		if !open {
+			return nil, l.inVain(errors.New("the watch ended"))
+		}
+		if event.Type == watch.Error {
+			return nil, l.inVain(apierrors.FromObject(event.Object))
+		}
+		tenant, ok := event.Object.(*v1alpha1.Tenant)
+		if !ok || l.waiting[tenant.Name] == "" {
+			continue
+		}
+		if first.IsZero() {
+			first = time.Now()
+		}
+		if l.waiting[tenant.Name] = unreadiness(tenant); l.waiting[tenant.Name] == "" {
+			delete(l.waiting, tenant.Name)
+			took = append(took, time.Since(first).Seconds())
+		}
+	}
+	return took, nil
+}
+
+// inVain says what was still waited for when something went wrong.
+func (l *lookout) inVain(err error) error {
+	for name, why := range l.waiting {
+		return fmt.Errorf("%d tenants are not Ready, such as %s (%s): %w", len(l.waiting), name, why, err)
+	}
+	return err
+}
+
+// unreadiness is why a tenant is not Ready; "" if it is.
+func unreadiness(tenant *v1alpha1.Tenant) string {
+	ready := meta.FindStatusCondition(tenant.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil || tenant.Status.ObservedGeneration != tenant.Generation:
+		return "croft has said nothing of it"
+	case ready.Status != metav1.ConditionTrue:
+		return ready.Reason + ": " + ready.Message
+	default:
+		return ""
+	}
+}

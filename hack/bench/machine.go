@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"croft.dev/croft/internal/sandbox"
+)
+
+// machine says where figures come from, without which they mean nothing.
+type machine struct {
+	OS          string  `json:"os"`
+	Cores       int     `json:"cores"`
+	MemoryBytes float64 `json:"memoryBytes"`
+	// Load is the load average of the last minute, before anything was measured:
+	// well above zero, others were at work too.
+	Load string `json:"load"`
+	Go   string `json:"go"`
+	// Sandbox are the versions of what a sandbox is made of.
+	Sandbox map[string]string `json:"sandbox"`
+}
+
+func thisMachine(ctx context.Context) (machine, error) {
+	m := machine{OS: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return m, fmt.Errorf("%w: the benchmark needs Linux", err)
+	}
+	m.Load, _, _ = strings.Cut(string(load), " ")
+	if m.MemoryBytes, err = procSize("/proc/meminfo", "MemTotal"); err != nil {
+		return m, err
+	}
+	binary, err := sandbox.Binary()
+	if err != nil {
+		return m, err
+	}
+	versions, err := exec.CommandContext(ctx, binary, "version").Output()
+	if err != nil {
+		return m, fmt.Errorf("%s version: %w", binary, err)
+	}
+	m.Sandbox = map[string]string{}
+	for line := range strings.Lines(string(versions)) {
+		if words := strings.Fields(line); len(words) == 2 {
+			m.Sandbox[words[0]] = words[1]
+		}
+	}
+	return m, nil
+}
+
+func (m machine) String() string {
+	return fmt.Sprintf("%s, %d cores, %s of memory, load %s at the start; %s, Kubernetes %s, Karpenter %s",
+		m.OS, m.Cores, inBytes.format(m.MemoryBytes), m.Load, m.Go, m.Sandbox["kubernetes"], m.Sandbox["karpenter"])
+}
+
+// procSize reads a size from a file of lines such as "VmRSS:  51232 kB".
+func procSize(path, key string) (float64, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		rest, ok := strings.CutPrefix(lines.Text(), key+":")
+		if !ok {
+			continue
+		}
+		var kilobytes float64
+		if _, err := fmt.Sscanf(rest, "%g kB", &kilobytes); err != nil {
+			return 0, fmt.Errorf("%s: %q: %w", path, lines.Text(), err)
+		}
+		return kilobytes * 1024, nil
+	}
+	if err := lines.Err(); err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return 0, fmt.Errorf("%s: there is no %s", path, key)
+}

@@ -1,0 +1,150 @@
+// Command bench measures croft beside an alternative and prints the ratios. It
+// is run by `make bench`, which builds bin/croft and bin/croft-sandbox first:
+//
+//	go run ./hack/bench                           # everything, a few minutes
+//	go run ./hack/bench -only render,start        # some of it
+//	go run ./hack/bench -tenants 500 -o raw.json  # larger, raw data kept
+//
+// A figure by itself says more about a machine and its mood than about croft. So
+// each comparison measures both sides in one run, in turns where there are
+// turns, and what counts is the ratio. The table goes to standard output,
+// progress to standard error, and with -o every sample into a file as JSON.
+//
+// The measurements, and what stands beside croft in each:
+//
+//   - start: a whole sandbox with croft until it is ready, beside one of etcd and
+//     kube-apiserver alone. The ratio is what everything else costs on top.
+//   - render: `croft render` of 1,000 tenants, as a process from start to end,
+//     beside marshalling the same objects from memory to YAML, below which nothing
+//     that prints them can go. Then the time for each tenant beyond the first of
+//     1,000, beside the same of 100: 1 is linear.
+//   - converge: `croft apply` of a file of tenants until all are Ready, beside as
+//     many tenants' objects written by a client that waits for nothing, with as
+//     many workers as croft has. Both count from the first write. Platform and
+//     pool are Ready beforehand, so that Karpenter's pace is nobody's; croft's
+//     operator is stopped while the other side writes. Who goes first changes from
+//     round to round.
+//   - steady: what croft writes while nothing changes, which must be nothing,
+//     beside what everybody writes. Any write fails the run.
+//   - memory: what the operator holds in memory with tenants, beside with none.
+//
+// Every cluster is a sandbox of its own, which is taken down at the end, after a
+// failure and on an interrupt. Linux is needed: what is known of processes is
+// read from /proc.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"croft.dev/croft/internal/sandbox"
+)
+
+// measurement compares croft with something in one respect, or several.
+type measurement struct {
+	name string
+	run  func(context.Context, *bench) ([]comparison, error)
+}
+
+// measurements are in the order in which to run them: steady and memory share a
+// sandbox, which stays up until the end.
+var measurements = []measurement{
+	{"start", measureStart},
+	{"render", measureRender},
+	{"converge", measureConverge},
+	{"steady", measureSteady},
+	{"memory", measureMemory},
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second interrupt ends the process at once, and with it its sandboxes.
+	context.AfterFunc(ctx, stop)
+	err := run(ctx)
+	switch {
+	case err == nil:
+		return
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "bench: interrupted:", err)
+	default:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+	}
+	os.Exit(1)
+}
+
+func run(ctx context.Context) error {
+	var (
+		b      bench
+		only   = flag.String("only", "", "measure only these, separated by commas: "+strings.Join(names(measurements), ", "))
+		output = flag.String("o", "", "file to keep the raw data in, as JSON")
+	)
+	flag.StringVar(&b.croft, "croft", "", "croft binary to measure (default: the one beside croft-sandbox)")
+	flag.IntVar(&b.tenants, "tenants", 200, "how many tenants to converge, and to watch in steady state")
+	flag.DurationVar(&b.window, "window", time.Minute, "how long to watch the steady state")
+	flag.Parse()
+
+	chosen, err := choose(*only)
+	switch {
+	case err != nil:
+		return err
+	case flag.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q: all is said by flags", flag.Arg(0))
+	case b.tenants < 1:
+		return errors.New("-tenants: at least one is needed")
+	case b.window <= 0:
+		return errors.New("-window: must be longer than nothing, such as 60s")
+	}
+	if b.croft == "" {
+		sandboxBinary, err := sandbox.Binary()
+		if err != nil {
+			return err
+		}
+		b.croft = filepath.Join(filepath.Dir(sandboxBinary), "croft")
+	}
+	// What cannot be done comes back as an error; libraries have nothing to add.
+	klog.SetLogger(logr.Discard())
+	ctrllog.SetLogger(logr.Discard())
+
+	r := report{Started: time.Now()}
+	if r.Machine, err = thisMachine(ctx); err != nil {
+		return err
+	}
+	err = b.measure(ctx, chosen, &r)
+	r.Seconds = time.Since(r.Started).Seconds()
+	// What was measured before something failed is worth as much as without.
+	return errors.Join(err, r.print(os.Stdout), r.save(*output))
+}
+
+func choose(only string) ([]measurement, error) {
+	if only == "" {
+		return measurements, nil
+	}
+	wanted := strings.Split(only, ",")
+	for _, name := range wanted {
+		if !slices.Contains(names(measurements), name) {
+			return nil, fmt.Errorf("-only: there is no measurement %q: choose from %s", name, strings.Join(names(measurements), ", "))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(measurements), func(m measurement) bool { return !slices.Contains(wanted, m.name) }), nil
+}
+
+func names(all []measurement) []string {
+	list := make([]string, len(all))
+	for i, m := range all {
+		list[i] = m.name
+	}
+	return list
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// measureMemory compares what the operator holds in memory with tenants and
+// without. Resident memory is what a machine has to have; it lags behind what is
+// in use, as Go gives memory back only after a while, so the difference between
+// the two is an upper bound.
+func measureMemory(ctx context.Context, b *bench) ([]comparison, error) {
+	s, err := b.settle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.sameOperator(ctx); err != nil {
+		return nil, err
+	}
+	now, most, err := s.operator.resident()
+	if err != nil {
+		return nil, err
+	}
+	perTenant := (now - s.idle) / float64(b.tenants)
+	return []comparison{{
+		Name: fmt.Sprintf("operator's memory, %d tenants", b.tenants), Unit: inBytes,
+		Croft: now, Beside: s.idle,
+		Note: fmt.Sprintf("beside with none; %s per tenant; %s at most", inBytes.format(perTenant), inBytes.format(most)),
+		Raw:  map[string]float64{"idleBytes": s.idle, "residentBytes": now, "mostBytes": most, "bytesPerTenant": perTenant},
+	}}, nil
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"croft.dev/croft/internal/sandbox"
+)
+
+// operatorComponent is the name that a sandbox has for croft's operator.
+const operatorComponent = "croft"
+
+const (
+	// atRest is how long the operator has to write nothing to be called at rest.
+	atRest = 2 * time.Second
+	// restTimeout is when to call it restless.
+	restTimeout = time.Minute
+	restPoll    = 200 * time.Millisecond
+)
+
+// operator is a process of croft's operator.
+type operator struct {
+	pid int
+	// metrics is the address of its /metrics.
+	metrics string
+}
+
+// operatorOf finds the operator of a sandbox. A sandbox tells only where it asks
+// the operator whether it is ready; where it has its metrics is in its own
+// arguments.
+func operatorOf(ctx context.Context, c *sandbox.Cluster) (*operator, error) {
+	binary, err := sandbox.Binary()
+	if err != nil {
+		return nil, err
+	}
+	status, err := exec.CommandContext(ctx, binary, "--dir", c.Dir, "status", "--output", "json").Output()
+	if err != nil {
+		return nil, fmt.Errorf("croft-sandbox status: %w", err)
+	}
+	var components []struct {
+		Name string `json:"component"`
+		PID  int    `json:"pid"`
+	}
+	if err := json.Unmarshal(status, &components); err != nil {
+		return nil, fmt.Errorf("croft-sandbox status: %w", err)
+	}
+	for _, component := range components {
+		if component.Name == operatorComponent && component.PID != 0 {
+			return operatorAt(component.PID)
+		}
+	}
+	return nil, fmt.Errorf("the sandbox in %s runs no operator", c.Dir)
+}
+
+func operatorAt(pid int) (*operator, error) {
+	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return nil, fmt.Errorf("the operator's arguments: %w", err)
+	}
+	for arg := range strings.SplitSeq(string(args), "\x00") {
+		if address, ok := strings.CutPrefix(arg, "--metrics-addr="); ok {
+			return &operator{pid: pid, metrics: "http://" + address + "/metrics"}, nil
+		}
+	}
+	return nil, fmt.Errorf("process %d was not told where to serve its metrics", pid)
+}
+
+// requests returns how many requests the operator has sent to the API server, by
+// method: every one of them, as its client counts them, dry runs included.
+func (o *operator) requests(ctx context.Context) (requests, error) {
+	return scrape(ctx, http.DefaultClient, o.metrics, "rest_client_requests_total", "method")
+}
+
+// rest waits until the operator has written nothing for a while, and returns what
+// it has sent until then.
+func (o *operator) rest(ctx context.Context) (requests, error) {
+	var (
+		sent  requests
+		last  = -1.0
+		since time.Time
+	)
+	err := wait.PollUntilContextTimeout(ctx, restPoll, restTimeout, true, func(ctx context.Context) (_ bool, err error) {
+		if sent, err = o.requests(ctx); err != nil {
+			return false, err
+		}
+		if writes := sent.writes(); writes != last {
+			last, since = writes, time.Now()
+		}
+		return time.Since(since) >= atRest, nil
+	})
+	if ctx.Err() == nil && wait.Interrupted(err) {
+		return nil, fmt.Errorf("the operator did not come to rest: it was still writing after %s", restTimeout)
+	}
+	return sent, err
+}
+
+// resident returns how much memory the operator holds now, and how much it has
+// held at most.
+func (o *operator) resident() (now, most float64, err error) {
+	path := fmt.Sprintf("/proc/%d/status", o.pid)
+	if now, err = procSize(path, "VmRSS"); err != nil {
+		return 0, 0, err
+	}
+	most, err = procSize(path, "VmHWM")
+	return now, most, err
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/internal/wall"
+)
+
+// The sizes at which rendering is measured. From one tenant on there is also
+// what croft takes for any file at all.
+const (
+	renderOne  = 1
+	renderFew  = 100
+	renderMany = 1000
+
+	renderRuns = 5
+)
+
+// measureRender compares `croft render` with the floor under it, and large with
+// small.
+func measureRender(ctx context.Context, b *bench) ([]comparison, error) {
+	sizes := []int{renderOne, renderFew, renderMany}
+	texts := make([]string, len(sizes))
+	for i, size := range sizes {
+		texts[i] = platformText + tenantsText("tenant", size)
+	}
+	built, err := build(texts[len(texts)-1])
+	if err != nil {
+		return nil, err
+	}
+	objects := wall.Objects(built)
+
+	raw := struct {
+		Render  map[int][]float64 `json:"renderSecondsByTenants"`
+		Marshal []float64         `json:"marshalSeconds"`
+		Objects int               `json:"objects"`
+	}{Render: map[int][]float64{}, Objects: len(objects)}
+	err = withFiles(func(paths []string) error {
+		for run := range renderRuns {
+			say("render: run %d of %d", run+1, renderRuns)
+			for i, size := range sizes {
+				took, err := seconds(func() error { return b.runCroft(ctx, "render", "-f", paths[i]) })
+				if err != nil {
+					return err
+				}
+				raw.Render[size] = append(raw.Render[size], took)
+			}
+			took, err := seconds(func() error { return marshal(objects) })
+			if err != nil {
+				return err
+			}
+			raw.Marshal = append(raw.Marshal, took)
+		}
+		return nil
+	}, texts...)
+	if err != nil {
+		return nil, err
+	}
+
+	one, few, many := median(raw.Render[renderOne]), median(raw.Render[renderFew]), median(raw.Render[renderMany])
+	return []comparison{{
+		Name: fmt.Sprintf("render %d tenants", renderMany), Unit: inSeconds, Raw: raw,
+		Croft: many, Beside: median(raw.Marshal),
+		Note: fmt.Sprintf("beside marshalling the same %d objects from memory; medians of %d, in turns", len(objects), renderRuns),
+	}, {
+		Name: "render one tenant more", Unit: inSeconds,
+		Croft: (many - one) / (renderMany - renderOne), Beside: (few - one) / (renderFew - renderOne),
+		Note: fmt.Sprintf("among %d, beside among %d: 1 is linear", renderMany, renderFew),
+	}}, nil
+}
+
+// marshal turns objects into YAML and does nothing with it.
+func marshal(objects []client.Object) error {
+	for _, o := range objects {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return err
+		}
+		if _, err := yaml.Marshal(content); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+)
+
+// unit is what a comparison is measured in.
+type unit string
+
+const (
+	inSeconds unit = "seconds"
+	inBytes   unit = "bytes"
+	inWrites  unit = "writes"
+	// inRequests is for means: requests for one of many.
+	inRequests unit = "requests"
+)
+
+func (u unit) format(v float64) string {
+	switch {
+	case u == inSeconds && v < 1:
+		return fmt.Sprintf("%.3g ms", v*1000)
+	case u == inSeconds:
+		return fmt.Sprintf("%.2f s", v)
+	case u == inBytes && v >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", v/(1<<30))
+	case u == inBytes && v >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", v/(1<<20))
+	case u == inBytes:
+		return fmt.Sprintf("%.0f KiB", v/(1<<10))
+	case u == inRequests:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.0f %s", v, u)
+	}
+}
+
+// comparison is one line of the table: croft beside something, in one run.
+type comparison struct {
+	Name   string  `json:"name"`
+	Unit   unit    `json:"unit"`
+	Croft  float64 `json:"croft"`
+	Beside float64 `json:"beside"`
+	// Note says what stands beside croft, and what to know of the figures.
+	Note string `json:"note"`
+	// Raw is what the figures were computed from.
+	Raw any `json:"raw,omitempty"`
+}
+
+// ratio is croft's share of what it is compared with; false where that is
+// nothing.
+func (c comparison) ratio() (float64, bool) {
+	if c.Beside == 0 {
+		return 0, false
+	}
+	return c.Croft / c.Beside, true
+}
+
+// MarshalJSON adds the ratio.
+func (c comparison) MarshalJSON() ([]byte, error) {
+	type plain comparison
+	with := struct {
+		plain
+		Ratio *float64 `json:"ratio"`
+	}{plain: plain(c)}
+	if ratio, ok := c.ratio(); ok {
+		with.Ratio = &ratio
+	}
+	return json.Marshal(with)
+}
+
+// report is everything that one run has found.
+type report struct {
+	Machine     machine      `json:"machine"`
+	Started     time.Time    `json:"started"`
+	Seconds     float64      `json:"seconds"`
+	Comparisons []comparison `json:"comparisons"`
+}
+
+// print writes the table for people.
+func (r report) print(w io.Writer) error {
+	if len(r.Comparisons) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(w, "%s; %.0f s in all\n\n", r.Machine, r.Seconds); err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	// Flush reports the errors of all writes before.
+	_, _ = fmt.Fprintln(table, "MEASUREMENT\tCROFT\tBESIDE\tRATIO\tNOTE")
+	for _, c := range r.Comparisons {
+		ratio := "-"
+		if value, ok := c.ratio(); ok {
+			ratio = fmt.Sprintf("%.2f×", value)
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.Name, c.Unit.format(c.Croft), c.Unit.format(c.Beside), ratio, c.Note)
+	}
+	return table.Flush()
+}
+
+// save keeps the raw data; nowhere if path is empty.
+func (r report) save(path string) error {
+	if path == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o644)
+}

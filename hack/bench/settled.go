@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"croft.dev/croft/internal/sandbox"
+)
+
+// settled is a cluster with tenants that are all Ready, and with nothing left to
+// be done.
+type settled struct {
+	*sandbox.Cluster
+	operator *operator
+	// idle is how much memory the operator held before anything was declared.
+	idle float64
+}
+
+// settle returns the settled cluster that measurements share, and makes it first
+// if there is none yet. It is taken down when all measurements are done.
+func (b *bench) settle(ctx context.Context) (*settled, error) {
+	if b.settled != nil {
+		return b.settled, nil
+	}
+	say("a cluster with %d tenants, to be left alone", b.tenants)
+	cluster, err := sandbox.Up(ctx, sandbox.Options{Croft: b.croft})
+	if err != nil {
+		return nil, err
+	}
+	s := &settled{Cluster: cluster}
+	if err := b.fill(ctx, s); err != nil {
+		return nil, errors.Join(err, s.Down())
+	}
+	b.settled = s
+	return s, nil
+}
+
+func (b *bench) fill(ctx context.Context, s *settled) (err error) {
+	if s.operator, err = operatorOf(ctx, s.Cluster); err != nil {
+		return err
+	}
+	if _, err = s.operator.rest(ctx); err != nil {
+		return err
+	}
+	if s.idle, _, err = s.operator.resident(); err != nil {
+		return err
+	}
+	if err := b.declarePlatform(ctx, s.Cluster); err != nil {
+		return err
+	}
+	if _, err := b.declareTenants(ctx, s.Cluster, "tenant"); err != nil {
+		return err
+	}
+	// Some events are written after what they tell of.
+	_, err = s.operator.rest(ctx)
+	return err
+}
+
+// sameOperator fails if the operator was started anew: its counters and its
+// memory would begin again.
+func (s *settled) sameOperator(ctx context.Context) error {
+	now, err := operatorOf(ctx, s.Cluster)
+	if err != nil {
+		return err
+	}
+	if now.pid != s.operator.pid {
+		return fmt.Errorf("the operator died and was started again: process %d is %d now", s.operator.pid, now.pid)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"croft.dev/croft/internal/sandbox"
+)
+
+// startRuns is how many times each side is started.
+const startRuns = 3
+
+// measureStart compares a whole sandbox with the least that answers as a
+// Kubernetes API. Components start side by side wherever they can, and there is
+// no sandbox that would start them otherwise: so this does not say what that
+// gains, but what everything beyond the API server costs.
+func measureStart(ctx context.Context, b *bench) ([]comparison, error) {
+	var raw struct {
+		Whole   []float64 `json:"wholeSeconds"`
+		APIOnly []float64 `json:"apiOnlySeconds"`
+	}
+	for i := range startRuns {
+		say("start: run %d of %d", i+1, startRuns)
+		for _, side := range []struct {
+			options sandbox.Options
+			samples *[]float64
+		}{
+			{sandbox.Options{Components: sandbox.Full, Croft: b.croft}, &raw.Whole},
+			{sandbox.Options{Components: sandbox.APIOnly}, &raw.APIOnly},
+		} {
+			took, err := timeStart(ctx, side.options)
+			if err != nil {
+				return nil, err
+			}
+			*side.samples = append(*side.samples, took)
+		}
+	}
+	return []comparison{{
+		Name: "sandbox up, with croft", Unit: inSeconds, Raw: raw,
+		Croft: median(raw.Whole), Beside: median(raw.APIOnly),
+		Note: fmt.Sprintf("beside %s alone; medians of %d, in turns", strings.Join(sandbox.APIOnly, " and "), startRuns),
+	}}, nil
+}
+
+func timeStart(ctx context.Context, o sandbox.Options) (float64, error) {
+	var cluster *sandbox.Cluster
+	took, err := seconds(func() (err error) {
+		cluster, err = sandbox.Up(ctx, o)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return took, cluster.Down()
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/scheme"
+)
+
+// sight is what was counted at one moment.
+type sight struct {
+	croft, everybody requests
+	versions         map[string]string
+}
+
+// measureSteady leaves a settled cluster alone and counts what is written
+// meanwhile. What everybody writes stands beside, to show that the counting
+// works: there are always leases to be renewed. croft's operator has none in a
+// sandbox, where there is only one of it.
+func measureSteady(ctx context.Context, b *bench) ([]comparison, error) {
+	s, err := b.settle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	before, err := look(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	say("steady: watching for %s", b.window)
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(b.window):
+	}
+	after, err := look(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.sameOperator(ctx); err != nil {
+		return nil, err
+	}
+
+	raw := struct {
+		Croft     requests `json:"croftRequests"`
+		Everybody requests `json:"everybodysRequests"`
+		Objects   int      `json:"objects"`
+		Moved     []string `json:"movedObjects"`
+	}{after.croft.since(before.croft), after.everybody.since(before.everybody), len(after.versions), moved(before.versions, after.versions)}
+	writes := raw.Croft.writes()
+	found := []comparison{{
+		Name: fmt.Sprintf("steady state, %d tenants", b.tenants), Unit: inWrites, Raw: raw,
+		Croft: writes, Beside: raw.Everybody.writes(),
+		Note: fmt.Sprintf("in %s, beside everybody's; croft read %g times; of its %d objects %d moved",
+			b.window, raw.Croft["GET"], raw.Objects, len(raw.Moved)),
+	}}
+	if writes > 0 {
+		return found, fmt.Errorf("croft promises to write nothing in steady state, and sent %v; objects that moved: %v", raw.Croft, raw.Moved)
+	}
+	return found, nil
+}
+
+func look(ctx context.Context, s *settled) (sight, error) {
+	var now sight
+	admin, err := client.New(s.Config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		return now, err
+	}
+	if now.versions, err = versions(ctx, admin); err != nil {
+		return now, err
+	}
+	if now.everybody, err = everybodysRequests(ctx, s.Config); err != nil {
+		return now, err
+	}
+	now.croft, err = s.operator.requests(ctx)
+	return now, err
+}
+
+// everybodysRequests are those that the API server has answered, by verb.
+func everybodysRequests(ctx context.Context, config *rest.Config) (requests, error) {
+	c, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return scrape(ctx, c, config.Host+"/metrics", "apiserver_request_total", "verb")
+}
