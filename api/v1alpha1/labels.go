@@ -40,6 +40,8 @@ const (
 	// namespace. It is fixed, so that policies look it up at a flat cost, see
 	// https://github.com/kubernetes/kubernetes/issues/133383.
 	TenantRulesName = "croft"
+	// SystemNamespace is where croft's operator lives.
+	SystemNamespace = "croft-system"
 	// PlatformName is the name of the one Platform of a cluster.
 	PlatformName = "default"
 

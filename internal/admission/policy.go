@@ -23,7 +23,7 @@ import (
 )
 
 // OperatorUser is the name under which croft's operator writes.
-const OperatorUser = "system:serviceaccount:croft-system:croft"
+const OperatorUser = "system:serviceaccount:" + v1alpha1.SystemNamespace + ":" + v1alpha1.ManagedBy
 
 // namespaceController empties namespaces that are being deleted.
 const namespaceController = "system:serviceaccount:kube-system:namespace-controller"

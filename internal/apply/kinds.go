@@ -29,7 +29,6 @@ var (
 	// TenantKinds stand in one tenant's namespaces. Access goes first, and the
 	// rules that policies deny without go last.
 	TenantKinds = append(AccessKinds[:1:1],
-		schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"},
 		schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
 		schema.GroupVersionKind{Version: "v1", Kind: "ResourceQuota"},
 		schema.GroupVersionKind{Version: "v1", Kind: "LimitRange"},

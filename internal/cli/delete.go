@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -91,8 +93,29 @@ func consequencesOf(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenan
 		default:
 			fmt.Fprintf(&b, "  - namespace %s, which croft adopted, stays with its %s, and loses its walls\n", n.Name, inside)
 		}
+		if tenant.Spec.Deletion != v1alpha1.DeletionDelete || n.Annotations[v1alpha1.CreatedAnnotation] == "" {
+			if err := namePrivateAccess(ctx, c, n.Name, &b); err != nil {
+				return "", err
+			}
+		}
 	}
 	return b.String(), nil
+}
+
+// namePrivateAccess names the RoleBindings that let people in and are not croft's
+// to take away: an operator of the tenant may have made them, or the platform.
+func namePrivateAccess(ctx context.Context, c client.Reader, namespace string, b *strings.Builder) error {
+	var bindings rbacv1.RoleBindingList
+	if err := c.List(ctx, &bindings, client.InNamespace(namespace)); err != nil {
+		return err
+	}
+	for _, binding := range bindings.Items {
+		people := slices.ContainsFunc(binding.Subjects, func(s rbacv1.Subject) bool { return s.Kind != rbacv1.ServiceAccountKind })
+		if people && binding.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
+			fmt.Fprintf(b, "    RoleBinding %s, which croft did not make, stays and lets people in: delete it if they are to lose that too\n", binding.Name)
+		}
+	}
+	return nil
 }
 
 // confirmed asks for the name, so that nobody deletes the wrong tenant by habit.

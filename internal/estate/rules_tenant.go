@@ -42,15 +42,12 @@ func namesAreNotTheSystems(w *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-// ownNamespace is where croft runs.
-const ownNamespace = "croft-system"
-
 // systemOf is whose namespace it is, if it is no tenant's to have.
 func (w *whole) systemOf(namespace string) string {
 	switch {
 	case namespace == "default" || strings.HasPrefix(namespace, "kube-"):
 		return "Kubernetes"
-	case namespace == ownNamespace:
+	case namespace == v1alpha1.SystemNamespace:
 		return "croft"
 	case slices.Contains(w.platform.Network.PlatformNamespaces, namespace):
 		return "the platform"

@@ -12,14 +12,13 @@ import (
 
 	"croft.dev/croft/api/crds"
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/operator"
 )
 
 const (
 	// name is that of everything in this package that needs only one.
-	name = "croft"
+	name = v1alpha1.ManagedBy
 	// namespace is the operator's.
-	namespace = operator.Namespace
+	namespace = v1alpha1.SystemNamespace
 )
 
 // Options say what to install.

@@ -39,7 +39,7 @@ func rules() []rbacv1.PolicyRule {
 		rule(croft, []string{"patch"}, "platforms/status", "pools/status", "tenants/status", "secondarynetworks/status"),
 
 		// The walls.
-		rule("", keep, "namespaces", "resourcequotas", "limitranges", "serviceaccounts"),
+		rule("", keep, "namespaces", "resourcequotas", "limitranges"),
 		rule(croft, keep, "tenantrules"),
 		rule("networking.k8s.io", keep, "networkpolicies"),
 		rule("admissionregistration.k8s.io", keep, "validatingadmissionpolicies", "validatingadmissionpolicybindings",

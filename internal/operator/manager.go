@@ -35,7 +35,7 @@ func options(o Options) manager.Options {
 
 		LeaderElection:                o.LeaderElect,
 		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       Namespace,
+		LeaderElectionNamespace:       v1alpha1.SystemNamespace,
 		LeaderElectionReleaseOnCancel: true,
 
 		HealthProbeBindAddress: o.HealthAddr,

@@ -21,12 +21,8 @@ import (
 	"croft.dev/croft/internal/controller"
 )
 
-const (
-	// Namespace is where the operator lives, and keeps the lease of its leader.
-	Namespace = "croft-system"
-	// leaseName is the lease that the leader holds.
-	leaseName = "croft.croft.dev"
-)
+// leaseName is the lease that the leader holds.
+const leaseName = "croft.croft.dev"
 
 // Options say how the operator runs.
 type Options struct {

@@ -89,7 +89,7 @@ func (f *field) operate() (stop func()) {
 	cfg := rest.CopyConfig(f.config)
 	cfg.Impersonate = rest.ImpersonationConfig{
 		UserName: admission.OperatorUser,
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + operator.Namespace, "system:authenticated"},
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + v1alpha1.SystemNamespace, "system:authenticated"},
 	}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return recorder{next, f.writes} })
 	ctx, cancel := context.WithCancel(context.Background())
