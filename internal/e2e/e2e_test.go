@@ -1,0 +1,101 @@
+// Package e2e tries croft as people use it: the binaries as they are built, on
+// real control planes with real Karpenter, as an administrator and as members of
+// tenants. A test asks for what croft promises, not for how croft does it, and
+// says which change of croft would make it fail.
+//
+// What runs within one Test function shares a sandbox and takes turns on it. None
+// of TestTwoTenants' needs what another has left behind, so each may be run by
+// itself:
+//
+//	go test ./internal/e2e -run TestTwoTenants/Drift
+package e2e
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
+)
+
+const (
+	// root is the repository: go test starts in the directory of the package.
+	root = "../.."
+	// patience is how long anything may take that comes about in seconds on a
+	// machine that has nothing else to do.
+	patience = 3 * time.Minute
+	// moments are how long anything may take that comes about at once.
+	moments = 45 * time.Second
+	// interval is how often a condition is looked at.
+	interval = 100 * time.Millisecond
+)
+
+// cluster is a sandbox that is up, and its administrator's client.
+type cluster struct {
+	*sandbox.Cluster
+	admin client.Client
+}
+
+// start starts a sandbox for a test and those within it.
+func start(t *testing.T, o sandbox.Options) *cluster {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a control plane")
+	}
+	o.Timeout = patience
+	box := sandbox.Start(t, o)
+	return &cluster{Cluster: box, admin: newClient(t, box.Config)}
+}
+
+// startWithCroft starts a full sandbox with croft's operator in it.
+func startWithCroft(t *testing.T) *cluster {
+	t.Helper()
+	return start(t, sandbox.Options{Croft: croftBinary(t)})
+}
+
+func newClient(t testing.TB, config *rest.Config) client.Client {
+	t.Helper()
+	config = rest.CopyConfig(config)
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	config.Timeout = moments
+	c, err := client.New(config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// member is a client of somebody in a group. What they may do is what the group
+// is given, and nothing else.
+func (c *cluster) member(t testing.TB, group string) client.Client {
+	t.Helper()
+	config := rest.CopyConfig(c.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{group, "system:authenticated"}}
+	return newClient(t, config)
+}
+
+// eventually waits until a condition holds, that is until it returns nil, and
+// otherwise ends the test with what kept it from holding.
+func eventually(t testing.TB, within time.Duration, what string, holds func(context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), interval, within, true, func(context.Context) (bool, error) {
+		// Not the context that ends with the wait: a request that is cut short by it
+		// would say so, and not what kept the condition from holding.
+		last = holds(t.Context())
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("waited %s for %s: %v", within, what, last)
+	}
+}
+
+// example is the path of an example, as the README writes it: commands run in
+// the repository's root.
+func example(name string) string { return filepath.Join("examples", name) }

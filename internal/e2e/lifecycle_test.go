@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+const keeper = `
+tenants:
+  keeper:
+    pool: pool-a
+    access: [{group: team-keeper, role: operator}]
+    quota: {pods: "20"}
+`
+
+// testRetain fails if deleting a tenant takes more than its people's access: a
+// wall, the rules without which no pod is admitted, the workload or the namespace.
+// It fails as well if the access stays.
+func testRetain(t *testing.T, c *twoTenants) {
+	c.declare(t, keeper)
+	member := c.member(t, "team-keeper")
+	create(t, member, nginx("keeper", "workload"))
+	workload := c.running(t, "keeper", 1)[0]
+	before := c.everything(t, client.MatchingLabels{v1alpha1.TenantLabel: "keeper"})
+	if len(before) == len(before.without("RoleBinding")) || len(before) == len(before.without("ResourceQuota")) {
+		t.Fatalf("the tenant has no RoleBinding or no ResourceQuota: %s", before)
+	}
+
+	c.croft(t, "delete", "tenant", "keeper", "--yes", "--wait-timeout", patience.String()).exits(t, 0)
+	c.isGone(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "keeper"}})
+
+	after := c.everything(t, client.MatchingLabels{v1alpha1.TenantLabel: "keeper"})
+	areSame(t, "what a tenant leaves behind", uids(before.without("RoleBinding")), uids(after))
+	isForbidden(t, "listing pods", member.List(t.Context(), &corev1.PodList{}, client.InNamespace("keeper")))
+	if now := c.running(t, "keeper", 1)[0]; now.UID != workload.UID {
+		t.Errorf("the workload was replaced: pod %s is another", now.Name)
+	}
+	late := nginx("keeper", "late")
+	create(t, c.admin, late)
+	isPlaced(t, late, c.estate.Platform.NodePoolKey, "pool-a")
+	c.remove(t, late)
+
+	c.declare(t, keeper)
+	if err := member.List(t.Context(), &corev1.PodList{}, client.InNamespace("keeper")); err != nil {
+		t.Errorf("the tenant is declared again, and its people have no access: %v", err)
+	}
+	again := c.everything(t, client.MatchingLabels{v1alpha1.TenantLabel: "keeper"})
+	areSame(t, "what stood already", uids(after), uids(again.without("RoleBinding")))
+}
+
+const goner = `
+tenants:
+  goner:
+    pool: pool-b
+    access: [{group: team-goner, role: operator}]
+    deletion: Delete
+`
+
+// testDelete fails if a tenant that is to be deleted with its namespaces leaves
+// them, or is reported gone before they are.
+func testDelete(t *testing.T, c *twoTenants) {
+	c.declare(t, goner)
+	create(t, c.member(t, "team-goner"), nginx("goner", "workload"))
+
+	c.croft(t, "delete", "tenant", "goner", "--yes", "--wait-timeout", patience.String()).exits(t, 0)
+	if left := c.everything(t, client.MatchingLabels{v1alpha1.TenantLabel: "goner"}); len(left) > 0 {
+		t.Errorf("the tenant is gone, and these are left: %s", left)
+	}
+	c.isGone(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "goner"}})
+}
+
+// testDeleteUnconfirmed fails if croft takes no answer, as a script gives it, for
+// a yes.
+func testDeleteUnconfirmed(t *testing.T, c *twoTenants) {
+	name := teams[1].tenant
+	before := c.tenant(t, name)
+	c.croft(t, "delete", "tenant", name).exits(t, 1)
+	if after := c.tenant(t, name); after.UID != before.UID || after.DeletionTimestamp != nil {
+		t.Errorf("nobody said yes, and the tenant was deleted")
+	}
+}
+
+const settler = `
+tenants:
+  settler:
+    pool: pool-a
+    namespaces: [homestead]
+    access: [{group: team-settler, role: operator}]
+    deletion: Delete
+`
+
+// command finds in a message the kubectl command that it tells an admin to run.
+var command = regexp.MustCompile("`kubectl ([^`]+)`")
+
+// testAdoption fails if croft takes over a namespace that it did not create
+// without being told to, and if it deletes or marks for ever one that it did.
+func testAdoption(t *testing.T, c *twoTenants) {
+	homestead := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "homestead"}}
+	note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "homestead", Name: "note"}}
+	create(t, c.admin, homestead, note)
+	t.Cleanup(func() { c.remove(t, homestead) })
+
+	var message string
+	if !t.Run("it is refused", func(t *testing.T) {
+		refused := c.croftReading(t, settler, "apply", "-f", "-").exits(t, 1)
+		ready := readyOf(c.tenant(t, "settler"))
+		if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != v1alpha1.ReasonNamespaceNotOwned {
+			t.Fatalf("the tenant's Ready is %+v, want False for the reason %s", ready, v1alpha1.ReasonNamespaceNotOwned)
+		}
+		message = ready.Message
+		if !strings.Contains(refused.stderr, message) {
+			t.Errorf("apply does not say what the condition says, %q: %s", message, refused)
+		}
+		var now corev1.Namespace
+		c.get(t, "", "homestead", &now)
+		if now.ResourceVersion != homestead.ResourceVersion {
+			t.Errorf("the namespace was written to: it is now %+v", now.ObjectMeta)
+		}
+		if made := c.everything(t, ours).in("homestead"); len(made) > 0 {
+			t.Errorf("croft made objects in a namespace that is not its own: %s", made)
+		}
+	}) {
+		return
+	}
+
+	if !t.Run("it is adopted as the message says", func(t *testing.T) {
+		told := command.FindStringSubmatch(message)
+		if told == nil {
+			t.Fatalf("the message names no kubectl command: %q", message)
+		}
+		c.kubectl(t, "", strings.Fields(told[1])...).exits(t, 0)
+		c.declare(t, settler)
+		if made := c.everything(t, ours).in("homestead"); len(made) == 0 {
+			t.Error("the tenant is Ready, and croft made nothing in its namespace")
+		}
+	}) {
+		return
+	}
+
+	t.Run("it is given back", func(t *testing.T) {
+		c.croft(t, "delete", "tenant", "settler", "--yes", "--wait-timeout", patience.String()).exits(t, 0)
+		var now corev1.Namespace
+		c.get(t, "", "homestead", &now)
+		if now.UID != homestead.UID || now.DeletionTimestamp != nil {
+			t.Fatalf("croft deleted a namespace that it did not create: %+v", now.ObjectMeta)
+		}
+		if marks := marksOf(&now); len(marks) > 0 || now.Labels["pod-security.kubernetes.io/enforce"] != "" {
+			t.Errorf("the namespace is still croft's by %v, with the labels %v", marks, now.Labels)
+		}
+		if left := c.everything(t, ours).in("homestead"); len(left) > 0 {
+			t.Errorf("croft left behind %s", left)
+		}
+		c.get(t, "homestead", "note", note)
+	})
+}

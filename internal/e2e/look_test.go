@@ -1,0 +1,269 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
+)
+
+// estateOf is what a file declares.
+func estateOf(t testing.TB, name, content string) *estate.Estate {
+	t.Helper()
+	declaration, problems := estate.Parse(name, []byte(content))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	e, problems := estate.Build(declaration)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return e
+}
+
+// get reads an object that must be there.
+func (c *cluster) get(t testing.TB, namespace, name string, into client.Object) {
+	t.Helper()
+	if err := c.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// create creates objects as somebody, and ends the test if that is refused.
+func create(t testing.TB, as client.Client, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := as.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// isRefused reports a request that went through, or that something else than the
+// policy stopped.
+func isRefused(t testing.TB, what string, err error, policy string) {
+	t.Helper()
+	if reason := refusal(err, policy); reason != nil {
+		t.Errorf("%s: %v", what, reason)
+	}
+}
+
+func refusal(err error, policy string) error {
+	switch {
+	case err == nil:
+		return fmt.Errorf("it went through; policy %s should have refused it", policy)
+	case !attack.ByPolicy(policy).Refuses(err):
+		return fmt.Errorf("policy %s should have refused it, but this is what came: %w", policy, err)
+	default:
+		return nil
+	}
+}
+
+// isGone waits until an object is not there any more.
+func (c *cluster) isGone(t testing.TB, o client.Object) {
+	t.Helper()
+	eventually(t, patience, fmt.Sprintf("%T %s to go", o, o.GetName()), func(ctx context.Context) error {
+		err := c.admin.Get(ctx, client.ObjectKeyFromObject(o), o)
+		if err == nil {
+			return errors.New("it is still there")
+		}
+		return client.IgnoreNotFound(err)
+	})
+}
+
+// tenant reads a Tenant.
+func (c *cluster) tenant(t testing.TB, name string) *v1alpha1.Tenant {
+	t.Helper()
+	tenant := &v1alpha1.Tenant{}
+	c.get(t, "", name, tenant)
+	return tenant
+}
+
+// readyOf is the Ready condition of a Tenant for what it declares now; nil if
+// croft has not looked at that yet.
+func readyOf(tenant *v1alpha1.Tenant) *metav1.Condition {
+	if tenant.Status.ObservedGeneration != tenant.Generation {
+		return nil
+	}
+	return meta.FindStatusCondition(tenant.Status.Conditions, v1alpha1.ConditionReady)
+}
+
+// notReady are the Tenants that are not Ready, and why.
+func (c *cluster) notReady(ctx context.Context) ([]string, error) {
+	var tenants v1alpha1.TenantList
+	if err := c.admin.List(ctx, &tenants); err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range tenants.Items {
+		ready := readyOf(&tenants.Items[i])
+		switch {
+		case ready == nil:
+			names = append(names, tenants.Items[i].Name)
+		case ready.Status != metav1.ConditionTrue:
+			names = append(names, fmt.Sprintf("%s (%s: %s)", tenants.Items[i].Name, ready.Reason, ready.Message))
+		}
+	}
+	return names, nil
+}
+
+// tenantNamespaces are those of all tenants.
+func (c *cluster) tenantNamespaces(ctx context.Context) ([]corev1.Namespace, error) {
+	var namespaces corev1.NamespaceList
+	err := c.admin.List(ctx, &namespaces, client.HasLabels{v1alpha1.TenantLabel})
+	return namespaces.Items, err
+}
+
+// things are objects of any kind, by their names.
+type things map[apply.Ref]metav1.ObjectMeta
+
+// ours selects what croft made.
+var ours = client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
+
+// everything lists the objects of every kind that the cluster has, and not only
+// of those that croft is known to write.
+func (c *cluster) everything(t testing.TB, opts ...client.ListOption) things {
+	t.Helper()
+	found := things{}
+	for _, kind := range c.kinds(t) {
+		var list metav1.PartialObjectMetadataList
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := c.admin.List(t.Context(), &list, opts...); err != nil {
+			t.Fatalf("list %s: %v", kind, err)
+		}
+		for i := range list.Items {
+			list.Items[i].SetGroupVersionKind(kind)
+			found[apply.RefOf(&list.Items[i])] = list.Items[i].ObjectMeta
+		}
+	}
+	return found
+}
+
+func (c *cluster) kinds(t testing.TB) []schema.GroupVersionKind {
+	t.Helper()
+	d, err := discovery.NewDiscoveryClientForConfig(c.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists, err := d.ServerPreferredResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []schema.GroupVersionKind
+	for _, list := range lists {
+		for _, r := range list.APIResources {
+			// Health checks that look like objects, and cannot be selected by label.
+			if slices.Contains(r.Verbs, "list") && r.Kind != "ComponentStatus" {
+				kinds = append(kinds, schema.FromAPIVersionAndKind(list.GroupVersion, r.Kind))
+			}
+		}
+	}
+	return kinds
+}
+
+// in leaves the objects of a namespace.
+func (all things) in(namespace string) things {
+	return all.only(func(ref apply.Ref) bool { return ref.Namespace == namespace })
+}
+
+// without leaves out the objects of a kind.
+func (all things) without(kind string) things {
+	return all.only(func(ref apply.Ref) bool { return ref.Kind != kind })
+}
+
+func (all things) only(picked func(apply.Ref) bool) things {
+	some := things{}
+	for ref, o := range all {
+		if picked(ref) {
+			some[ref] = o
+		}
+	}
+	return some
+}
+
+// String names the objects, and leaves out the rest of them.
+func (all things) String() string {
+	var names []string
+	for ref := range all {
+		names = append(names, ref.String())
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// uids tell an object from another that took its place.
+func uids(all things) map[apply.Ref]string {
+	values := map[apply.Ref]string{}
+	for ref, o := range all {
+		values[ref] = string(o.UID)
+	}
+	return values
+}
+
+// differences says, in a line for each, how two states of the same objects differ.
+func differences[V comparable](want, have map[apply.Ref]V) []string {
+	var lines []string
+	for ref, w := range want {
+		if h, ok := have[ref]; !ok {
+			lines = append(lines, ref.String()+" is missing")
+		} else if h != w {
+			lines = append(lines, fmt.Sprintf("%s is %v, want %v", ref, h, w))
+		}
+	}
+	for ref := range have {
+		if _, ok := want[ref]; !ok {
+			lines = append(lines, ref.String()+" is there, and should not be")
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// areSame reports how two states of the same objects differ.
+func areSame[V comparable](t testing.TB, what string, want, have map[apply.Ref]V) {
+	t.Helper()
+	if lines := differences(want, have); len(lines) > 0 {
+		t.Errorf("%s: %d differences:\n%s", what, len(lines), strings.Join(lines, "\n"))
+	}
+}
+
+// marksOf are the labels and annotations by which croft knows an object.
+func marksOf(o metav1.Object) []string {
+	var marks []string
+	for _, set := range []map[string]string{o.GetLabels(), o.GetAnnotations()} {
+		for key, value := range set {
+			if strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/") || value == v1alpha1.ManagedBy {
+				marks = append(marks, key+"="+value)
+			}
+		}
+	}
+	return marks
+}
+
+func capacityType(node *corev1.Node) v1alpha1.CapacityType {
+	return v1alpha1.CapacityType(node.Labels[karpenterv1.CapacityTypeLabelKey])
+}
+
+// isForbidden reports a request that RBAC let through.
+func isForbidden(t testing.TB, what string, err error) {
+	t.Helper()
+	if !apierrors.IsForbidden(err) || !attack.ByRBAC.Refuses(err) {
+		t.Errorf("%s: RBAC should have refused it, but this is what came: %v", what, err)
+	}
+}

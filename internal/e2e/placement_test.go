@@ -1,0 +1,186 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/internal/estate"
+)
+
+// nginx is a pod that says nothing of where it is to run.
+func nginx(namespace, name string, edits ...func(*corev1.PodSpec)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx:alpine"}}},
+	}
+	for _, edit := range edits {
+		edit(&pod.Spec)
+	}
+	return pod
+}
+
+// tolerateEverything is what no pod of a tenant may do.
+func tolerateEverything(spec *corev1.PodSpec) {
+	spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+}
+
+// wantInstanceType asks for an instance type by node affinity.
+func wantInstanceType(name string) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) {
+		spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{name}},
+				}}},
+			},
+		}}
+	}
+}
+
+// nginxes are a Deployment and the Service before it.
+func nginxes(namespace string, replicas int32) (*appsv1.Deployment, *corev1.Service) {
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: "nginx", Labels: map[string]string{"app": "nginx"}}
+	return &appsv1.Deployment{
+			ObjectMeta: meta,
+			Spec: appsv1.DeploymentSpec{
+				Replicas: ptr.To(replicas),
+				Selector: &metav1.LabelSelector{MatchLabels: meta.Labels},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels},
+					Spec:       nginx(namespace, "").Spec,
+				},
+			},
+		}, &corev1.Service{
+			ObjectMeta: meta,
+			Spec:       corev1.ServiceSpec{Selector: meta.Labels, Ports: []corev1.ServicePort{{Port: 8080}}},
+		}
+}
+
+// running waits until n pods of a namespace run, and no other is there.
+func (c *cluster) running(t testing.TB, namespace string, n int) []corev1.Pod {
+	t.Helper()
+	var found []corev1.Pod
+	eventually(t, patience, fmt.Sprintf("%d pods to run in %s", n, namespace), func(ctx context.Context) error {
+		var pods corev1.PodList
+		if err := c.admin.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		found = pods.Items
+		if len(pods.Items) != n {
+			return fmt.Errorf("there are %d", len(pods.Items))
+		}
+		for i := range pods.Items {
+			if err := runs(&pods.Items[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return found
+}
+
+// runs waits until a pod runs, and returns it as it is then.
+func (c *cluster) runs(t testing.TB, pod *corev1.Pod) *corev1.Pod {
+	t.Helper()
+	var live *corev1.Pod
+	eventually(t, patience, "a pod to run", func(ctx context.Context) error {
+		live = &corev1.Pod{}
+		if err := c.admin.Get(ctx, client.ObjectKeyFromObject(pod), live); err != nil {
+			return err
+		}
+		return runs(live)
+	})
+	return live
+}
+
+// runs says why a pod does not run.
+func runs(pod *corev1.Pod) error {
+	if pod.DeletionTimestamp != nil {
+		return fmt.Errorf("pod %s/%s is being deleted", pod.Namespace, pod.Name)
+	}
+	if pod.Status.Phase == corev1.PodRunning {
+		return nil
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return fmt.Errorf("pod %s/%s is not scheduled: %s", pod.Namespace, pod.Name, condition.Message)
+		}
+	}
+	return fmt.Errorf("pod %s/%s is %s", pod.Namespace, pod.Name, pod.Status.Phase)
+}
+
+// isPlaced reports what is wrong with the placement that a pod was given when it
+// was created.
+func isPlaced(t testing.TB, pod *corev1.Pod, key, pool string) {
+	t.Helper()
+	if err := placed(pod, key, pool); err != nil {
+		t.Errorf("pod %s/%s: %v", pod.Namespace, pod.Name, err)
+	}
+}
+
+func placed(pod *corev1.Pod, key, pool string) error {
+	if got := pod.Spec.NodeSelector[key]; got != pool {
+		return fmt.Errorf("its nodeSelector has %s=%q, want %q", key, got, pool)
+	}
+	want := corev1.Toleration{Key: key, Operator: corev1.TolerationOpEqual, Value: pool}
+	if !slices.Contains(pod.Spec.Tolerations, want) {
+		return fmt.Errorf("its tolerations %+v lack %+v", pod.Spec.Tolerations, want)
+	}
+	return nil
+}
+
+// runsOn reports what is wrong with the node that a pod runs on: it must be one
+// that Karpenter made for the pool, of a kind that the pool allows, and closed to
+// everybody else.
+func (c *cluster) runsOn(t testing.TB, e *estate.Estate, pod *corev1.Pod, pool string) *corev1.Node {
+	t.Helper()
+	key, node := e.Platform.NodePoolKey, &corev1.Node{}
+	c.get(t, "", pod.Spec.NodeName, node)
+	if got := node.Labels[key]; got != pool {
+		t.Errorf("pod %s/%s runs on node %s with the label %s=%q, want %q", pod.Namespace, pod.Name, node.Name, key, got, pool)
+	}
+	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
+		if want := (corev1.Taint{Key: key, Value: pool, Effect: effect}); !hasTaint(node, want) {
+			t.Errorf("node %s has the taints %v, without %s", node.Name, node.Spec.Taints, want.ToString())
+		}
+	}
+	instances := e.Pool(pool).Instances
+	if got := node.Labels[corev1.LabelInstanceTypeStable]; !slices.Contains(instances.InstanceTypes, got) {
+		t.Errorf("node %s is a %s, want one of %v", node.Name, got, instances.InstanceTypes)
+	}
+	if got := capacityType(node); !slices.Contains(instances.CapacityTypes, got) {
+		t.Errorf("node %s is %s, want one of %v", node.Name, got, instances.CapacityTypes)
+	}
+	c.isClaimed(t, node, pool)
+	return node
+}
+
+func hasTaint(node *corev1.Node, want corev1.Taint) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Key == want.Key && taint.Value == want.Value && taint.Effect == want.Effect
+	})
+}
+
+// isClaimed reports a node that Karpenter did not make for the NodePool. Pods may
+// run on a node a moment before its NodeClaim says so.
+func (c *cluster) isClaimed(t testing.TB, node *corev1.Node, pool string) {
+	t.Helper()
+	eventually(t, moments, fmt.Sprintf("a NodeClaim of NodePool %s to name node %s", pool, node.Name), func(ctx context.Context) error {
+		var claims karpenterv1.NodeClaimList
+		err := c.admin.List(ctx, &claims, client.MatchingLabels{karpenterv1.NodePoolLabelKey: pool})
+		named := slices.ContainsFunc(claims.Items, func(claim karpenterv1.NodeClaim) bool { return claim.Status.NodeName == node.Name })
+		if err == nil && !named {
+			err = fmt.Errorf("none of its %d NodeClaims does: Karpenter did not make the node", len(claims.Items))
+		}
+		return err
+	})
+}

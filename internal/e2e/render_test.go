@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"context"
+	"maps"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/wall/network"
+	"croft.dev/croft/internal/wall/nodes"
+)
+
+// TestRenderWithoutOperator fails if what render prints is not the whole of the
+// walls, or is in an order that one pass of kubectl cannot apply; if anything in
+// it is random; and if the operator takes what others have applied for somebody
+// else's.
+func TestRenderWithoutOperator(t *testing.T) {
+	c := start(t, sandbox.Options{})
+	file := example("two-tenants.yaml")
+	e := estateOf(t, file, read(t, file))
+
+	rendered := c.croft(t, "render", "-f", file).exits(t, 0).stdout
+	if again := c.croft(t, "render", "-f", file).exits(t, 0).stdout; again != rendered {
+		t.Errorf("render prints something else the second time:\n%s\n--- and before:\n%s", again, rendered)
+	}
+	for range 2 { // and once more, as GitOps does
+		c.kubectl(t, rendered, "apply", "--server-side", "-f", "-").exits(t, 0)
+	}
+
+	// Policies take effect a moment after they are written.
+	for _, team := range teams {
+		eventually(t, patience, "pods to be placed in "+team.tenant, func(ctx context.Context) error {
+			pod := nginx(team.tenant, "probe")
+			if err := c.admin.Create(ctx, pod, client.DryRunAll); err != nil {
+				return err
+			}
+			return placed(pod, e.Platform.NodePoolKey, team.pool)
+		})
+	}
+	for _, team := range teams {
+		deployment, service := nginxes(team.tenant, 3)
+		create(t, c.member(t, team.group), deployment, service)
+	}
+	for _, team := range teams {
+		for _, pod := range c.running(t, team.tenant, 3) {
+			isPlaced(t, &pod, e.Platform.NodePoolKey, team.pool)
+			c.runsOn(t, e, &pod, team.pool)
+		}
+	}
+	a := teams[0]
+	member := c.member(t, a.group)
+	for what, attack := range map[string]struct {
+		policy string
+		object client.Object
+	}{
+		"a pod that tolerates everything":        {nodes.PlacementPolicy, nginx(a.tenant, "stowaway", tolerateEverything)},
+		"a NetworkPolicy that lets everybody in": {network.FloorPolicy, openHouse(a.tenant)},
+	} {
+		isRefused(t, what, member.Create(t.Context(), attack.object), attack.policy)
+	}
+
+	t.Run("an operator takes over", func(t *testing.T) {
+		before := c.namespaceUIDs(t)
+		operator := c.operate(t, c.install(t))
+		c.apply(t, file)
+		if after := c.namespaceUIDs(t); !maps.Equal(before, after) {
+			t.Errorf("the tenants' namespaces are now %v, and were %v", after, before)
+		}
+		for _, team := range teams {
+			c.running(t, team.tenant, 3)
+		}
+		operator.stop(t)
+	})
+}
+
+// namespaceUIDs tell whether a tenant's namespace is still the one that it was.
+func (c *cluster) namespaceUIDs(t testing.TB) map[string]types.UID {
+	t.Helper()
+	namespaces, err := c.tenantNamespaces(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	uids := map[string]types.UID{}
+	for _, n := range namespaces {
+		uids[n.Name] = n.UID
+	}
+	return uids
+}

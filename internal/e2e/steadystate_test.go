@@ -1,0 +1,161 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/discovery"
+
+	"croft.dev/croft/internal/apply"
+)
+
+// testSteadyState fails if apply or the operator changes what stands already, as
+// with a status that tells the time, or a value that they write in turns and each
+// in its own way.
+func testSteadyState(t *testing.T, c *twoTenants) {
+	printed := c.apply(t, c.file).stdout
+	for line := range strings.Lines(printed) {
+		if !strings.HasSuffix(line, " unchanged\n") {
+			t.Errorf("applying the same file once more: %s", line)
+		}
+	}
+	declared := 1 + len(c.estate.Pools) + len(c.estate.Tenants)
+	if lines := strings.Count(printed, "\n"); lines != declared {
+		t.Errorf("%d lines, want one for each of the %d objects that are declared:\n%s", lines, declared, printed)
+	}
+
+	c.isIdle(t)
+	before := c.revisions(t)
+	if err := c.Stop("croft"); err != nil {
+		t.Fatal(err)
+	}
+	c.resume(t)
+	areSame(t, "after a restart of the operator", before, c.revisions(t))
+}
+
+// revisions change when anybody writes what croft made or what is declared.
+func (c *twoTenants) revisions(t testing.TB) map[apply.Ref]string {
+	t.Helper()
+	all := map[apply.Ref]string{}
+	for _, found := range []things{c.everything(t, ours), c.declared(t)} {
+		for ref, o := range found {
+			all[ref] = "revision " + o.ResourceVersion
+			// Karpenter keeps the status up to date.
+			if ref.Kind == "NodePool" {
+				all[ref] = "generation " + strconv.FormatInt(o.Generation, 10)
+			}
+		}
+	}
+	return all
+}
+
+// declared are the Platform, the Pools and the Tenants.
+func (c *cluster) declared(t testing.TB) things {
+	t.Helper()
+	declared := things{}
+	for ref, o := range c.everything(t) {
+		if ref.Group == "croft.dev" && ref.Kind != "TenantRules" {
+			declared[ref] = o
+		}
+	}
+	return declared
+}
+
+// resume starts the sandbox's operator again, and waits until it has gone through
+// everything that is declared. It remembers nothing, so it asks the API server
+// anew whether the walls hold: by pods in dry runs, when all else is done.
+func (c *cluster) resume(t testing.TB) {
+	t.Helper()
+	namespaces, err := c.tenantNamespaces(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := c.probes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start("croft"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, patience, "croft to try a pod in each tenant's namespace", func(ctx context.Context) error {
+		now, err := c.probes(ctx)
+		if tried := now - before; err == nil && tried < float64(len(namespaces)) {
+			err = fmt.Errorf("it has tried %v in %d namespaces", tried, len(namespaces))
+		}
+		return err
+	})
+	c.isIdle(t)
+}
+
+// probes is how many pods were created in dry runs.
+func (c *cluster) probes(ctx context.Context) (float64, error) {
+	d, err := discovery.NewDiscoveryClientForConfig(c.Config)
+	if err != nil {
+		return 0, err
+	}
+	page, err := d.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	return metrics(page).sum("apiserver_request_total", `dry_run="All"`, `resource="pods"`, `verb="POST"`), err
+}
+
+// isIdle waits until the sandbox's operator has nothing to do.
+func (c *cluster) isIdle(t testing.TB) {
+	t.Helper()
+	eventually(t, patience, "the operator to be idle", func(ctx context.Context) error {
+		metrics, err := c.metrics(ctx)
+		left := metrics.sum("workqueue_depth") + metrics.sum("controller_runtime_active_workers")
+		if err == nil && left > 0 {
+			err = fmt.Errorf("%v things are left to do", left)
+		}
+		return err
+	})
+}
+
+// metrics is a page in Prometheus' text format.
+type metrics string
+
+// metrics asks the sandbox's operator.
+func (c *cluster) metrics(ctx context.Context) (metrics, error) {
+	var ports map[string]int
+	content, err := os.ReadFile(filepath.Join(c.Dir, "ports.json"))
+	if err != nil {
+		return "", err
+	}
+	if err := json.Unmarshal(content, &ports); err != nil {
+		return "", err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", ports["croft-metrics"]), nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	return metrics(page), err
+}
+
+// sum adds up the series of a metric that have all of some labels.
+func (m metrics) sum(name string, labels ...string) float64 {
+	total := 0.0
+	for line := range strings.Lines(string(m)) {
+		lacks := func(label string) bool { return !strings.Contains(line, label) }
+		if !strings.HasPrefix(line, name+"{") || slices.ContainsFunc(labels, lacks) {
+			continue
+		}
+		if value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64); err == nil {
+			total += value
+		}
+	}
+	return total
+}
