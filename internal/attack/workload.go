@@ -36,7 +36,7 @@ func PodSpec() corev1.PodSpec {
 		},
 		Containers: []corev1.Container{{
 			Name:  "main",
-			Image: "registry.k8s.io/pause:3.10",
+			Image: "pause:3.10",
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: ptr.To(false),
 				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

@@ -125,7 +125,7 @@ func escapes(own string) []attack.Attack {
 				Verb: attack.Update, Object: attack.Pod(own, "croft-debug-privileged"), Subresource: "ephemeralcontainers",
 				Change: attack.As(func(p *corev1.Pod) error {
 					p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
-						Name: "debug", Image: "registry.k8s.io/pause:3.10", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+						Name: "debug", Image: "pause:3.10", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 						SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true)},
 					}}}
 					return nil
