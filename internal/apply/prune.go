@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -63,6 +64,29 @@ func (o Owner) selector() (labels.Selector, error) {
 // nothing that croft has not written, whatever its labels say, and never a
 // Namespace. Kinds that the cluster does not have are passed over.
 func (a *Applier) Prune(ctx context.Context, owner Owner, namespace string, keep []client.Object, kinds ...schema.GroupVersionKind) ([]Change, error) {
+	surplus, err := a.surplusOf(ctx, owner, namespace, keep, kinds)
+	changes, deleteErr := a.delete(ctx, surplus)
+	return changes, errors.Join(err, deleteErr)
+}
+
+// DiffPrune says what Prune would delete, as Diff does.
+func (a *Applier) DiffPrune(ctx context.Context, owner Owner, namespace string, keep []client.Object, kinds ...schema.GroupVersionKind) (string, error) {
+	surplus, err := a.surplusOf(ctx, owner, namespace, keep, kinds)
+	var all strings.Builder
+	errs := []error{err}
+	for _, o := range surplus {
+		before, err := treeOf(o)
+		if err == nil {
+			var text string
+			text, err = unified(RefOf(o).String(), before, tree{})
+			all.WriteString(text)
+		}
+		errs = append(errs, err)
+	}
+	return all.String(), errors.Join(errs...)
+}
+
+func (a *Applier) surplusOf(ctx context.Context, owner Owner, namespace string, keep []client.Object, kinds []schema.GroupVersionKind) ([]client.Object, error) {
 	selector, err := owner.selector()
 	if err != nil {
 		return nil, fmt.Errorf("owner %s=%s: %w", owner.label, owner.name, err)
@@ -71,11 +95,13 @@ func (a *Applier) Prune(ctx context.Context, owner Owner, namespace string, keep
 	for _, o := range keep {
 		kept[RefOf(o)] = true
 	}
-	return a.prune(ctx, kept, kinds, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector})
+	return a.surplus(ctx, kept, kinds, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector})
 }
 
-func (a *Applier) prune(ctx context.Context, kept map[Ref]bool, kinds []schema.GroupVersionKind, opts ...client.ListOption) ([]Change, error) {
-	var changes []Change
+// surplus returns what croft has made and nobody keeps. Where a kind cannot be
+// listed it returns the rest, and the error.
+func (a *Applier) surplus(ctx context.Context, kept map[Ref]bool, kinds []schema.GroupVersionKind, opts ...client.ListOption) ([]client.Object, error) {
+	var all []client.Object
 	var errs []error
 	for _, kind := range kinds {
 		made, err := a.list(ctx, kind, opts...)
@@ -87,17 +113,25 @@ func (a *Applier) prune(ctx context.Context, kept map[Ref]bool, kinds []schema.G
 			continue
 		}
 		for _, o := range made {
-			ref := Ref{kind, client.ObjectKeyFromObject(o)}
-			if kept[ref] || kind.Kind == "Namespace" || o.GetDeletionTimestamp() != nil || !madeByCroft(o) {
-				continue
+			o.GetObjectKind().SetGroupVersionKind(kind)
+			if !kept[RefOf(o)] && kind.Kind != "Namespace" && o.GetDeletionTimestamp() == nil && madeByCroft(o) {
+				all = append(all, o)
 			}
-			change := Change{Ref: ref, Action: Deleted}
-			if err := a.client.Delete(ctx, o, client.Preconditions{UID: ptr.To(o.GetUID())}); client.IgnoreNotFound(err) != nil {
-				change.Action, change.Err = Failed, &ObjectError{Ref: ref, Err: fmt.Errorf("delete: %w", err)}
-				errs = append(errs, change.Err)
-			}
-			changes = append(changes, change)
 		}
+	}
+	return all, errors.Join(errs...)
+}
+
+func (a *Applier) delete(ctx context.Context, objects []client.Object) ([]Change, error) {
+	var changes []Change
+	var errs []error
+	for _, o := range objects {
+		change := Change{Ref: RefOf(o), Action: Deleted}
+		if err := a.client.Delete(ctx, o, client.Preconditions{UID: ptr.To(o.GetUID())}); client.IgnoreNotFound(err) != nil {
+			change.Action, change.Err = Failed, &ObjectError{Ref: change.Ref, Err: fmt.Errorf("delete: %w", err)}
+			errs = append(errs, change.Err)
+		}
+		changes = append(changes, change)
 	}
 	return changes, errors.Join(errs...)
 }

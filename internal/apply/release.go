@@ -16,9 +16,10 @@ import (
 // are left alone. A Release that is cut short is completed by the next: the label
 // that the namespace is found by goes last.
 func (a *Applier) Release(ctx context.Context, namespace *corev1.Namespace) ([]Change, error) {
-	changes, err := a.prune(ctx, nil, TenantKinds, client.InNamespace(namespace.Name),
+	made, err := a.surplus(ctx, nil, TenantKinds, client.InNamespace(namespace.Name),
 		client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
-	if err != nil {
+	changes, deleteErr := a.delete(ctx, made)
+	if err := errors.Join(err, deleteErr); err != nil {
 		return changes, err
 	}
 	change := Change{Ref: Ref{corev1.SchemeGroupVersion.WithKind("Namespace"), client.ObjectKeyFromObject(namespace)}, Action: Released}

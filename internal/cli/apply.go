@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -124,7 +125,8 @@ func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []cli
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	defer p.done()
-	start := time.Now()
+	var last string
+	changed := time.Now()
 	for {
 		live, err := declared(ctx, c)
 		if err != nil && ctx.Err() == nil {
@@ -133,13 +135,16 @@ func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []cli
 		if err == nil {
 			seen := readinessOf(live, objects)
 			p.update("%d/%d ready%s", seen.ready, len(objects), seen.waitingFor())
+			if now := strings.Join(seen.pending, "\n"); now != last {
+				last, changed = now, time.Now()
+			}
 			switch {
 			case seen.ready == len(objects):
 				return nil
 			case seen.hopeless != nil:
 				return failed(seen.hopeless)
-			case seen.untouched == len(objects) && time.Since(start) > silence:
-				p.hint("nothing has happened yet: is croft's operator running in this cluster? (`croft install --image`, or `croft operator`)")
+			case time.Since(changed) > silence:
+				p.hint("nothing has happened for " + silence.String() + ": is croft's operator running? (`croft install --image`, or `croft operator`)")
 			}
 		}
 		select {

@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"context"
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
 )
 
@@ -21,7 +25,7 @@ there are some (or that something failed), as with kubectl diff.`,
 			if err != nil {
 				return err
 			}
-			differences, err := apply.New(c).Diff(cmd.Context(), append(file.Objects(), wall.Objects(e)...)...)
+			differences, err := difference(cmd.Context(), apply.New(c), file, e)
 			say(a.out, "%s", differences)
 			if err != nil {
 				return failed(unreachable(err))
@@ -34,4 +38,21 @@ there are some (or that something failed), as with kubectl diff.`,
 	}
 	files.add(c)
 	return c
+}
+
+// difference is what would be written and, of the tenants in the file, what
+// would be taken away.
+func difference(ctx context.Context, applier *apply.Applier, file *estate.Declaration, e *estate.Estate) (string, error) {
+	all, err := applier.Diff(ctx, append(file.Objects(), wall.Objects(e)...)...)
+	errs := []error{err}
+	for i := range file.Tenants {
+		tenant := e.Tenant(file.Tenants[i].Name)
+		keep := wall.TenantObjects(&e.Platform, tenant)
+		for _, namespace := range tenant.Namespaces {
+			text, err := applier.DiffPrune(ctx, apply.OfTenant(tenant.Name), namespace, keep, apply.TenantKinds...)
+			all += text
+			errs = append(errs, err)
+		}
+	}
+	return all, errors.Join(errs...)
 }

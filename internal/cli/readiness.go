@@ -14,8 +14,6 @@ import (
 // readiness is how far a set of declared objects is.
 type readiness struct {
 	ready int
-	// untouched have no status yet.
-	untouched int
 	// pending says of each object that is not ready what keeps it.
 	pending []string
 	// hopeless is set if an object waits for a person, not for time.
@@ -56,9 +54,6 @@ func readinessOf(live *estate.Declaration, objects []client.Object) readiness {
 		switch {
 		case ready == nil || s.status.ObservedGeneration != s.generation:
 			r.pending = append(r.pending, id)
-			if ready == nil {
-				r.untouched++
-			}
 		case meta.IsStatusConditionTrue(s.status.Conditions, v1alpha1.ConditionReady):
 			r.ready++
 		default:

@@ -64,7 +64,7 @@ func newStatus(a *app) *cobra.Command {
 
 func (a *app) printStatus(live *estate.Declaration, walls []wallStatus) {
 	platform := live.Platforms[0]
-	ready, why := verdict(platform.Status.Conditions)
+	ready, why := verdict(platform.Generation, platform.Status)
 	table(a.out, []string{"PLATFORM", "READY", "REASON", "AGE"},
 		[][]string{{platform.Spec.ClusterName, ready, why, age(platform.CreationTimestamp.Time)}})
 
@@ -84,7 +84,7 @@ func (a *app) printStatus(live *estate.Declaration, walls []wallStatus) {
 
 	rows = nil
 	for _, p := range live.Pools {
-		ready, why := verdict(p.Status.Conditions)
+		ready, why := verdict(p.Generation, p.Status.Status)
 		rows = append(rows, []string{
 			p.Name, ready, why, strconv.FormatInt(p.Status.Nodes, 10),
 			quantity(p.Status.Resources.Cpu().String()), quantity(p.Status.Resources.Memory().String()),
@@ -96,16 +96,18 @@ func (a *app) printStatus(live *estate.Declaration, walls []wallStatus) {
 
 	rows = nil
 	for _, t := range live.Tenants {
-		ready, why := verdict(t.Status.Conditions)
+		ready, why := verdict(t.Generation, t.Status.Status)
 		rows = append(rows, []string{t.Name, ready, why, t.Status.Pool, strings.Join(t.Status.Namespaces, ","), age(t.CreationTimestamp.Time)})
 	}
 	say(a.out, "\n")
 	table(a.out, []string{"TENANT", "READY", "REASON", "POOL", "NAMESPACES", "AGE"}, rows)
 }
 
-func verdict(conditions []metav1.Condition) (ready, reason string) {
-	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
-	if c == nil {
+// verdict is what Ready says of the generation that the cluster has. What it said
+// of an older one is no answer.
+func verdict(generation int64, status v1alpha1.Status) (ready, reason string) {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	if c == nil || status.ObservedGeneration != generation {
 		return "Unknown", "NotSeenYet"
 	}
 	return string(c.Status), c.Reason

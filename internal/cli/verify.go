@@ -128,11 +128,9 @@ func (a *app) listAttacks(scratch *verify.Scratch, o verifyOptions) error {
 // printResults says the few that matter in full, and the rest in a line each.
 func (a *app) printResults(results []verify.Result) {
 	var rows [][]string
-	good := 0
+	counts := map[verify.Outcome]int{}
 	for _, r := range results {
-		if r.Good() {
-			good++
-		}
+		counts[r.Result]++
 		rows = append(rows, []string{r.Wall, string(r.Kind), r.Name, dash(r.StoppedBy), paint(r.Result)})
 	}
 	table(a.out, []string{"WALL", "KIND", "NAME", "STOPPED BY", "RESULT"}, rows)
@@ -141,7 +139,13 @@ func (a *app) printResults(results []verify.Result) {
 			say(a.out, "\n%s/%s: %s\n  tried: %s\n  %s\n", r.Wall, r.Name, paint(r.Result), r.Summary, r.Message)
 		}
 	}
-	say(a.out, "\n%d of %d held\n", good, len(results))
+	say(a.out, "\n%d of %d held", counts[verify.Held], len(results))
+	for _, other := range []verify.Outcome{verify.Breached, verify.BlockedElsewhere, verify.NotTried} {
+		if counts[other] > 0 {
+			say(a.out, ", %d %s", counts[other], other)
+		}
+	}
+	say(a.out, "\n")
 }
 
 // paint colours a result on a terminal, and only there.

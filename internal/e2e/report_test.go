@@ -31,6 +31,13 @@ func testDiff(t *testing.T, c *twoTenants) {
 			t.Errorf("diff does not show %q: %s", want, changed)
 		}
 	}
+
+	// What would be taken away is shown as what would be written.
+	withdrawn := edit(t, read(t, c.file), "      - {group: auditors, role: viewer}\n", "")
+	gone := c.croft(t, "diff", "-f", write(t, withdrawn)).exits(t, 1)
+	if want := "-  name: auditors"; !strings.Contains(gone.stdout, want) {
+		t.Errorf("diff does not show that a RoleBinding goes, %q: %s", want, gone)
+	}
 }
 
 // edit replaces the first of what must be there.
