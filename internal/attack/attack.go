@@ -56,7 +56,6 @@ type Verb string
 const (
 	Create Verb = "create"
 	Update Verb = "update"
-	Patch  Verb = "patch"
 	Delete Verb = "delete"
 	Get    Verb = "get"
 	List   Verb = "list"
@@ -80,7 +79,6 @@ type Request struct {
 // an address outside.
 type Flow struct {
 	FromNamespace string
-	FromLabels    map[string]string
 	// ToNamespace and ToLabels name the pod on the other side.
 	ToNamespace string
 	ToLabels    map[string]string
@@ -102,14 +100,15 @@ type Stopper struct {
 	Refuses func(error) bool
 }
 
-// ByPolicy is a ValidatingAdmissionPolicy's refusal.
-func ByPolicy(name string) Stopper {
+// ByPolicy is the refusal of one rule of a ValidatingAdmissionPolicy: the one
+// whose message begins with the given words. The policy's name alone would not
+// do: a policy that cannot find its parameter, or whose expression fails, denies
+// everything under that name, and proves nothing.
+func ByPolicy(name, says string) Stopper {
+	refusal := fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", name, name, says)
 	return Stopper{
-		Name: "policy " + name,
-		Refuses: func(err error) bool {
-			return (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) &&
-				strings.Contains(err.Error(), fmt.Sprintf("ValidatingAdmissionPolicy '%s'", name))
-		},
+		Name:    "policy " + name,
+		Refuses: func(err error) bool { return apierrors.IsForbidden(err) && strings.Contains(err.Error(), refusal) },
 	}
 }
 

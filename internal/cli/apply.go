@@ -119,6 +119,9 @@ func without[T any](all, others []T, name func(T) string) []T {
 // there to act.
 const silence = 10 * time.Second
 
+// mostPending is how many of those that are not ready are named at the end.
+const mostPending = 10
+
 // awaitReady waits until every object is Ready in the generation that the
 // cluster has of it.
 func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []client.Object, timeout time.Duration) error {
@@ -159,12 +162,15 @@ func stillWaiting(ctx context.Context, live *estate.Declaration, objects []clien
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return errors.New("interrupted: what was written stays; run the same command again to go on waiting")
 	}
-	err := fmt.Errorf("not everything was ready after %s", timeout)
-	if live == nil {
-		return err
+	lines := []string{fmt.Sprintf("not everything was ready after %s", timeout)}
+	if live != nil {
+		pending := readinessOf(live, objects).pending
+		for _, why := range pending[:min(len(pending), mostPending)] {
+			lines = append(lines, "  "+why)
+		}
+		if more := len(pending) - mostPending; more > 0 {
+			lines = append(lines, fmt.Sprintf("  and %d more", more))
+		}
 	}
-	for _, why := range readinessOf(live, objects).pending {
-		err = fmt.Errorf("%w\n  %s", err, why)
-	}
-	return fmt.Errorf("%w\ncroft goes on trying; `croft status` shows how far it is", err)
+	return errors.New(strings.Join(append(lines, "croft goes on trying; `croft status` shows how far it is"), "\n"))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -26,6 +27,15 @@ func (r readiness) waitingFor() string {
 		return ""
 	}
 	return ", waiting for " + r.pending[0]
+}
+
+// readyOf is what Ready says of the generation that the cluster has; nil if it
+// says nothing of that one yet.
+func readyOf(generation int64, status v1alpha1.Status) *metav1.Condition {
+	if status.ObservedGeneration != generation {
+		return nil
+	}
+	return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 }
 
 func readinessOf(live *estate.Declaration, objects []client.Object) readiness {
@@ -50,11 +60,11 @@ func readinessOf(live *estate.Declaration, objects []client.Object) readiness {
 	for _, o := range objects {
 		id := o.GetObjectKind().GroupVersionKind().Kind + "/" + o.GetName()
 		s := states[id]
-		ready := meta.FindStatusCondition(s.status.Conditions, v1alpha1.ConditionReady)
+		ready := readyOf(s.generation, s.status)
 		switch {
-		case ready == nil || s.status.ObservedGeneration != s.generation:
+		case ready == nil:
 			r.pending = append(r.pending, id)
-		case meta.IsStatusConditionTrue(s.status.Conditions, v1alpha1.ConditionReady):
+		case ready.Status == metav1.ConditionTrue:
 			r.ready++
 		default:
 			why := fmt.Sprintf("%s (%s: %s)", id, ready.Reason, strings.TrimSpace(ready.Message))

@@ -103,11 +103,9 @@ func (a *app) printStatus(live *estate.Declaration, walls []wallStatus) {
 	table(a.out, []string{"TENANT", "READY", "REASON", "POOL", "NAMESPACES", "AGE"}, rows)
 }
 
-// verdict is what Ready says of the generation that the cluster has. What it said
-// of an older one is no answer.
 func verdict(generation int64, status v1alpha1.Status) (ready, reason string) {
-	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
-	if c == nil || status.ObservedGeneration != generation {
+	c := readyOf(generation, status)
+	if c == nil {
 		return "Unknown", "NotSeenYet"
 	}
 	return string(c.Status), c.Reason

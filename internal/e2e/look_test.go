@@ -21,6 +21,9 @@ import (
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall/network"
+	"croft.dev/croft/internal/wall/nodes"
+	"croft.dev/croft/internal/wall/policy"
 )
 
 // estateOf is what a file declares.
@@ -55,21 +58,27 @@ func create(t testing.TB, as client.Client, objects ...client.Object) {
 	}
 }
 
-// isRefused reports a request that went through, or that something else than the
-// policy stopped.
-func isRefused(t testing.TB, what string, err error, policy string) {
+// What refuses the attacks of these tests.
+var (
+	byPlacement  = attack.ByPolicy(nodes.PlacementPolicy, "spec.tolerations")
+	byFloor      = attack.ByPolicy(network.FloorPolicy, "spec.ingress")
+	byProtection = attack.ByPolicy(policy.ProtectionPolicy, "objects labelled")
+)
+
+// isRefused reports a request that went through, or that something else stopped.
+func isRefused(t testing.TB, what string, err error, by attack.Stopper) {
 	t.Helper()
-	if reason := refusal(err, policy); reason != nil {
+	if reason := refusal(err, by); reason != nil {
 		t.Errorf("%s: %v", what, reason)
 	}
 }
 
-func refusal(err error, policy string) error {
+func refusal(err error, by attack.Stopper) error {
 	switch {
 	case err == nil:
-		return fmt.Errorf("it went through; policy %s should have refused it", policy)
-	case !attack.ByPolicy(policy).Refuses(err):
-		return fmt.Errorf("policy %s should have refused it, but this is what came: %w", policy, err)
+		return fmt.Errorf("it went through; %s should have refused it", by.Name)
+	case !by.Refuses(err):
+		return fmt.Errorf("%s should have refused it, but this is what came: %w", by.Name, err)
 	default:
 		return nil
 	}

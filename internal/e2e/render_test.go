@@ -9,8 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/sandbox"
-	"croft.dev/croft/internal/wall/network"
-	"croft.dev/croft/internal/wall/nodes"
 )
 
 // TestRenderWithoutOperator fails if what render prints is not the whole of the
@@ -52,15 +50,10 @@ func TestRenderWithoutOperator(t *testing.T) {
 	}
 	a := teams[0]
 	member := c.member(t, a.group)
-	for what, attack := range map[string]struct {
-		policy string
-		object client.Object
-	}{
-		"a pod that tolerates everything":        {nodes.PlacementPolicy, nginx(a.tenant, "stowaway", tolerateEverything)},
-		"a NetworkPolicy that lets everybody in": {network.FloorPolicy, openHouse(a.tenant)},
-	} {
-		isRefused(t, what, member.Create(t.Context(), attack.object), attack.policy)
-	}
+	isRefused(t, "a pod that tolerates everything",
+		member.Create(t.Context(), nginx(a.tenant, "stowaway", tolerateEverything)), byPlacement)
+	isRefused(t, "a NetworkPolicy that lets everybody in",
+		member.Create(t.Context(), openHouse(a.tenant)), byFloor)
 
 	t.Run("an operator takes over", func(t *testing.T) {
 		before := c.namespaceUIDs(t)

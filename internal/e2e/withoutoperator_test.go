@@ -8,8 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/internal/wall/network"
-	"croft.dev/croft/internal/wall/nodes"
-	"croft.dev/croft/internal/wall/policy"
 )
 
 // testWithoutOperator fails if any of the walls is held up by the operator, as a
@@ -37,12 +35,12 @@ func testWithoutOperator(t *testing.T, c *twoTenants) {
 
 	t.Run("attacks bounce", func(t *testing.T) {
 		isRefused(t, "a pod that tolerates everything",
-			member.Create(t.Context(), nginx(a.tenant, "stowaway", tolerateEverything)), nodes.PlacementPolicy)
+			member.Create(t.Context(), nginx(a.tenant, "stowaway", tolerateEverything)), byPlacement)
 		isRefused(t, "a NetworkPolicy that lets everybody in",
-			member.Create(t.Context(), openHouse(a.tenant)), network.FloorPolicy)
+			member.Create(t.Context(), openHouse(a.tenant)), byFloor)
 		isolation := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: a.tenant, Name: network.IsolationPolicy}}
 		isRefused(t, "deleting croft's NetworkPolicy",
-			member.Delete(t.Context(), isolation), policy.ProtectionPolicy)
+			member.Delete(t.Context(), isolation), byProtection)
 	})
 
 	t.Run("nothing else is blocked", func(t *testing.T) {

@@ -46,7 +46,7 @@ func Read(ctx context.Context, c client.Reader) (*Map, error) {
 // Allows reports whether the policies let a connection through. It is an error
 // if a namespace that the flow names does not exist: nothing can be said of it.
 func (m *Map) Allows(f attack.Flow) (bool, error) {
-	source, err := m.pod(f.FromNamespace, f.FromLabels)
+	source, err := m.pod(f.FromNamespace, nil)
 	if err != nil {
 		return false, err
 	}

@@ -81,11 +81,11 @@ func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 	cleanUp, err := r.setUp(ctx, a.Setup)
 	defer cleanUp()
 	if err != nil {
-		return notTried(a, err)
+		return thwarted(a, err)
 	}
 	object, err := r.object(ctx, a.Request)
 	if err != nil {
-		return notTried(a, err)
+		return thwarted(a, err)
 	}
 	err = send(ctx, member, a.Request, object)
 	if err == nil && a.Outcome != nil {
@@ -100,7 +100,7 @@ func (r *Runner) judgeFlow(ctx context.Context, a attack.Attack) Result {
 	if r.policies == nil {
 		policies, err := reach.Read(ctx, r.admin)
 		if err != nil {
-			return notTried(a, err)
+			return thwarted(a, err)
 		}
 		r.policies = policies
 	}
@@ -108,16 +108,14 @@ func (r *Runner) judgeFlow(ctx context.Context, a attack.Attack) Result {
 	if err != nil {
 		return notTried(a, err)
 	}
-	result := judge(a, nil, nil)
 	switch {
 	case a.Kind == attack.Breach && allowed:
-		result.Result, result.Message = Breached, "the network policies let the connection through"
+		return resultOf(a, Breached, "the network policies let the connection through")
 	case a.Kind == attack.Mirror && !allowed:
-		result.Result, result.Message = Breached, "the network policies stop the connection"
+		return resultOf(a, Breached, "the network policies stop the connection")
 	default:
-		result.Result, result.Message = Held, ""
+		return resultOf(a, Held, "")
 	}
-	return result
 }
 
 // setUp creates what the attack needs. The clean-up runs even if the context is
@@ -200,10 +198,4 @@ func copyOf(o client.Object) (client.Object, error) {
 		return nil, errors.New("the object cannot be copied")
 	}
 	return object, nil
-}
-
-func notTried(a attack.Attack, err error) Result {
-	r := judge(a, nil, nil)
-	r.Result, r.Message = NotTried, err.Error()
-	return r
 }

@@ -20,6 +20,7 @@ import (
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/outcome"
 	"croft.dev/croft/internal/controller/status"
+	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
 )
@@ -55,7 +56,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	built, err := builder.ControllerManagedBy(m).
 		Named("pool").
 		WatchesRawSource(c.declared.Source(declared.Pool)).
-		Watches(&v1alpha1.Pool{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(leaving)).
+		Watches(&v1alpha1.Pool{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(watch.Leaving())).
 		Build(c)
 	if err != nil {
 		return err

@@ -18,10 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -73,7 +71,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		Named("tenant").
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		WatchesRawSource(c.declared.Source(declared.Tenant)).
-		Watches(&v1alpha1.Tenant{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(leaving)).
+		Watches(&v1alpha1.Tenant{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(watch.Leaving())).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.concerned), builder.WithPredicates(watch.Drift()))
 	for _, o := range []client.Object{
 		&v1alpha1.TenantRules{}, &networkingv1.NetworkPolicy{}, &rbacv1.RoleBinding{},
@@ -82,14 +80,6 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		b = b.Watches(o, watch.ByLabel(v1alpha1.TenantLabel), builder.WithPredicates(watch.Drift()))
 	}
 	return b.Complete(c)
-}
-
-// leaving lets through tenants that are on their way out, or gone.
-var leaving = predicate.Funcs{
-	CreateFunc: func(e event.CreateEvent) bool { return !e.Object.GetDeletionTimestamp().IsZero() },
-	UpdateFunc: func(e event.UpdateEvent) bool {
-		return !e.ObjectNew.GetDeletionTimestamp().IsZero() && e.ObjectOld.GetDeletionTimestamp().IsZero()
-	},
 }
 
 // concerned are the tenants that a namespace is something to: the one whose it

@@ -20,10 +20,14 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{namespaceName: namespace}}
 	}
 	letIn := func(name, summary string, from ...networkingv1.NetworkPolicyPeer) attack.Attack {
-		return write(own, name, summary, []networkingv1.NetworkPolicyIngressRule{{From: from}}, nil)
+		a := write(own, name, summary, []networkingv1.NetworkPolicyIngressRule{{From: from}}, nil)
+		a.StoppedBy = attack.ByPolicy(FloorPolicy, "spec.ingress")
+		return a
 	}
 	letOut := func(name, summary string, to ...networkingv1.NetworkPolicyPeer) attack.Attack {
-		return write(own, name, summary, nil, []networkingv1.NetworkPolicyEgressRule{{To: to}})
+		a := write(own, name, summary, nil, []networkingv1.NetworkPolicyEgressRule{{To: to}})
+		a.StoppedBy = attack.ByPolicy(FloorPolicy, "spec.egress")
+		return a
 	}
 	attacks := []attack.Attack{
 		flow("call-other-tenant", "connect to a pod of another tenant", attack.Flow{FromNamespace: own, ToNamespace: other, Port: 8080}),
@@ -74,8 +78,7 @@ func write(namespace, name, summary string, in []networkingv1.NetworkPolicyIngre
 	np.Namespace = namespace
 	return attack.Attack{
 		Name: name, Kind: attack.Breach, Summary: summary,
-		Request:   &attack.Request{Verb: attack.Create, Object: np},
-		StoppedBy: attack.ByPolicy(FloorPolicy),
+		Request: &attack.Request{Verb: attack.Create, Object: np},
 	}
 }
 

@@ -36,7 +36,8 @@ func (Wall) Attacks(_ *estate.Platform, by, _ *estate.Tenant) []attack.Attack {
 	shared := func(name, summary string, verb attack.Verb, object client.Object, change func(client.Object) error) attack.Attack {
 		return attack.Attack{
 			Name: name, Kind: attack.Breach, Summary: summary,
-			Request: &attack.Request{Verb: verb, Object: object, Change: change}, StoppedBy: attack.ByPolicy(ProtectionPolicy),
+			Request:   &attack.Request{Verb: verb, Object: object, Change: change},
+			StoppedBy: attack.ByPolicy(ProtectionPolicy, "objects labelled"),
 		}
 	}
 	forbidden := func(name, summary string, verb attack.Verb, object client.Object, change func(client.Object) error) attack.Attack {

@@ -29,8 +29,8 @@ func protection(admins []string) admission.Validating {
 		Only:      admission.NotByPlatform(admins),
 		Rules: []admission.Rule{{
 			Holds: `false`,
-			Message: `request.resource.resource + "/" + request.name + ": objects labelled ` + v1alpha1.ManagedByLabel + `=` + v1alpha1.ManagedBy +
-				` are kept by croft: choose another name and label, or ask a platform admin to change tenant " +
+			Message: `"objects labelled ` + v1alpha1.ManagedByLabel + `=` + v1alpha1.ManagedBy + ` are kept by croft: leave " +
+				request.resource.resource + "/" + (has(request.name) ? request.name : "") + " as it is, or give it another name and label; a platform admin can change tenant " +
 				namespaceObject.metadata.labels["` + v1alpha1.TenantLabel + `"]`,
 		}},
 	}
