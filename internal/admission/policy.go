@@ -41,12 +41,20 @@ type Variable struct{ Name, Expression string }
 
 // Rule is one thing that a ValidatingAdmissionPolicy asks of a request.
 type Rule struct {
+	// Name tells the rule from the policy's others: lower-case words and hyphens.
+	// What the tenant reads begins with it, in brackets.
+	Name string
+	// Says is what the rule asks, in one line for people.
+	Says string
 	// Holds is a CEL expression that is true where the request is fine.
 	Holds string
-	// Message is a CEL expression of what the tenant reads: which rule, which
-	// field, what is allowed.
+	// Message is a CEL expression of what the tenant reads: which field, what is
+	// allowed.
 	Message string
 }
+
+// Refusal is how everything begins that a rule tells a tenant.
+func Refusal(rule string) string { return "[" + rule + "] " }
 
 // Selection says which objects a policy looks at, by croft's mark.
 type Selection string
@@ -102,7 +110,7 @@ func (v Validating) Objects() []client.Object {
 	for _, r := range v.Rules {
 		policy.Spec.Validations = append(policy.Spec.Validations, admissionv1.Validation{
 			Expression:        clean(r.Holds),
-			MessageExpression: clean(r.Message),
+			MessageExpression: Quote(Refusal(r.Name)) + " + (" + clean(r.Message) + ")",
 			Reason:            ptr.To(metav1.StatusReasonForbidden),
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
 )
 
 // Kind tells an attack from its mirror.
@@ -33,14 +34,23 @@ type Attack struct {
 	Wall string
 	// Summary says in one line what is tried.
 	Summary string
+	// Why says what it would cost if it went through.
+	Why string
+	// References are where it is known from: CVEs, issues, documentation.
+	References []string
 	// As is the role that tries it; the operator, who may most, if empty.
 	As v1alpha1.Role
 	// Setup is created by the platform beforehand and removed afterwards.
 	Setup []client.Object
-	// Request is what the tenant sends. Exactly one of Request and Flow is set.
+	// Request is what the tenant sends. Exactly one of Request, Sweep, Flow and
+	// Pairs is set.
 	Request *Request
+	// Sweep is a request for each of many kinds and verbs.
+	Sweep *Sweep
 	// Flow is traffic that is judged by the network policies in the cluster.
 	Flow *Flow
+	// Pairs is traffic between all tenants that the cluster has.
+	Pairs *Pairs
 	// StoppedBy is what must stop it. A Mirror has none.
 	StoppedBy Stopper
 	// Outcome reports what is wrong with the object that came back; nil if
@@ -54,11 +64,14 @@ type Verb string
 
 // The verbs that attacks use, as RBAC names them.
 const (
-	Create Verb = "create"
-	Update Verb = "update"
-	Delete Verb = "delete"
-	Get    Verb = "get"
-	List   Verb = "list"
+	Create           Verb = "create"
+	Update           Verb = "update"
+	Patch            Verb = "patch"
+	Delete           Verb = "delete"
+	DeleteCollection Verb = "deletecollection"
+	Get              Verb = "get"
+	List             Verb = "list"
+	Watch            Verb = "watch"
 )
 
 // Request is one call to the API server.
@@ -73,6 +86,26 @@ type Request struct {
 	// Change alters the object as it stands in the cluster, for Update. It
 	// reports a live object that is not of the kind it expects.
 	Change func(live client.Object) error
+}
+
+// Sweep tries verbs on every kind that the cluster serves, whatever it is: kinds
+// that nobody thought of are held against the roles too. All of it must be
+// refused.
+type Sweep struct {
+	// Namespace is where; kinds of the whole cluster if empty.
+	Namespace string
+	// Verbs are tried on every kind that has them.
+	Verbs []Verb
+	// Permitted are left out, since the role gives them.
+	Permitted func(group, resource string, verb Verb) bool
+}
+
+// Pairs is a connection from every namespace of every tenant in the cluster to
+// every other tenant's.
+type Pairs struct {
+	Port int
+	// Protocol is TCP or UDP.
+	Protocol string
 }
 
 // Flow is a connection from a pod of one namespace to a pod of another, or to
@@ -95,26 +128,40 @@ type Flow struct {
 type Stopper struct {
 	// Name is what a person reads: "policy croft-placement", "RBAC".
 	Name string
+	// Policy and Rule name the rule of an admission policy, where it is one.
+	Policy, Rule string
 	// Refuses reports whether an error is this stopper's refusal. Nil where the
-	// request is let through and made harmless instead.
+	// request is let through and made harmless instead, or answered by a warning.
 	Refuses func(error) bool
+	// Warns reports whether a warning is this stopper's, where it lets the request
+	// through and says what will come of it.
+	Warns func(warning string) bool
 }
 
-// ByPolicy is the refusal of one rule of a ValidatingAdmissionPolicy: the one
-// whose message begins with the given words. The policy's name alone would not
-// do: a policy that cannot find its parameter, or whose expression fails, denies
-// everything under that name, and proves nothing.
-func ByPolicy(name, says string) Stopper {
-	refusal := fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", name, name, says)
+// ByPolicy is the refusal of one rule of a ValidatingAdmissionPolicy. The
+// policy's name alone would not do: a policy that cannot find its parameter, or
+// whose expression fails, denies everything under that name, and proves nothing.
+func ByPolicy(policy, rule string) Stopper {
+	refusal := fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", policy, policy, admission.Refusal(rule))
 	return Stopper{
-		Name:    "policy " + name,
+		Name: "policy " + policy + ", rule " + rule, Policy: policy, Rule: rule,
 		Refuses: func(err error) bool { return apierrors.IsForbidden(err) && strings.Contains(err.Error(), refusal) },
+	}
+}
+
+// ByWarning is the warning of one rule of a ValidatingAdmissionPolicy about what
+// is written here and would be refused elsewhere later.
+func ByWarning(policy, rule string) Stopper {
+	warning := fmt.Sprintf("Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': %s", policy, policy, admission.Refusal(rule))
+	return Stopper{
+		Name: "warning of policy " + policy + ", rule " + rule, Policy: policy, Rule: rule,
+		Warns: func(got string) bool { return strings.HasPrefix(got, warning) },
 	}
 }
 
 // ByMutation is a policy or a plugin that lets the request through and changes
 // it: the attack's Outcome says whether it is harmless.
-func ByMutation(name string) Stopper { return Stopper{Name: "mutation " + name} }
+func ByMutation(name string) Stopper { return Stopper{Name: "mutation " + name, Policy: name} }
 
 // ByRBAC is a request that no role permits.
 var ByRBAC = Stopper{

@@ -60,9 +60,9 @@ func create(t testing.TB, as client.Client, objects ...client.Object) {
 
 // What refuses the attacks of these tests.
 var (
-	byPlacement  = attack.ByPolicy(nodes.PlacementPolicy, "spec.tolerations")
-	byFloor      = attack.ByPolicy(network.FloorPolicy, "spec.ingress")
-	byProtection = attack.ByPolicy(policy.ProtectionPolicy, "objects labelled")
+	byPlacement  = attack.ByPolicy(nodes.PlacementPolicy, nodes.TolerationsRule)
+	byFloor      = attack.ByPolicy(network.FloorPolicy, network.IngressRule)
+	byProtection = attack.ByPolicy(policy.ProtectionPolicy, policy.ProtectionRule)
 )
 
 // isRefused reports a request that went through, or that something else stopped.

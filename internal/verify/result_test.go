@@ -17,7 +17,7 @@ func TestJudge(t *testing.T) {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New(why))
 	}
 	const denied = "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: "
-	byPolicy := attack.ByPolicy("p", "spec.tolerations")
+	byPolicy := attack.ByPolicy("p", "tolerations")
 	wrong := errors.New("it is not placed")
 	for name, c := range map[string]struct {
 		attack  attack.Attack
@@ -25,12 +25,12 @@ func TestJudge(t *testing.T) {
 		err     error
 		want    Outcome
 	}{
-		"refused by the rule":           {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, refused(denied + "spec.tolerations: no"), Held},
-		"refused by another rule of it": {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, refused(denied + "spec.nodeName: no"), BlockedElsewhere},
+		"refused by the rule":           {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, refused(denied + "[tolerations] spec.tolerations: no"), Held},
+		"refused by another rule of it": {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, refused(denied + "[node-name] spec.nodeName: no"), BlockedElsewhere},
 		"its parameter is missing":      {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, refused(denied + "failed to configure binding: no params found"), BlockedElsewhere},
 		"its expression failed":         {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, refused(denied + "expression 'spec.tolerations' failed: no such key"), BlockedElsewhere},
 		"refused by RBAC instead":       {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, refused(`User "x" cannot create resource "pods"`), BlockedElsewhere},
-		"malformed":                     {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, apierrors.NewBadRequest(denied + "spec.tolerations"), BlockedElsewhere},
+		"malformed":                     {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, apierrors.NewBadRequest(denied + "[tolerations] spec.tolerations"), BlockedElsewhere},
 		"the network broke":             {attack.Attack{Kind: attack.Breach, StoppedBy: attack.ByRBAC}, nil, errors.New("connection refused"), BlockedElsewhere},
 		"no such object":                {attack.Attack{Kind: attack.Breach, StoppedBy: attack.ByRBAC}, nil, apierrors.NewNotFound(schema.GroupResource{}, "x"), BlockedElsewhere},
 		"let through":                   {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, nil, Breached},

@@ -21,12 +21,12 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	}
 	letIn := func(name, summary string, from ...networkingv1.NetworkPolicyPeer) attack.Attack {
 		a := write(own, name, summary, []networkingv1.NetworkPolicyIngressRule{{From: from}}, nil)
-		a.StoppedBy = attack.ByPolicy(FloorPolicy, "spec.ingress")
+		a.StoppedBy = attack.ByPolicy(FloorPolicy, IngressRule)
 		return a
 	}
-	letOut := func(name, summary string, to ...networkingv1.NetworkPolicyPeer) attack.Attack {
+	letOut := func(name, summary, rule string, to ...networkingv1.NetworkPolicyPeer) attack.Attack {
 		a := write(own, name, summary, nil, []networkingv1.NetworkPolicyEgressRule{{To: to}})
-		a.StoppedBy = attack.ByPolicy(FloorPolicy, "spec.egress")
+		a.StoppedBy = attack.ByPolicy(FloorPolicy, rule)
 		return a
 	}
 	attacks := []attack.Attack{
@@ -38,9 +38,9 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		letIn("let-every-namespace-in", "write a NetworkPolicy that lets every namespace in", networkingv1.NetworkPolicyPeer{NamespaceSelector: everybody}),
 		letIn("let-other-tenant-in", "write a NetworkPolicy that lets another tenant in", networkingv1.NetworkPolicyPeer{NamespaceSelector: named(other)}),
 		letIn("let-every-address-in", "write a NetworkPolicy that lets every address in", block("0.0.0.0/0")),
-		letOut("let-everything-out", "write a NetworkPolicy that lets traffic out everywhere"),
-		letOut("let-metadata-out", "write a NetworkPolicy that lets traffic out to the metadata address", block("0.0.0.0/0")),
-		letOut("let-metadata-out-ipv6", "write a NetworkPolicy that lets traffic out to the metadata address over IPv6", block(metadata[1])),
+		letOut("let-everything-out", "write a NetworkPolicy that lets traffic out everywhere", EgressNamespacesRule),
+		letOut("let-metadata-out", "write a NetworkPolicy that lets traffic out to the metadata address", EgressAddressesRule, block("0.0.0.0/0")),
+		letOut("let-metadata-out-ipv6", "write a NetworkPolicy that lets traffic out to the metadata address over IPv6", EgressAddressesRule, block(metadata[1])),
 	}
 	mirrors := []attack.Attack{
 		flow("call-own-pods", "connect to a pod of one's own tenant", attack.Flow{FromNamespace: own, ToNamespace: by.Namespaces[len(by.Namespaces)-1], Port: 8080}),
@@ -54,7 +54,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	if by.Egress == v1alpha1.EgressOpen {
 		mirrors = append(mirrors,
 			flow("call-the-internet", "connect to an address outside the cluster", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
-			letOut("let-the-internet-out", "write a NetworkPolicy that lets traffic out everywhere but to the metadata address", block("0.0.0.0/0", metadata[0])))
+			letOut("let-the-internet-out", "write a NetworkPolicy that lets traffic out everywhere but to the metadata address", "", block("0.0.0.0/0", metadata[0])))
 	}
 	for _, namespace := range p.Network.PlatformNamespaces {
 		mirrors = append(mirrors, flow("be-called-by-"+namespace, "be connected to by the platform's services in "+namespace,

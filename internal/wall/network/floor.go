@@ -12,6 +12,13 @@ import (
 // FloorPolicy is the name of the policy on tenants' own NetworkPolicies.
 const FloorPolicy = "croft-network-floor"
 
+// The rules of the floor.
+const (
+	IngressRule          = "ingress-from"
+	EgressNamespacesRule = "egress-to"
+	EgressAddressesRule  = "egress-addresses"
+)
+
 // floor keeps tenants' own NetworkPolicies from widening croft's: policies of
 // this API only ever add up, so one that lets everybody in would undo the wall.
 // Tenants may write whatever stays within their own namespaces, the platform's
@@ -33,18 +40,21 @@ func floor(admins []string) admission.Validating {
 		},
 		Rules: []admission.Rule{
 			{
+				Name: IngressRule, Says: "a tenant's own NetworkPolicies let in its own namespaces and the platform's, and nobody else",
 				Holds: `variables.ingress.all(rule, has(rule.from) && rule.from.size() > 0 && rule.from.all(peer,
 					!has(peer.ipBlock) && (!has(peer.namespaceSelector) || ` + near("peer.namespaceSelector") + `)))`,
 				Message: `"spec.ingress: tenant " + params.spec.tenant + " may let in only its own namespaces and the platform's: give every rule a from of podSelectors, "
 					+ "or of namespaceSelectors with kubernetes.io/metadata.name in [" + variables.near.map(n, string(n)).join(", ") + "]"`,
 			},
 			{
+				Name: EgressNamespacesRule, Says: "they let out to named destinations; with Restricted egress, to the tenant's namespaces and the platform's",
 				Holds: `variables.egress.all(rule, has(rule.to) && rule.to.size() > 0 && rule.to.all(peer,
 					has(peer.ipBlock) || !has(peer.namespaceSelector) || params.spec.egress == "Open" || ` + near("peer.namespaceSelector") + `))`,
 				Message: `"spec.egress: give every rule a to, and select namespaces by kubernetes.io/metadata.name in ["
 					+ variables.near.map(n, string(n)).join(", ") + "]: tenant " + params.spec.tenant + " has " + params.spec.egress + " egress"`,
 			},
 			{
+				Name: EgressAddressesRule, Says: "they let out to no instance metadata address; with Restricted egress, to the tenant's allowCIDRs only",
 				Holds: `variables.egress.all(rule, !has(rule.to) || rule.to.all(peer, !has(peer.ipBlock) ||
 					isCIDR(peer.ipBlock.cidr) && (params.spec.egress == "Open" ? ` + sparesMetadata("peer.ipBlock") + `
 					: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(peer.ipBlock.cidr)))))`,

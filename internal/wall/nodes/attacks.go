@@ -23,9 +23,6 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	return attacks
 }
 
-// tolerations is the field that most attacks on the placement go through.
-const tolerations = "spec.tolerations"
-
 type scene struct{ key, namespace, pool, otherPool string }
 
 func (s scene) breaches() []attack.Attack {
@@ -34,21 +31,21 @@ func (s scene) breaches() []attack.Attack {
 	}
 	otherPool := corev1.Toleration{Key: s.key, Operator: corev1.TolerationOpEqual, Value: s.otherPool}
 	return []attack.Attack{
-		s.create("choose-node", "create a pod with spec.nodeName, around the scheduler", "spec.nodeName", func(p *corev1.Pod) {
+		s.create("choose-node", "create a pod with spec.nodeName, around the scheduler", "node-name", func(p *corev1.Pod) {
 			p.Spec.NodeName, p.Spec.SchedulingGates = "some-node", nil
 		}),
-		s.create("tolerate-every-taint", "tolerate every taint with operator Exists and no key", tolerations,
+		s.create("tolerate-every-taint", "tolerate every taint with operator Exists and no key", TolerationsRule,
 			toleration(corev1.Toleration{Operator: corev1.TolerationOpExists})),
-		s.create("tolerate-every-pool", "tolerate the taint of every pool with operator Exists", tolerations,
+		s.create("tolerate-every-pool", "tolerate the taint of every pool with operator Exists", TolerationsRule,
 			toleration(corev1.Toleration{Key: s.key, Operator: corev1.TolerationOpExists})),
-		s.create("tolerate-other-pool", "tolerate the taint of another tenant's pool", tolerations, toleration(otherPool)),
-		s.create("tolerate-control-plane", "tolerate the control plane's taint", tolerations,
+		s.create("tolerate-other-pool", "tolerate the taint of another tenant's pool", TolerationsRule, toleration(otherPool)),
+		s.create("tolerate-control-plane", "tolerate the control plane's taint", TolerationsRule,
 			toleration(corev1.Toleration{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists})),
-		s.create("forge-owner", "tolerate every taint as a pod that claims to belong to a Node", tolerations, func(p *corev1.Pod) {
+		s.create("forge-owner", "tolerate every taint as a pod that claims to belong to a Node", TolerationsRule, func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "some-node", UID: "forged"}}
 			toleration(corev1.Toleration{Operator: corev1.TolerationOpExists})(p)
 		}),
-		s.create("choose-scheduler", "ask for a scheduler of one's own", "spec.schedulerName", func(p *corev1.Pod) {
+		s.create("choose-scheduler", "ask for a scheduler of one's own", "scheduler", func(p *corev1.Pod) {
 			p.Spec.SchedulerName = "my-scheduler"
 		}),
 		{
@@ -58,7 +55,7 @@ func (s scene) breaches() []attack.Attack {
 				Verb: attack.Update, Object: attack.Pod(s.namespace, "croft-tolerate-later"),
 				Change: attack.As(func(p *corev1.Pod) error { toleration(otherPool)(p); return nil }),
 			},
-			StoppedBy: attack.ByPolicy(PlacementPolicy, tolerations),
+			StoppedBy: attack.ByPolicy(PlacementPolicy, TolerationsRule),
 		},
 		{
 			Name: "select-other-pool", Kind: attack.Breach, Summary: "select another tenant's pool by nodeSelector",
@@ -92,7 +89,7 @@ func (s scene) breaches() []attack.Attack {
 				Verb: attack.Create, Object: attack.Pod(s.namespace, "croft-bind-when-permitted"), Subresource: "binding",
 				Body: binding(s.namespace, "croft-bind-when-permitted"),
 			},
-			StoppedBy: attack.ByPolicy(BindingPolicy, "only the scheduler binds"),
+			StoppedBy: attack.ByPolicy(BindingPolicy, BindingRule),
 		},
 	}
 }
@@ -161,13 +158,13 @@ func (s scene) choose(pool string) attack.Attack {
 	}
 }
 
-// create is an attack by creating a pod that the placement policy refuses, for
-// the field that its message begins with.
-func (s scene) create(name, summary, field string, edit func(*corev1.Pod)) attack.Attack {
+// create is an attack by creating a pod that a rule of the placement policy
+// refuses.
+func (s scene) create(name, summary, rule string, edit func(*corev1.Pod)) attack.Attack {
 	return attack.Attack{
 		Name: name, Kind: attack.Breach, Summary: summary,
 		Request:   &attack.Request{Verb: attack.Create, Object: attack.Pod(s.namespace, "croft-"+name, edit)},
-		StoppedBy: attack.ByPolicy(PlacementPolicy, field),
+		StoppedBy: attack.ByPolicy(PlacementPolicy, rule),
 	}
 }
 

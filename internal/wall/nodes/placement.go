@@ -18,6 +18,13 @@ const DaemonSetPolicy = "croft-placement-daemonsets"
 // BindingPolicy is the name of the policy on who may bind pods to nodes.
 const BindingPolicy = "croft-binding"
 
+// The rules that others name.
+const (
+	NodeSelectorRule = "node-selector"
+	TolerationsRule  = "tolerations"
+	BindingRule      = "scheduler-binds"
+)
+
 var pods = admission.Resource{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}}
 
 // policies are the first two of the four layers of placement: pods are placed
@@ -103,21 +110,25 @@ func checkPlacement(poolKey string) admission.Validating {
 		},
 		Rules: []admission.Rule{
 			{
+				Name: NodeSelectorRule, Says: "pods select one of the tenant's pools",
 				Holds: `variables.selected in params.spec.pools || !variables.new && variables.selected == variables.selectedBefore`,
 				Message: `"spec.nodeSelector: pods of tenant " + params.spec.tenant + " run on pool " + variables.pools
 					+ ": leave out " + variables.key + ", or set it to one of these"`,
 			},
 			{
+				Name: TolerationsRule, Says: "pods tolerate the taint of the tenant's pools and the life cycle of nodes, and nothing else",
 				Holds: `variables.refusedTolerations.size() == 0`,
 				Message: `"spec.tolerations: pods of tenant " + params.spec.tenant + " may tolerate only keys below node.kubernetes.io/ and the taint of pool "
 					+ variables.pools + ", which croft adds: remove the toleration of "
 					+ variables.refusedTolerations.map(t, has(t.key) ? t.key : "every taint").join(", ")`,
 			},
 			{
+				Name: "node-name", Says: "pods do not choose their node",
 				Holds:   `!variables.new || !has(object.spec.nodeName) || object.spec.nodeName == ""`,
 				Message: `"spec.nodeName: the scheduler chooses the node: remove the field, and ask by nodeAffinity for the kind of node"`,
 			},
 			{
+				Name: "scheduler", Says: "pods are scheduled by the default scheduler",
 				Holds:   `!variables.new || object.spec.schedulerName == "default-scheduler"`,
 				Message: `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: remove the field"`,
 			},
@@ -134,6 +145,7 @@ func checkBinding() admission.Validating {
 			{Version: "v1", Resources: []string{"pods/binding", "bindings"}, Operations: []admissionv1.OperationType{admissionv1.Create}},
 		},
 		Rules: []admission.Rule{{
+			Name: BindingRule, Says: "only the scheduler binds pods to nodes",
 			Holds:   `request.userInfo.username == "system:kube-scheduler"`,
 			Message: `"only the scheduler binds pods of tenant " + params.spec.tenant + " to nodes: create the pod without spec.nodeName and let it be scheduled"`,
 		}},

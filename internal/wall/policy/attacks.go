@@ -37,7 +37,7 @@ func (Wall) Attacks(_ *estate.Platform, by, _ *estate.Tenant) []attack.Attack {
 		return attack.Attack{
 			Name: name, Kind: attack.Breach, Summary: summary,
 			Request:   &attack.Request{Verb: verb, Object: object, Change: change},
-			StoppedBy: attack.ByPolicy(ProtectionPolicy, "objects labelled"),
+			StoppedBy: attack.ByPolicy(ProtectionPolicy, ProtectionRule),
 		}
 	}
 	forbidden := func(name, summary string, verb attack.Verb, object client.Object, change func(client.Object) error) attack.Attack {

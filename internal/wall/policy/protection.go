@@ -11,6 +11,9 @@ import (
 // is.
 const ProtectionPolicy = "croft-protection"
 
+// ProtectionRule is its one rule.
+const ProtectionRule = "managed-objects"
+
 // protection lets nobody but the platform change or delete what carries croft's
 // mark, or put that mark on something else. Tenants may write kinds of which
 // some objects are croft's, so RBAC alone cannot tell them apart.
@@ -28,6 +31,7 @@ func protection(admins []string) admission.Validating {
 		Ruleless:  true,
 		Only:      admission.NotByPlatform(admins),
 		Rules: []admission.Rule{{
+			Name: ProtectionRule, Says: "what carries croft's mark is changed, deleted and marked by the platform alone",
 			Holds: `false`,
 			Message: `"objects labelled ` + v1alpha1.ManagedByLabel + `=` + v1alpha1.ManagedBy + ` are kept by croft: leave " +
 				request.resource.resource + "/" + (has(request.name) ? request.name : "") + " as it is, or give it another name and label; a platform admin can change tenant " +

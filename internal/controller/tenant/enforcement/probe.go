@@ -44,7 +44,7 @@ func (p *Probe) check(ctx context.Context, platform *estate.Platform, tenant *es
 	switch {
 	case err == nil:
 		return "a dry-run pod that tolerates every taint was let through: the check of the placement has not taken effect"
-	case !attack.ByPolicy(nodes.PlacementPolicy, "spec.tolerations").Refuses(err):
+	case !attack.ByPolicy(nodes.PlacementPolicy, nodes.TolerationsRule).Refuses(err):
 		return fmt.Sprintf("a dry-run pod was refused for another reason than its placement: %v", err)
 	default:
 		return ""
