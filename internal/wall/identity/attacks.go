@@ -1,6 +1,8 @@
 package identity
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +16,7 @@ import (
 // Attacks try to read, to write and to become what the roles do not give.
 func (Wall) Attacks(_ *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	own, other := by.Namespaces[0], on.Namespaces[0]
-	return []attack.Attack{
+	attacks := []attack.Attack{
 		breach("list-pods-elsewhere", "list another tenant's pods", attack.List, pod(other)),
 		breach("read-secret-elsewhere", "read another tenant's Secret", attack.Get, secret(other)),
 		breach("write-secret-elsewhere", "write a Secret into another tenant's namespace", attack.Create, secret(other)),
@@ -49,6 +51,7 @@ func (Wall) Attacks(_ *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: own}}),
 	}
+	return slices.Concat(attacks, sweeps(own, other), questions(own))
 }
 
 var everybody = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:authenticated"}}

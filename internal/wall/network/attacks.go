@@ -42,6 +42,10 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		letOut("let-metadata-out", "write a NetworkPolicy that lets traffic out to the metadata address", EgressAddressesRule, block("0.0.0.0/0")),
 		letOut("let-metadata-out-ipv6", "write a NetworkPolicy that lets traffic out to the metadata address over IPv6", EgressAddressesRule, block(metadata[1])),
 	}
+	attacks = append(attacks, attack.Attack{
+		Name: "call-any-tenant", Kind: attack.Breach, Summary: "connect from any tenant of the cluster to any other, on any port",
+		Pairs: &attack.Pairs{Protocol: "TCP"}, StoppedBy: attack.ByNetworkPolicy,
+	})
 	mirrors := []attack.Attack{
 		flow("call-own-pods", "connect to a pod of one's own tenant", attack.Flow{FromNamespace: own, ToNamespace: by.Namespaces[len(by.Namespaces)-1], Port: 8080}),
 		flow("resolve-names", "ask the cluster's DNS", attack.Flow{
@@ -55,6 +59,12 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		mirrors = append(mirrors,
 			flow("call-the-internet", "connect to an address outside the cluster", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
 			letOut("let-the-internet-out", "write a NetworkPolicy that lets traffic out everywhere but to the metadata address", "", block("0.0.0.0/0", metadata[0])))
+	}
+	if services := p.Network.PlatformNamespaces; len(services) > 0 {
+		mirrors = append(mirrors, attack.Attack{
+			Name: "serve-every-tenant", Summary: "connect from the platform's services to every tenant of the cluster",
+			Pairs: &attack.Pairs{From: services, Port: 8080, Protocol: "TCP"},
+		})
 	}
 	for _, namespace := range p.Network.PlatformNamespaces {
 		mirrors = append(mirrors, flow("be-called-by-"+namespace, "be connected to by the platform's services in "+namespace,
