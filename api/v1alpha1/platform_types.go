@@ -67,6 +67,15 @@ type PlatformSpec struct {
 	// +optional
 	GroupPrefix string `json:"groupPrefix,omitempty"`
 
+	// Finalizers are those that tenants may put on their objects beside
+	// Kubernetes' own. A finalizer that nobody removes keeps a namespace for ever.
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	// +optional
+	Finalizers []string `json:"finalizers,omitempty"`
+
 	// NodeClass is the template of every pool's nodes; a Pool may override it.
 	// +required
 	NodeClass NodeClass `json:"nodeClass"`
@@ -203,6 +212,11 @@ type TenantDefaults struct {
 	// +kubebuilder:default=baseline
 	// +optional
 	PodSecurity PodSecurityLevel `json:"podSecurity,omitempty"`
+	// Policy is what tenants' objects may use of what the policy wall otherwise
+	// refuses.
+	// +kubebuilder:default={}
+	// +optional
+	Policy Allowances `json:"policy,omitempty"`
 	// Quota is what all of a namespace's objects may ask for together.
 	// +optional
 	Quota corev1.ResourceList `json:"quota,omitempty"`

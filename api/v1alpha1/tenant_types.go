@@ -189,6 +189,93 @@ type TenantPolicy struct {
 	// default if not given.
 	// +optional
 	PodSecurity PodSecurityLevel `json:"podSecurity,omitempty"`
+
+	Allowances `json:",inline"`
+}
+
+// Allowances are what a tenant's objects may use of what the policy wall
+// otherwise refuses. A list that is given replaces the Platform's default as a
+// whole; an empty one allows nothing. In the lists of names, "*" allows every
+// name.
+type Allowances struct {
+	// ServiceTypes are the types of Services; ClusterIP alone by default.
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:Enum=ClusterIP;NodePort;LoadBalancer;ExternalName
+	// +listType=set
+	// +optional
+	ServiceTypes []corev1.ServiceType `json:"serviceTypes,omitzero"`
+	// Registries are where images come from: a registry, such as
+	// registry.example.org, a path in one, such as ghcr.io/example, or a single
+	// repository. Images without a registry are those of docker.io. Any by default.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:XValidation:rule="self == '*' || self.matches('^[a-z0-9]([-a-z0-9._:]*[a-z0-9])?(/[a-z0-9]([-a-z0-9._]*[a-z0-9])?)*$')",message="must be a registry or a path in one without a tag, such as registry.example.org or ghcr.io/example, or \"*\" for any"
+	// +listType=set
+	// +optional
+	Registries []string `json:"registries,omitzero"`
+	// ImagePullPolicies are what containers may ask for; the first is given to
+	// those that ask for another. Always alone by default: with any other, a
+	// container may run an image that somebody else's secret pulled to the node.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:items:Enum=Always;IfNotPresent;Never
+	// +listType=atomic
+	// +optional
+	ImagePullPolicies []corev1.PullPolicy `json:"imagePullPolicies,omitzero"`
+	// PriorityClasses are those that pods may ask for; none by default. Where the
+	// cluster has a default class, it must be allowed for pods to be admitted.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	// +optional
+	PriorityClasses []string `json:"priorityClasses,omitzero"`
+	// RuntimeClasses are those that pods may ask for; none by default.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	// +optional
+	RuntimeClasses []string `json:"runtimeClasses,omitzero"`
+	// StorageClasses are those that claims may ask for; any by default. The empty
+	// name, which asks for a volume that exists already, is never among "*".
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	// +optional
+	StorageClasses []string `json:"storageClasses,omitzero"`
+	// IngressClasses are those that Ingresses may ask for; any by default.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	// +optional
+	IngressClasses []string `json:"ingressClasses,omitzero"`
+	// GatewayClasses are those that Gateways may ask for; any by default.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	// +optional
+	GatewayClasses []string `json:"gatewayClasses,omitzero"`
+	// CSIDrivers are those that pods may mount inline volumes of, such as
+	// secrets-store.csi.k8s.io; none by default. Claims are not concerned.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	// +optional
+	CSIDrivers []string `json:"csiDrivers,omitzero"`
+	// MaxTerminationGracePeriodSeconds is how long a pod may take to end; 3600,
+	// an hour, by default.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	MaxTerminationGracePeriodSeconds *int64 `json:"maxTerminationGracePeriodSeconds,omitempty"`
+	// DoNotDisrupt says whether pods may carry karpenter.sh/do-not-disrupt, which
+	// keeps their nodes until the pool's ttl and terminationGracePeriod; false by
+	// default.
+	// +optional
+	DoNotDisrupt *bool `json:"doNotDisrupt,omitempty"`
 }
 
 // ContainerLimits are the requests and limits of containers, as in a LimitRange.

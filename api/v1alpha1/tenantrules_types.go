@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // TenantRules are one tenant's rules compiled for one namespace. croft alone
 // writes them; the admission policies read them as their parameter, so that the
@@ -61,6 +64,65 @@ type TenantRulesSpec struct {
 	// +listType=atomic
 	// +required
 	Domains []string `json:"domains"`
+	// ServiceTypes are the types that Services may have.
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=atomic
+	// +required
+	ServiceTypes []corev1.ServiceType `json:"serviceTypes"`
+	// Registries are where images may come from.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=atomic
+	// +required
+	Registries []string `json:"registries"`
+	// ImagePullPolicies are what containers may ask for; the first is given to those
+	// that ask for another.
+	// +kubebuilder:validation:MaxItems=3
+	// +listType=atomic
+	// +required
+	ImagePullPolicies []corev1.PullPolicy `json:"imagePullPolicies"`
+	// PriorityClasses are those that pods may ask for.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=atomic
+	// +required
+	PriorityClasses []string `json:"priorityClasses"`
+	// RuntimeClasses are those that pods may ask for.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=atomic
+	// +required
+	RuntimeClasses []string `json:"runtimeClasses"`
+	// StorageClasses are those that claims may ask for.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=atomic
+	// +required
+	StorageClasses []string `json:"storageClasses"`
+	// IngressClasses are those that Ingresses may ask for.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=atomic
+	// +required
+	IngressClasses []string `json:"ingressClasses"`
+	// GatewayClasses are those that Gateways may ask for.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=atomic
+	// +required
+	GatewayClasses []string `json:"gatewayClasses"`
+	// CSIDrivers are those that pods may mount inline volumes of.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=atomic
+	// +required
+	CSIDrivers []string `json:"csiDrivers"`
+	// MaxTerminationGracePeriodSeconds is how long a pod may take to end.
+	// +required
+	MaxTerminationGracePeriodSeconds int64 `json:"maxTerminationGracePeriodSeconds"`
+	// DoNotDisrupt says whether pods may keep their nodes from being disrupted.
+	// +required
+	DoNotDisrupt bool `json:"doNotDisrupt"`
 }
 
 // TenantRulesList is a list of TenantRules.

@@ -77,6 +77,13 @@ type Validating struct {
 	Selection Selection
 	// Ruleless policies do not read TenantRules.
 	Ruleless bool
+	// Anywhere is for objects that are in no namespace, or that would choose by
+	// their own labels whether the policy looks at them. Such a policy is Ruleless,
+	// and its conditions say which tenant's business an object is.
+	Anywhere bool
+	// Warns lets requests through, and answers those that break a rule by a
+	// warning.
+	Warns bool
 	// Only are CEL expressions, by name, that must all hold for the policy to
 	// look at a request. Neither namespaceObject nor params can be used.
 	Only      map[string]string
@@ -84,8 +91,12 @@ type Validating struct {
 	Rules     []Rule
 }
 
-// Objects returns the policy and its binding.
+// Objects returns the policy and its bindings.
 func (v Validating) Objects() []client.Object {
+	action := admissionv1.Deny
+	if v.Warns {
+		action = admissionv1.Warn
+	}
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		TypeMeta:   typeMeta("ValidatingAdmissionPolicy"),
 		ObjectMeta: metav1.ObjectMeta{Name: v.Name},
@@ -96,16 +107,11 @@ func (v Validating) Objects() []client.Object {
 			Variables:        variables(v.Variables),
 		},
 	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		TypeMeta:   typeMeta("ValidatingAdmissionPolicyBinding"),
-		ObjectMeta: metav1.ObjectMeta{Name: v.Name},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName:        v.Name,
-			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		},
+	if v.Anywhere {
+		policy.Spec.MatchConstraints.NamespaceSelector = &metav1.LabelSelector{}
 	}
 	if !v.Ruleless {
-		policy.Spec.ParamKind, binding.Spec.ParamRef = paramKind(), paramRef()
+		policy.Spec.ParamKind = paramKind()
 	}
 	for _, r := range v.Rules {
 		policy.Spec.Validations = append(policy.Spec.Validations, admissionv1.Validation{
@@ -114,7 +120,20 @@ func (v Validating) Objects() []client.Object {
 			Reason:            ptr.To(metav1.StatusReasonForbidden),
 		})
 	}
-	return []client.Object{policy, binding}
+	objects := []client.Object{policy}
+	for _, b := range bindings(v.Name, v.Resources, v.Ruleless) {
+		objects = append(objects, &admissionv1.ValidatingAdmissionPolicyBinding{
+			TypeMeta:   typeMeta("ValidatingAdmissionPolicyBinding"),
+			ObjectMeta: metav1.ObjectMeta{Name: b.name},
+			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName:        v.Name,
+				ParamRef:          b.paramRef,
+				MatchResources:    b.matches,
+				ValidationActions: []admissionv1.ValidationAction{action},
+			},
+		})
+	}
+	return objects
 }
 
 // Mutating is a policy that changes what is written.
@@ -129,9 +148,9 @@ type Mutating struct {
 	Patch string
 }
 
-// Objects returns the policy and its binding.
+// Objects returns the policy and its bindings.
 func (m Mutating) Objects() []client.Object {
-	return []client.Object{
+	objects := []client.Object{
 		&admissionv1.MutatingAdmissionPolicy{
 			TypeMeta:   typeMeta("MutatingAdmissionPolicy"),
 			ObjectMeta: metav1.ObjectMeta{Name: m.Name},
@@ -147,15 +166,19 @@ func (m Mutating) Objects() []client.Object {
 				}},
 			},
 		},
-		&admissionv1.MutatingAdmissionPolicyBinding{
-			TypeMeta:   typeMeta("MutatingAdmissionPolicyBinding"),
-			ObjectMeta: metav1.ObjectMeta{Name: m.Name},
-			Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{
-				PolicyName: m.Name,
-				ParamRef:   paramRef(),
-			},
-		},
 	}
+	for _, b := range bindings(m.Name, m.Resources, false) {
+		objects = append(objects, &admissionv1.MutatingAdmissionPolicyBinding{
+			TypeMeta:   typeMeta("MutatingAdmissionPolicyBinding"),
+			ObjectMeta: metav1.ObjectMeta{Name: b.name},
+			Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{
+				PolicyName:     m.Name,
+				ParamRef:       b.paramRef,
+				MatchResources: b.matches,
+			},
+		})
+	}
+	return objects
 }
 
 // NotByPlatform is a condition that holds for requests of everybody but croft's
@@ -181,11 +204,8 @@ func paramKind() *admissionv1.ParamKind {
 	return &admissionv1.ParamKind{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"}
 }
 
-func paramRef() *admissionv1.ParamRef {
-	return &admissionv1.ParamRef{
-		Name:                    v1alpha1.TenantRulesName,
-		ParameterNotFoundAction: ptr.To(admissionv1.DenyAction),
-	}
+func paramRef(missing admissionv1.ParameterNotFoundActionType) *admissionv1.ParamRef {
+	return &admissionv1.ParamRef{Name: v1alpha1.TenantRulesName, ParameterNotFoundAction: &missing}
 }
 
 // tenants matches the resources in tenants' namespaces, in whatever version of
@@ -203,8 +223,14 @@ func tenants(resources []Resource, selection Selection) *admissionv1.MatchResour
 			Key: v1alpha1.ManagedByLabel, Operator: metav1.LabelSelectorOperator(selection), Values: []string{v1alpha1.ManagedBy},
 		}}
 	}
+	match.ResourceRules = resourceRules(resources)
+	return match
+}
+
+func resourceRules(resources []Resource) []admissionv1.NamedRuleWithOperations {
+	var rules []admissionv1.NamedRuleWithOperations
 	for _, r := range resources {
-		match.ResourceRules = append(match.ResourceRules, admissionv1.NamedRuleWithOperations{
+		rules = append(rules, admissionv1.NamedRuleWithOperations{
 			RuleWithOperations: admissionv1.RuleWithOperations{
 				Operations: r.Operations,
 				Rule: admissionv1.Rule{
@@ -216,7 +242,7 @@ func tenants(resources []Resource, selection Selection) *admissionv1.MatchResour
 			},
 		})
 	}
-	return match
+	return rules
 }
 
 func conditions(only map[string]string) []admissionv1.MatchCondition {

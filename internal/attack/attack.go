@@ -145,20 +145,27 @@ type Stopper struct {
 // policy's name alone would not do: a policy that cannot find its parameter, or
 // whose expression fails, denies everything under that name, and proves nothing.
 func ByPolicy(policy, rule string) Stopper {
-	refusal := fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", policy, policy, admission.Refusal(rule))
 	return Stopper{
 		Name: "policy " + policy + ", rule " + rule, Policy: policy, Rule: rule,
-		Refuses: func(err error) bool { return apierrors.IsForbidden(err) && strings.Contains(err.Error(), refusal) },
+		Refuses: func(err error) bool {
+			return apierrors.IsForbidden(err) && (strings.Contains(err.Error(), refusal(policy, policy, rule)) ||
+				strings.Contains(err.Error(), refusal(policy, policy+admission.UpdatesSuffix, rule)))
+		},
 	}
+}
+
+func refusal(policy, binding, rule string) string {
+	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", policy, binding, admission.Refusal(rule))
 }
 
 // ByWarning is the warning of one rule of a ValidatingAdmissionPolicy about what
 // is written here and would be refused elsewhere later.
 func ByWarning(policy, rule string) Stopper {
-	warning := fmt.Sprintf("Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': %s", policy, policy, admission.Refusal(rule))
 	return Stopper{
 		Name: "warning of policy " + policy + ", rule " + rule, Policy: policy, Rule: rule,
-		Warns: func(got string) bool { return strings.HasPrefix(got, warning) },
+		Warns: func(got string) bool {
+			return strings.HasPrefix(got, "Validation failed for ValidatingAdmissionPolicy '"+policy+"'") && strings.Contains(got, "': "+admission.Refusal(rule))
+		},
 	}
 }
 

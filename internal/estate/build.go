@@ -83,6 +83,7 @@ func resolveTenant(platform *Platform, t *v1alpha1.Tenant) *Tenant {
 		Egress:      cmp.Or(t.Spec.Network.Egress, defaults.Egress),
 		AllowCIDRs:  t.Spec.Network.AllowCIDRs,
 		PodSecurity: cmp.Or(t.Spec.Policy.PodSecurity, defaults.PodSecurity),
+		Allowances:  allowancesOf(&defaults.Policy, &t.Spec.Policy.Allowances),
 		CostCode:    t.Spec.CostCode,
 		Deletion:    cmp.Or(t.Spec.Deletion, v1alpha1.DeletionRetain),
 	}

@@ -56,8 +56,10 @@ type Tenant struct {
 	// AllowCIDRs widen restricted egress.
 	AllowCIDRs  []string
 	PodSecurity v1alpha1.PodSecurityLevel
-	CostCode    string
-	Deletion    v1alpha1.DeletionPolicy
+	// Allowances have every field set: lists are never nil.
+	Allowances v1alpha1.Allowances
+	CostCode   string
+	Deletion   v1alpha1.DeletionPolicy
 }
 
 // Tenant returns the tenant of that name, or nil.

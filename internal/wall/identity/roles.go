@@ -24,7 +24,8 @@ var Roles = []v1alpha1.Role{v1alpha1.RoleViewer, v1alpha1.RoleOperator}
 // What is missing is missing on purpose: Endpoints and EndpointSlices, through
 // which a Service could be pointed anywhere (CVE-2021-25740); ResourceQuotas,
 // LimitRanges and TenantRules, which are croft's; pods/binding, which is the
-// scheduler's; and everything that is cluster-scoped.
+// scheduler's; CertificateRequests, whose names no policy can read; and everything
+// that is cluster-scoped.
 var resources = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"pods", "services", "configmaps", "persistentvolumeclaims", "serviceaccounts", "replicationcontrollers", "replicationcontrollers/scale", "podtemplates"}},
 	{APIGroups: []string{"apps"}, Resources: []string{"deployments", "deployments/scale", "statefulsets", "statefulsets/scale", "replicasets", "replicasets/scale", "daemonsets", "controllerrevisions"}},
@@ -34,7 +35,11 @@ var resources = []rbacv1.PolicyRule{
 	{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingresses", "networkpolicies"}},
 	{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"roles", "rolebindings"}},
 	{APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"gateways", "httproutes", "grpcroutes", "tlsroutes", "referencegrants"}},
-	{APIGroups: []string{"cert-manager.io"}, Resources: []string{"certificates", "certificaterequests", "issuers"}},
+	{APIGroups: []string{"cert-manager.io"}, Resources: []string{"certificates", "issuers"}},
+	{APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims", "resourceclaimtemplates"}},
+	{APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"gitrepositories", "ocirepositories", "helmrepositories", "helmcharts", "buckets"}},
+	{APIGroups: []string{"kustomize.toolkit.fluxcd.io"}, Resources: []string{"kustomizations"}},
+	{APIGroups: []string{"helm.toolkit.fluxcd.io"}, Resources: []string{"helmreleases"}},
 }
 
 // readOnly are what both roles may look at beyond that, and neither write.
@@ -42,6 +47,7 @@ var readOnly = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"pods/log", "pods/status", "events", "endpoints", "resourcequotas", "limitranges"}},
 	{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}},
 	{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}},
+	{APIGroups: []string{"cert-manager.io"}, Resources: []string{"certificaterequests"}},
 	{APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"pods"}},
 	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"tenantrules"}},
 }

@@ -31,7 +31,7 @@ func (s scene) breaches() []attack.Attack {
 	}
 	otherPool := corev1.Toleration{Key: s.key, Operator: corev1.TolerationOpEqual, Value: s.otherPool}
 	return []attack.Attack{
-		s.create("choose-node", "create a pod with spec.nodeName, around the scheduler", "node-name", func(p *corev1.Pod) {
+		s.create("choose-node", "create a pod with spec.nodeName, around the scheduler", NodeNameRule, func(p *corev1.Pod) {
 			p.Spec.NodeName, p.Spec.SchedulingGates = "some-node", nil
 		}),
 		s.create("tolerate-every-taint", "tolerate every taint with operator Exists and no key", TolerationsRule,
@@ -45,7 +45,7 @@ func (s scene) breaches() []attack.Attack {
 			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "some-node", UID: "forged"}}
 			toleration(corev1.Toleration{Operator: corev1.TolerationOpExists})(p)
 		}),
-		s.create("choose-scheduler", "ask for a scheduler of one's own", "scheduler", func(p *corev1.Pod) {
+		s.create("choose-scheduler", "ask for a scheduler of one's own", SchedulerRule, func(p *corev1.Pod) {
 			p.Spec.SchedulerName = "my-scheduler"
 		}),
 		{

@@ -15,6 +15,10 @@ const PlacementPolicy = "croft-placement"
 // DaemonSets.
 const DaemonSetPolicy = "croft-placement-daemonsets"
 
+// PlacementTemplatesPolicy warns of templates whose pods would not be placed as
+// they say, or not be let in.
+const PlacementTemplatesPolicy = "croft-placement-templates"
+
 // BindingPolicy is the name of the policy on who may bind pods to nodes.
 const BindingPolicy = "croft-binding"
 
@@ -23,6 +27,9 @@ const (
 	NodeSelectorRule = "node-selector"
 	TolerationsRule  = "tolerations"
 	BindingRule      = "scheduler-binds"
+	RuntimeClassRule = "runtime-class"
+	NodeNameRule     = "node-name"
+	SchedulerRule    = "scheduler"
 )
 
 var pods = admission.Resource{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}}
@@ -41,6 +48,7 @@ func policies(poolKey string) []client.Object {
 		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 	}, "spec", "template", "spec").Objects()...)
 	all = append(all, checkPlacement(poolKey).Objects()...)
+	all = append(all, warnOfTemplates(poolKey).Objects()...)
 	all = append(all, checkBinding().Objects()...)
 	return all
 }
@@ -93,45 +101,86 @@ func checkPlacement(poolKey string) admission.Validating {
 			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}},
 			{Version: "v1", Resources: []string{"pods/ephemeralcontainers", "pods/resize"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
 		},
-		Variables: []admission.Variable{
-			{Name: "key", Expression: admission.Quote(poolKey)},
-			{Name: "new", Expression: `request.operation == "CREATE"`},
-			{Name: "pools", Expression: `params.spec.pools.map(p, string(p)).join(", ")`},
-			{Name: "selected", Expression: `has(object.spec.nodeSelector) && variables.key in object.spec.nodeSelector
-				? object.spec.nodeSelector[variables.key] : ""`},
-			{Name: "selectedBefore", Expression: `!variables.new && has(oldObject.spec.nodeSelector) && variables.key in oldObject.spec.nodeSelector
+		Variables: placementVariables(poolKey,
+			admission.Variable{Name: "new", Expression: `request.operation == "CREATE"`},
+			admission.Variable{Name: "spec", Expression: `object.spec`},
+			admission.Variable{Name: "selectedBefore", Expression: `!variables.new && has(oldObject.spec.nodeSelector) && variables.key in oldObject.spec.nodeSelector
 				? oldObject.spec.nodeSelector[variables.key] : ""`},
-			{Name: "tolerations", Expression: `has(object.spec.tolerations) ? object.spec.tolerations : []`},
-			{Name: "toleratedBefore", Expression: `!variables.new && has(oldObject.spec.tolerations) ? oldObject.spec.tolerations : []`},
-			{Name: "refusedTolerations", Expression: `variables.tolerations.filter(t, !(
-				has(t.key) && (t.key.startsWith("node.kubernetes.io/") ||
-				t.key == variables.key && (!has(t.operator) || t.operator == "Equal") && has(t.value) && t.value in params.spec.pools) ||
-				t in variables.toleratedBefore))`},
+			admission.Variable{Name: "toleratedBefore", Expression: `!variables.new && has(oldObject.spec.tolerations) ? oldObject.spec.tolerations : []`},
+		),
+		Rules: append([]admission.Rule{{
+			Name: NodeSelectorRule, Says: "pods select one of the tenant's pools",
+			Holds: `variables.selected in params.spec.pools || !variables.new && variables.selected == variables.selectedBefore`,
+			Message: `"spec.nodeSelector: pods of tenant " + params.spec.tenant + " run on pool " + variables.pools
+				+ ": leave out " + variables.key + ", or set it to one of these"`,
+		}}, placementRules()...),
+	}
+}
+
+// warnOfTemplates says at once what would otherwise be seen only when the pods of
+// a Deployment or a Job do not come.
+func warnOfTemplates(poolKey string) admission.Validating {
+	rules := append(placementRules(), admission.Rule{
+		Name: NodeSelectorRule, Says: "templates name no pool that is not the tenant's: their pods run on the tenant's default pool instead",
+		Holds: `variables.selected == "" || variables.selected in params.spec.pools`,
+		Message: `"its pods will run elsewhere: spec.nodeSelector: " + variables.selected + " is not a pool of tenant " + params.spec.tenant + ": " + variables.pools
+			+ ": leave out " + variables.key + ", or set it to one of these"`,
+	})
+	for i := range placementRules() {
+		rules[i].Message = admission.FromTemplate(rules[i].Message)
+	}
+	return admission.Validating{
+		Name: PlacementTemplatesPolicy, Resources: admission.Templates(), Warns: true,
+		Variables: placementVariables(poolKey, append(admission.TemplateVariables(),
+			admission.Variable{Name: "new", Expression: `true`},
+			admission.Variable{Name: "spec", Expression: `variables.template.spec`},
+			admission.Variable{Name: "toleratedBefore", Expression: `[]`},
+		)...),
+		Rules: rules,
+	}
+}
+
+// placementVariables are what the rules ask about. The first ones say what is a
+// pod's spec and what it was.
+func placementVariables(poolKey string, first ...admission.Variable) []admission.Variable {
+	return append([]admission.Variable{{Name: "key", Expression: admission.Quote(poolKey)}}, append(first,
+		admission.Variable{Name: "pools", Expression: `params.spec.pools.map(p, string(p)).join(", ")`},
+		admission.Variable{Name: "selected", Expression: `has(variables.spec.nodeSelector) && variables.key in variables.spec.nodeSelector
+			? variables.spec.nodeSelector[variables.key] : ""`},
+		admission.Variable{Name: "tolerations", Expression: `has(variables.spec.tolerations) ? variables.spec.tolerations : []`},
+		admission.Variable{Name: "refusedTolerations", Expression: `variables.tolerations.filter(t, !(
+			has(t.key) && (t.key.startsWith("node.kubernetes.io/") ||
+			t.key == variables.key && (!has(t.operator) || t.operator == "Equal") && has(t.value) && t.value in params.spec.pools) ||
+			t in variables.toleratedBefore))`},
+	)...)
+}
+
+// placementRules are asked of pods, and of the templates that pods are made from.
+func placementRules() []admission.Rule {
+	return []admission.Rule{
+		{
+			Name: TolerationsRule, Says: "pods tolerate the taint of the tenant's pools and the life cycle of nodes, and nothing else",
+			Holds: `variables.refusedTolerations.size() == 0`,
+			Message: `"spec.tolerations: pods of tenant " + params.spec.tenant + " may tolerate only keys below node.kubernetes.io/ and the taint of pool "
+				+ variables.pools + ", which croft adds: remove the toleration of "
+				+ variables.refusedTolerations.map(t, has(t.key) ? t.key : "every taint").join(", ")`,
 		},
-		Rules: []admission.Rule{
-			{
-				Name: NodeSelectorRule, Says: "pods select one of the tenant's pools",
-				Holds: `variables.selected in params.spec.pools || !variables.new && variables.selected == variables.selectedBefore`,
-				Message: `"spec.nodeSelector: pods of tenant " + params.spec.tenant + " run on pool " + variables.pools
-					+ ": leave out " + variables.key + ", or set it to one of these"`,
-			},
-			{
-				Name: TolerationsRule, Says: "pods tolerate the taint of the tenant's pools and the life cycle of nodes, and nothing else",
-				Holds: `variables.refusedTolerations.size() == 0`,
-				Message: `"spec.tolerations: pods of tenant " + params.spec.tenant + " may tolerate only keys below node.kubernetes.io/ and the taint of pool "
-					+ variables.pools + ", which croft adds: remove the toleration of "
-					+ variables.refusedTolerations.map(t, has(t.key) ? t.key : "every taint").join(", ")`,
-			},
-			{
-				Name: "node-name", Says: "pods do not choose their node",
-				Holds:   `!variables.new || !has(object.spec.nodeName) || object.spec.nodeName == ""`,
-				Message: `"spec.nodeName: the scheduler chooses the node: remove the field, and ask by nodeAffinity for the kind of node"`,
-			},
-			{
-				Name: "scheduler", Says: "pods are scheduled by the default scheduler",
-				Holds:   `!variables.new || object.spec.schedulerName == "default-scheduler"`,
-				Message: `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: remove the field"`,
-			},
+		{
+			Name: NodeNameRule, Says: "pods do not choose their node",
+			Holds:   `!variables.new || !has(variables.spec.nodeName) || variables.spec.nodeName == ""`,
+			Message: `"spec.nodeName: the scheduler chooses the node: remove the field, and ask by nodeAffinity for the kind of node"`,
+		},
+		{
+			Name: RuntimeClassRule, Says: "pods ask for no runtime class but the tenant's, since a class can add tolerations and a nodeSelector",
+			Holds: `!variables.new || !has(variables.spec.runtimeClassName) || "*" in params.spec.runtimeClasses || variables.spec.runtimeClassName in params.spec.runtimeClasses`,
+			Message: `"spec.runtimeClassName: " + variables.spec.runtimeClassName + " is not among the runtime classes of tenant " + params.spec.tenant + ": "
+				+ (params.spec.runtimeClasses.size() == 0 ? "none" : params.spec.runtimeClasses.map(c, string(c)).join(", "))
+				+ "; leave the field out; a platform admin allows others by policy.runtimeClasses"`,
+		},
+		{
+			Name: SchedulerRule, Says: "pods are scheduled by the default scheduler",
+			Holds:   `!variables.new || !has(variables.spec.schedulerName) || variables.spec.schedulerName == "default-scheduler"`,
+			Message: `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: remove the field"`,
 		},
 	}
 }

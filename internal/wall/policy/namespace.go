@@ -45,6 +45,18 @@ func tenantRules(p *estate.Platform, t *estate.Tenant, namespace string) *v1alph
 			Egress:             t.Egress,
 			AllowCIDRs:         list(t.AllowCIDRs),
 			Domains:            list(t.Domains),
+			ServiceTypes:       t.Allowances.ServiceTypes,
+			Registries:         t.Allowances.Registries,
+			ImagePullPolicies:  t.Allowances.ImagePullPolicies,
+			PriorityClasses:    t.Allowances.PriorityClasses,
+			RuntimeClasses:     t.Allowances.RuntimeClasses,
+			StorageClasses:     t.Allowances.StorageClasses,
+			IngressClasses:     t.Allowances.IngressClasses,
+			GatewayClasses:     t.Allowances.GatewayClasses,
+			CSIDrivers:         t.Allowances.CSIDrivers,
+
+			MaxTerminationGracePeriodSeconds: *t.Allowances.MaxTerminationGracePeriodSeconds,
+			DoNotDisrupt:                     *t.Allowances.DoNotDisrupt,
 		},
 	}
 }

@@ -5,6 +5,7 @@ package policy
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/estate"
 )
 
@@ -14,8 +15,20 @@ type Wall struct{}
 // Name implements wall.Wall.
 func (Wall) Name() string { return "policy" }
 
-// Platform returns the protection of what croft manages.
-func (Wall) Platform(p *estate.Platform) []client.Object { return protection(p.Admins).Objects() }
+// Platform returns the policies. None of them grows with the tenants.
+func (Wall) Platform(p *estate.Platform) []client.Object {
+	all := setPullPolicy().Objects()
+	for _, policy := range []admission.Validating{
+		checkPods(), warnOfTemplates(), checkTermination(), checkDisruption(), checkClaims(),
+		checkServices(), checkEndpoints(),
+		checkIngresses(), checkRoutes(), checkGateways(), checkCertificates(),
+		protection(p.Admins), checkNamespaces(p.Admins), checkRoleBindings(p.Admins), checkFinalizers(p.Finalizers),
+		checkFlux(), checkFluxSources(),
+	} {
+		all = append(all, policy.Objects()...)
+	}
+	return all
+}
 
 // Pool returns nothing.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }

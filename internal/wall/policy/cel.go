@@ -1,0 +1,62 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+
+	"croft.dev/croft/internal/admission"
+)
+
+// The pieces that the rules' CEL expressions are put together from.
+
+// annotations are an object's, never absent.
+func annotations(metadata string) string {
+	return with(`(has(META.annotations) ? META.annotations : {})`, "META", metadata)
+}
+
+// before is an expression about oldObject, where there is one.
+func before(expression, otherwise string) string {
+	return `request.operation == "UPDATE" ? ` + expression + ` : ` + otherwise
+}
+
+// allowed is true where the tenant's rules list a name, or any name.
+func allowed(list, name string) string {
+	return with(`("*" in params.spec.LIST || NAME in params.spec.LIST)`, "LIST", list, "NAME", name)
+}
+
+// listed is what a list of the tenant's rules holds, for a person.
+func listed(list string) string {
+	return with(`(params.spec.LIST.size() == 0 ? "none" : `+some("params.spec.LIST", 12)+`)`, "LIST", list)
+}
+
+// some are the first of a list of strings, for a person: the API server throws
+// away a message of more than 5 KiB.
+func some(list string, atMost int) string {
+	return with(`(LIST.transformList(i, v, i < MOST, string(v)).join(", ") + (LIST.size() > MOST ? " and " + string(LIST.size() - MOST) + " more" : ""))`,
+		"LIST", list, "MOST", strconv.Itoa(atMost))
+}
+
+// granted is true where a host is one that the tenant may serve. "*.example.org"
+// grants everything below example.org at any depth, wildcards included, but not
+// example.org.
+func granted(host string) string {
+	return with(`params.spec.domains.exists(d, d == HOST || d.startsWith("*.") && HOST.endsWith(d.substring(1)) && HOST.size() >= d.size())`, "HOST", host)
+}
+
+// hosts says which hosts the tenant may serve.
+func hosts() string {
+	return `"; hosts allowed for tenant " + params.spec.tenant + ": " + ` + listed("domains") + ` + "; a platform admin grants others by the tenant's domains"`
+}
+
+// with replaces upper-case words in an expression.
+func with(expression string, oldnew ...string) string {
+	return strings.NewReplacer(oldnew...).Replace(expression)
+}
+
+func quoted(values []string) string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = admission.Quote(v)
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}

@@ -1,0 +1,220 @@
+package policy
+
+import (
+	"croft.dev/croft/internal/admission"
+)
+
+// The names of the policies on what routes traffic from outside.
+const (
+	IngressesPolicy    = "croft-ingresses"
+	RoutesPolicy       = "croft-routes"
+	GatewaysPolicy     = "croft-gateways"
+	CertificatesPolicy = "croft-certificates"
+)
+
+// Their rules.
+const (
+	HostsRule          = "hosts"
+	TLSHostsRule       = "tls-hosts"
+	DefaultBackendRule = "default-backend"
+	ClassRule          = "class"
+	SnippetsRule       = "snippets"
+	ReferencesRule     = "references"
+	URLsRule           = "urls"
+	LoadBalancerRule   = "load-balancer-rules"
+	AddressesRule      = "addresses"
+	NamesRule          = "names"
+)
+
+// clusterNames are how the Services of one's own, and of the platform's,
+// namespaces are called inside of the cluster.
+func clusterNames(host string) string {
+	return with(`(params.spec.namespaces + params.spec.platformNamespaces).exists(n, HOST.endsWith("." + n + ".svc") || HOST.endsWith("." + n + ".svc.cluster.local"))`, "HOST", host)
+}
+
+// hostVariables are the hosts of an object that the tenant may not serve, and
+// that it did not name before. Each expression gives a list of strings.
+func hostVariable(name, now, earlier string) admission.Variable {
+	return admission.Variable{Name: name, Expression: now + `.filter(h, !` + granted("h") + ` && !(h in (` + before(earlier, `[]`) + `)))`}
+}
+
+func checkIngresses() admission.Validating {
+	ruleHosts := func(object string) string {
+		return with(`(has(OBJECT.spec.rules) ? OBJECT.spec.rules.map(r, has(r.host) ? r.host : "") : [])`, "OBJECT", object)
+	}
+	// Without hosts, the certificate is for every host.
+	tlsHosts := func(object string) string {
+		return with(`(has(OBJECT.spec.tls) ? OBJECT.spec.tls.transformList(i, t, !has(t.hosts) || t.hosts.size() == 0, "") : [])
+			+ (has(OBJECT.spec.tls) ? OBJECT.spec.tls.filter(t, has(t.hosts)).map(t, t.hosts.filter(h, !`+granted("h")+`)).filter(l, l.size() > 0).map(l, l[0]) : [])`, "OBJECT", object)
+	}
+	changed := func(condition string) string {
+		return `variables.annotations.transformList(k, v, (` + condition + `) && !(k in variables.annotationsBefore && variables.annotationsBefore[k] == v), k)`
+	}
+	return admission.Validating{
+		Name:      IngressesPolicy,
+		Resources: []admission.Resource{{Group: "networking.k8s.io", Version: "v1", Resources: []string{"ingresses"}, Operations: write}},
+		Variables: annotationVariables(
+			hostVariable("refusedHosts", ruleHosts("object"), ruleHosts("oldObject")),
+			hostVariable("refusedTLSHosts", "("+tlsHosts("object")+")", "("+tlsHosts("oldObject")+")"),
+			admission.Variable{Name: "classes", Expression: `(has(object.spec.ingressClassName) ? [object.spec.ingressClassName] : [])
+				+ ("kubernetes.io/ingress.class" in variables.annotations ? [variables.annotations["kubernetes.io/ingress.class"]] : [])`},
+			admission.Variable{Name: "classesBefore", Expression: before(`(has(oldObject.spec.ingressClassName) ? [oldObject.spec.ingressClassName] : [])
+				+ ("kubernetes.io/ingress.class" in variables.annotationsBefore ? [variables.annotationsBefore["kubernetes.io/ingress.class"]] : [])`, `[]`)},
+			admission.Variable{Name: "snippets", Expression: changed(`k.contains("snippet") || k.startsWith("haproxy-ingress.github.io/config-")`)},
+			// ingress-nginx reads these in another namespace where they name one.
+			admission.Variable{Name: "references", Expression: changed(`k in ["nginx.ingress.kubernetes.io/auth-secret", "nginx.ingress.kubernetes.io/auth-tls-secret",
+				"nginx.ingress.kubernetes.io/proxy-ssl-secret", "nginx.ingress.kubernetes.io/auth-proxy-set-headers", "nginx.ingress.kubernetes.io/fastcgi-params-configmap"] &&
+				v.contains("/") && !(v.split("/")[0] in params.spec.namespaces)`)},
+			// Where the controller itself sends requests to. It may reach every tenant.
+			admission.Variable{Name: "urls", Expression: changed(`(k.endsWith("/auth-url") || k.endsWith("/mirror-target")) && !(isURL(v) && (
+				url(v).getHostname() == "$host" || ` + granted("url(v).getHostname()") + ` || ` + clusterNames("url(v).getHostname()") + ` ||
+				url(v).getHostname().split(".").size() > 2 && !isIP(url(v).getHostname()) && !url(v).getHostname().matches("[$:]|(^|[.])svc([.]|$)")))`)},
+			admission.Variable{Name: "loadBalancerRules", Expression: changed(`k.startsWith("alb.ingress.kubernetes.io/conditions.") && v.contains("host-header") ||
+				k.startsWith("alb.ingress.kubernetes.io/actions.") && v.lowerAscii().contains("targetgroup")`)},
+		),
+		Rules: []admission.Rule{
+			{
+				Name: HostsRule, Says: "every rule has a host, and it is one of the tenant's",
+				Holds: `variables.refusedHosts.size() == 0`,
+				Message: `"spec.rules[].host: " + (variables.refusedHosts.exists(h, h == "") ? "a rule without a host would serve every host" : ` +
+					some("variables.refusedHosts", 3) + `)` + ` + ` + hosts(),
+			},
+			{
+				Name: TLSHostsRule, Says: "TLS is for hosts of the tenant",
+				Holds: `variables.refusedTLSHosts.size() == 0`,
+				Message: `"spec.tls[].hosts: " + (variables.refusedTLSHosts.exists(h, h == "") ? "TLS without hosts would be for every host" : ` +
+					some("variables.refusedTLSHosts", 3) + `)` + ` + ` + hosts(),
+			},
+			{
+				Name: DefaultBackendRule, Says: "there is no default backend, which would serve every host",
+				Holds:   `!has(object.spec.defaultBackend) || request.operation == "UPDATE" && has(oldObject.spec.defaultBackend)`,
+				Message: `"spec.defaultBackend: it would serve every host that nobody else does: write a rule with a host instead"` + ` + ` + hosts(),
+			},
+			{
+				Name: ClassRule, Says: "the class is one of the tenant's ingressClasses",
+				Holds: `"*" in params.spec.ingressClasses || variables.classes.size() > 0 && variables.classes.all(c, c in params.spec.ingressClasses) ||
+					request.operation == "UPDATE" && variables.classes == variables.classesBefore`,
+				Message: `"spec.ingressClassName: ingress classes of tenant " + params.spec.tenant + ": " + ` + listed("ingressClasses") +
+					` + "; name one of these; a platform admin allows others by policy.ingressClasses"`,
+			},
+			{
+				Name: SnippetsRule, Says: "no configuration of the ingress controller is written into annotations",
+				Holds:   `variables.snippets.size() == 0`,
+				Message: `"metadata.annotations: " + ` + some("variables.snippets", 3) + ` + ": this is configuration of a controller that serves every tenant: remove it, and use the controller's other annotations"`,
+			},
+			{
+				Name: ReferencesRule, Says: "annotations of ingress-nginx name secrets of the tenant's namespaces only",
+				Holds: `variables.references.size() == 0`,
+				Message: `"metadata.annotations: " + ` + some("variables.references", 3) + ` + ": name an object of a namespace of tenant " + params.spec.tenant + ": " + ` +
+					listed("namespaces"),
+			},
+			{
+				Name: URLsRule, Says: "the controller is sent to Services of the tenant and the platform, and to hosts outside, only",
+				Holds: `variables.urls.size() == 0`,
+				Message: `"metadata.annotations: " + ` + some("variables.urls", 3) + ` + ": the ingress controller would call an address inside of the cluster: name a host outside, or a Service of namespaces " + ` +
+					listed("namespaces") + ` + " as SERVICE.NAMESPACE.svc"`,
+			},
+			{
+				Name: LoadBalancerRule, Says: "annotations of the AWS load balancer controller add no hosts and no target groups",
+				Holds:   `variables.loadBalancerRules.size() == 0`,
+				Message: `"metadata.annotations: " + ` + some("variables.loadBalancerRules", 3) + ` + ": write hosts as spec.rules[].host, and forward to Services of your own"` + ` + ` + hosts(),
+			},
+			annotatedHostsRule(),
+		},
+	}
+}
+
+// checkRoutes is for the routes of the Gateway API that are told apart by host.
+// A cluster without it is not concerned.
+func checkRoutes() admission.Validating {
+	hostnames := func(object string) string {
+		return with(`(has(OBJECT.spec.hostnames) && OBJECT.spec.hostnames.size() > 0 ? OBJECT.spec.hostnames : [""])`, "OBJECT", object)
+	}
+	return admission.Validating{
+		Name: RoutesPolicy,
+		Resources: []admission.Resource{
+			{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"httproutes", "grpcroutes", "tlsroutes"}, Operations: write},
+		},
+		Variables: annotationVariables(hostVariable("refusedHosts", hostnames("object"), hostnames("oldObject"))),
+		Rules: []admission.Rule{
+			{
+				Name: HostsRule, Says: "every route has hostnames, and they are the tenant's",
+				Holds: `variables.refusedHosts.size() == 0`,
+				Message: `"spec.hostnames: " + (variables.refusedHosts.exists(h, h == "") ? "a route without hostnames would serve every host of its gateway" : ` +
+					some("variables.refusedHosts", 3) + `)` + ` + ` + hosts(),
+			},
+			annotatedHostsRule(),
+		},
+	}
+}
+
+func checkGateways() admission.Validating {
+	hostnames := func(object string) string {
+		return with(`OBJECT.spec.listeners.map(l, has(l.hostname) ? l.hostname : "")`, "OBJECT", object)
+	}
+	variables := annotationVariables(
+		hostVariable("refusedHosts", hostnames("object"), hostnames("oldObject")),
+	)
+	return admission.Validating{
+		Name:      GatewaysPolicy,
+		Resources: []admission.Resource{{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"gateways"}, Operations: write}},
+		Variables: variables,
+		Rules: []admission.Rule{
+			{
+				Name: HostsRule, Says: "every listener has a hostname, and it is one of the tenant's",
+				Holds: `variables.refusedHosts.size() == 0`,
+				Message: `"spec.listeners[].hostname: " + (variables.refusedHosts.exists(h, h == "") ? "a listener without a hostname would serve every host" : ` +
+					some("variables.refusedHosts", 3) + `)` + ` + ` + hosts(),
+			},
+			{
+				Name: ClassRule, Says: "the class is one of the tenant's gatewayClasses",
+				Holds: allowed("gatewayClasses", "object.spec.gatewayClassName") + ` || request.operation == "UPDATE" && object.spec.gatewayClassName == oldObject.spec.gatewayClassName`,
+				Message: `"spec.gatewayClassName: gateway classes of tenant " + params.spec.tenant + ": " + ` + listed("gatewayClasses") +
+					` + "; name one of these; a platform admin allows others by policy.gatewayClasses"`,
+			},
+			{
+				Name: AddressesRule, Says: "Gateways claim no addresses",
+				Holds: `!has(object.spec.addresses) || object.spec.addresses.size() == 0 ||
+					request.operation == "UPDATE" && has(oldObject.spec.addresses) && object.spec.addresses == oldObject.spec.addresses`,
+				Message: `"spec.addresses: a Gateway of a tenant claims no addresses, since these may be another's: remove the field"`,
+			},
+			annotatedHostsRule(),
+		},
+	}
+}
+
+// checkCertificates lets tenants ask for certificates of their hosts, and of
+// their Services. A CertificateRequest is opaque to policies: no role may write
+// it.
+func checkCertificates() admission.Validating {
+	names := func(object string) string {
+		return with(`((has(OBJECT.spec.dnsNames) ? OBJECT.spec.dnsNames : [])
+			+ (has(OBJECT.spec.commonName) && OBJECT.spec.commonName != "" ? [OBJECT.spec.commonName] : []))`, "OBJECT", object)
+	}
+	return admission.Validating{
+		Name:      CertificatesPolicy,
+		Resources: []admission.Resource{{Group: "cert-manager.io", Version: "*", Resources: []string{"certificates"}, Operations: write}},
+		Variables: annotationVariables(admission.Variable{Name: "refusedHosts", Expression: names("object") + `.filter(h, !` + granted("h") + ` && !` + ownService("h") +
+			` && !(h in (` + before(names("oldObject"), `[]`) + `)))`}),
+		Rules: []admission.Rule{
+			{
+				Name: HostsRule, Says: "certificates are for the tenant's hosts, and for its Services",
+				Holds:   `variables.refusedHosts.size() == 0`,
+				Message: `"spec.dnsNames: " + ` + some("variables.refusedHosts", 3) + ` + ` + hosts(),
+			},
+			{
+				Name: NamesRule, Says: "certificates are for names only that can be checked: no addresses, URIs, e-mail addresses or literal subjects",
+				Holds: `request.operation == "UPDATE" && object.spec == oldObject.spec || !(has(object.spec.literalSubject) && object.spec.literalSubject != "" ||
+					has(object.spec.ipAddresses) && object.spec.ipAddresses.size() > 0 || has(object.spec.uris) && object.spec.uris.size() > 0 ||
+					has(object.spec.emailAddresses) && object.spec.emailAddresses.size() > 0 || has(object.spec.otherNames) && object.spec.otherNames.size() > 0)`,
+				Message: `"spec: a certificate of tenant " + params.spec.tenant + " is for dnsNames and a commonName: remove ipAddresses, uris, emailAddresses, otherNames and literalSubject"` + ` + ` + hosts(),
+			},
+		},
+	}
+}
+
+// ownService is true where a name is that of a Service in a namespace of the
+// tenant.
+func ownService(host string) string {
+	return with(`params.spec.namespaces.exists(n, HOST.endsWith("." + n + ".svc") || HOST.endsWith("." + n + ".svc.cluster.local"))`, "HOST", host)
+}

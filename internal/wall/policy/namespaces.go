@@ -1,0 +1,68 @@
+package policy
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"croft.dev/croft/internal/admission"
+)
+
+// NamespacesPolicy is the name of the policy on the tenants' namespaces
+// themselves.
+const NamespacesPolicy = "croft-namespaces"
+
+// Its rules.
+const (
+	NamespaceMarksRule    = "marks"
+	NamespaceFinalizeRule = "finalize"
+	NamespaceDeletionRule = "deletion"
+)
+
+// checkNamespaces keeps the marks on tenants' namespaces as they are: those of
+// croft, and those by which Kubernetes and its neighbours decide what may be done
+// there. A namespace would choose by its own labels which policies look at it, so
+// this one looks at all of them.
+func checkNamespaces(admins []string) admission.Validating {
+	only := admission.NotByPlatform(admins)
+	only["of-a-tenant"] = `[object, oldObject].exists(n, n != null && (
+		has(n.metadata.labels) && n.metadata.labels.exists(k, k.startsWith("croft.dev/")) ||
+		has(n.metadata.annotations) && n.metadata.annotations.exists(k, k.startsWith("croft.dev/"))))`
+	marks := func(object string) string {
+		return with(`dyn(OBJECT == null ? [] : (has(OBJECT.metadata.labels) ? OBJECT.metadata.labels.transformList(k, v, k.matches(variables.keys), k + "=" + v) : [])
+			+ (has(OBJECT.metadata.annotations) ? OBJECT.metadata.annotations.transformList(k, v, k.matches(variables.keys), k + "=" + v) : []))`, "OBJECT", object)
+	}
+	return admission.Validating{
+		Name:     NamespacesPolicy,
+		Ruleless: true,
+		Anywhere: true,
+		Only:     only,
+		Resources: []admission.Resource{
+			{Version: "v1", Resources: []string{"namespaces"}, Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}},
+			{Version: "v1", Resources: []string{"namespaces/status", "namespaces/finalize"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
+		},
+		Variables: []admission.Variable{
+			{Name: "keys", Expression: `"^croft[.]dev/|^app[.]kubernetes[.]io/managed-by$|^pod-security[.]kubernetes[.]io/|^resource[.]kubernetes[.]io/|^scheduler[.]alpha[.]kubernetes[.]io/|^admission[.]gatekeeper[.]sh/"`},
+			{Name: "marks", Expression: marks("object")},
+			{Name: "marksBefore", Expression: marks("oldObject")},
+		},
+		Rules: []admission.Rule{
+			{
+				Name: NamespaceMarksRule, Says: "the marks that put a namespace behind the walls are written by the platform alone",
+				Holds: `request.operation == "DELETE" || request.subResource == "finalize" ||
+					variables.marks.all(m, m in variables.marksBefore) && variables.marksBefore.all(m, m in variables.marks)`,
+				Message: `"metadata: the labels and annotations that put namespace " + request.name + " behind the walls (" + ` +
+					some(`(variables.marks.filter(m, !(m in variables.marksBefore)) + variables.marksBefore.filter(m, !(m in variables.marks)))`, 3) +
+					` + ") are written by platform admins alone: leave them as they are"`,
+			},
+			{
+				Name: NamespaceFinalizeRule, Says: "a tenant's namespace is finalized by Kubernetes alone",
+				Holds:   `request.subResource != "finalize"`,
+				Message: `"namespace " + request.name + " is finalized when it is empty, by Kubernetes alone"`,
+			},
+			{
+				Name: NamespaceDeletionRule, Says: "a tenant's namespace is deleted by the platform alone",
+				Holds:   `request.operation != "DELETE"`,
+				Message: `"namespace " + request.name + " is deleted by platform admins alone: ask one to delete the Tenant, or to take the namespace from it"`,
+			},
+		},
+	}
+}
