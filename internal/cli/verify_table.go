@@ -57,11 +57,15 @@ func (a *app) printResults(results []verify.Result, took time.Duration) {
 		say(a.out, "%s\n", strings.TrimRight(line.String(), " "))
 	}
 	for _, r := range results {
-		if r.Result != verify.Held {
-			say(a.out, "\n%s/%s: %s\n  tried: %s\n  %s\n", r.Wall, r.Name, paint(r.Result, string(r.Result)), r.Summary, r.Message)
+		switch r.Result {
+		case verify.Held:
+		case verify.NotTried: // the reason alone: there may be many
+			say(a.out, "\n%s/%s: %s: %s", r.Wall, r.Name, paint(r.Result, string(r.Result)), r.Message)
+		default:
+			say(a.out, "\n%s/%s: %s\n  tried: %s\n  %s", r.Wall, r.Name, paint(r.Result, string(r.Result)), r.Summary, r.Message)
 		}
 	}
-	say(a.out, "\n%s\n", summary(counts, len(results), tried, took))
+	say(a.out, "\n\n%s\n", summary(counts, len(results), tried, took))
 }
 
 // gap is between columns.

@@ -4,16 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/reach"
 )
-
-// maxPairs is how many pairs of namespaces are judged one by one: some seconds
-// of one core. Beyond that a sample is.
-const maxPairs = 100_000
 
 func (r *Runner) reach(ctx context.Context) (*reach.Map, error) {
 	r.mu.Lock()
@@ -49,60 +43,36 @@ func (r *Runner) judgeFlow(ctx context.Context, a attack.Attack) Result {
 	}
 }
 
-type pair struct{ from, to string }
-
-// pairsOf are those of different tenants' namespaces or, where the attack names
-// where connections come from, of those and every tenant's.
-func pairsOf(p *attack.Pairs, policies *reach.Map) []pair {
-	var all []pair
-	tenants := policies.Tenants()
-	for _, to := range slices.Sorted(maps.Keys(tenants)) {
-		for _, namespace := range tenants[to] {
-			for _, from := range p.From {
-				if policies.Has(from) {
-					all = append(all, pair{from, namespace})
-				}
-			}
-			if p.From != nil {
-				continue
-			}
-			for _, from := range slices.Sorted(maps.Keys(tenants)) {
-				for _, source := range tenants[from] {
-					if from != to {
-						all = append(all, pair{source, namespace})
-					}
-				}
-			}
-		}
-	}
-	return all
-}
-
-// judgePairs judges connections between all tenants that the cluster has.
+// judgePairs judges connections between all tenants that the cluster has or,
+// where the attack names where they come from, from there to every tenant.
 func (r *Runner) judgePairs(ctx context.Context, a attack.Attack) Result {
 	policies, err := r.reach(ctx)
 	if err != nil {
 		return thwarted(a, err)
 	}
-	all := pairsOf(a.Pairs, policies)
-	if len(all) == 0 {
-		return notTried(a, errors.New("there is no pair of namespaces to judge"))
-	}
-	stride := (len(all) + maxPairs - 1) / maxPairs
 	var wrong []string
-	judged := 0
-	for i := 0; i < len(all) && ctx.Err() == nil; i += stride {
-		judged++
-		verdict, err := policies.Connects(all[i].from, all[i].to, a.Pairs.Port, a.Pairs.Protocol)
-		if err != nil {
-			return thwarted(a, err)
+	judge := func(from, to string) bool {
+		var verdict reach.Verdict
+		if verdict, err = policies.Connects(from, to, a.Pairs.Port, a.Pairs.Protocol); err != nil {
+			return false
 		}
 		if verdict.Allowed == (a.Kind == attack.Breach) {
 			wrong = append(wrong, verdict.Connection)
 		}
+		err = ctx.Err()
+		return err == nil
 	}
-	if ctx.Err() != nil {
-		return thwarted(a, ctx.Err())
+	var judged, total int
+	if a.Pairs.From == nil {
+		judged, total = policies.EachPair(reach.MaxPairs, judge)
+	} else {
+		judged, total = eachFrom(a.Pairs.From, policies, judge)
+	}
+	switch {
+	case err != nil:
+		return thwarted(a, err)
+	case judged == 0:
+		return notTried(a, errors.New("there is no pair of namespaces to judge"))
 	}
 	result := resultOf(a, Held, fmt.Sprintf("%d pairs of namespaces judged", judged))
 	if len(wrong) > 0 {
@@ -113,9 +83,27 @@ func (r *Runner) judgePairs(ctx context.Context, a attack.Attack) Result {
 		result.Result, result.Breaches = Breached, wrong
 		result.Message = fmt.Sprintf("%d of %d pairs of namespaces %s: %s", len(wrong), judged, what, enumerate(wrong))
 	}
-	if stride > 1 {
-		result.Message += fmt.Sprintf("; a sample: there are %d pairs", len(all))
+	if judged < total {
+		result.Message += fmt.Sprintf("; a sample of %d pairs", total)
 	}
 	result.Variants = judged
 	return result
+}
+
+// eachFrom hands on each pair of some namespaces and every tenant's.
+func eachFrom(sources []string, policies *reach.Map, do func(from, to string) bool) (judged, total int) {
+	for _, namespaces := range policies.Tenants() {
+		for _, to := range namespaces {
+			for _, from := range sources {
+				if !policies.Has(from) {
+					continue
+				}
+				judged++
+				if !do(from, to) {
+					return judged, judged
+				}
+			}
+		}
+	}
+	return judged, judged
 }
