@@ -85,14 +85,14 @@ type Request struct {
 	Body client.Object
 	// GracePeriodSeconds is how long a Delete lets its object live.
 	GracePeriodSeconds *int64
-	// Change alters the object as it stands in the cluster, for Update. It
-	// reports a live object that is not of the kind it expects.
+	// Change alters the object as it stands in the cluster, for Update and Patch.
+	// It reports a live object that is not of the kind it expects.
 	Change func(live client.Object) error
 }
 
 // Sweep tries verbs on every kind that the cluster serves, whatever it is: kinds
 // that nobody thought of are held against the roles too. All of it must be
-// refused.
+// refused; by a Mirror's, nothing.
 type Sweep struct {
 	// Namespace is where; kinds of the whole cluster if empty.
 	Namespace string
@@ -105,6 +105,9 @@ type Sweep struct {
 // Pairs is a connection from every namespace of every tenant in the cluster to
 // every other tenant's.
 type Pairs struct {
+	// From are the namespaces that connect to every tenant's instead.
+	From []string
+	// Port is the one that is connected to; any that the policies name if 0.
 	Port int
 	// Protocol is TCP or UDP.
 	Protocol string

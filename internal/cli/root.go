@@ -89,7 +89,7 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 	)
 	for group, commands := range map[string][]*cobra.Command{
 		"declare": {newCheck(a), newRender(a), newDiff(a), newApply(a), newDelete(a)},
-		"look":    {newStatus(a), newVerify(a)},
+		"look":    {newStatus(a), newVerify(a), newReach(a)},
 		"run":     {newInstall(a), newOperator(a)},
 		"":        {newVersion(a)},
 	} {

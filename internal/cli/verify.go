@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fatih/color"
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 
-	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/verify"
 	"croft.dev/croft/internal/wall"
@@ -23,9 +23,14 @@ type verifyOptions struct {
 	walls   []string
 	attacks []string
 	list    bool
+	explain string
+	tenant  string
 	timeout time.Duration
 	output  format
 }
+
+// formatJUnit is what CI pipelines read.
+const formatJUnit format = "junit"
 
 func newVerify(a *app) *cobra.Command {
 	var o verifyOptions
@@ -36,6 +41,9 @@ func newVerify(a *app) *cobra.Command {
 their strongest role, tries every attack and everything that a tenant must still be
 able to do, and removes the scratch tenants again. Requests are dry runs.
 
+With --tenant it acts as the people of a tenant that is there, and changes nothing at
+all; what cannot be tried that way is listed as not tried.
+
 Exit status 0 means that every wall held.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), o) },
@@ -43,66 +51,121 @@ Exit status 0 means that every wall held.`,
 	c.Flags().StringSliceVar(&o.walls, "wall", nil, "only these walls: network, nodes, identity, policy")
 	c.Flags().StringSliceVar(&o.attacks, "attack", nil, "only these attacks, by name")
 	c.Flags().BoolVar(&o.list, "list", false, "list the attacks and try none")
+	c.Flags().StringVar(&o.explain, "explain", "", "say what this attack tries, why it matters and what stops it, and try none")
+	c.Flags().StringVar(&o.tenant, "tenant", "", "try from inside this tenant, by dry-run requests only")
 	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long the whole may take")
-	o.output.add(c, formatTable, formatJSON, formatYAML)
+	c.MarkFlagsMutuallyExclusive("list", "explain", "tenant")
+	o.output.add(c, formatTable, formatJSON, formatYAML, formatJUnit)
 	return c
+}
+
+// stage is where attacks are tried: on scratch tenants or on one that is there.
+type stage interface {
+	Attacks() []attack.Attack
+	Run(context.Context, *rest.Config, *runtime.Scheme, func(attack.Attack) bool, func(verify.Result)) ([]verify.Result, error)
 }
 
 func (a *app) verify(ctx context.Context, o verifyOptions) error {
 	if err := knownWalls(o.walls); err != nil {
 		return err
 	}
-	platform := undeclared()
-	if o.list {
-		scratch, err := verify.NewScratch(platform)
+	if o.list || o.explain != "" {
+		scratch, err := verify.NewScratch(undeclared())
 		if err != nil {
 			return failed(err)
 		}
-		return a.listAttacks(scratch, o)
+		if o.list {
+			return a.listAttacks(scratch, o)
+		}
+		return a.explainAttack(scratch.Attacks(), o.explain)
 	}
-	c, err := a.client()
+	stage, err := a.stage(ctx, o)
 	if err != nil {
-		return failed(err)
-	}
-	if err := c.Get(ctx, client.ObjectKey{Name: v1alpha1.PlatformName}, &platform); err != nil {
-		return failedf("reading the Platform: %w: declare one with `croft apply -f croft.yaml`", unreachable(err))
-	}
-	scratch, err := verify.NewScratch(platform)
-	if err != nil {
-		return failed(err)
-	}
-	if err := knownAttacks(o.attacks, scratch.Attacks()); err != nil {
 		return err
+	}
+	attacks := stage.Attacks()
+	if err := knownAttacks(o.attacks, attacks); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(attacks, o.wants) {
+		return fmt.Errorf("--attack %s: the wall %s has none of these: leave out --wall", strings.Join(o.attacks, ","), strings.Join(o.walls, ","))
 	}
 	config, err := a.config()
 	if err != nil {
 		return failed(err)
 	}
+	return a.try(ctx, stage, config, o)
+}
+
+// stage reads what the cluster declares, and so what there is to try.
+func (a *app) stage(ctx context.Context, o verifyOptions) (stage, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, failed(err)
+	}
+	live, err := declared(ctx, c)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if len(live.Platforms) == 0 {
+		return nil, failedf("this cluster has no Platform yet: declare one with `croft apply -f croft.yaml`")
+	}
+	if o.tenant == "" {
+		scratch, err := verify.NewScratch(live.Platforms[0])
+		return scratch, failed(err)
+	}
+	e, problems := estate.Build(live)
+	if e == nil {
+		return nil, failed(problems)
+	}
+	tenant := e.Tenant(o.tenant)
+	if tenant == nil {
+		return nil, fmt.Errorf("--tenant %s: there is no such tenant, or it is not valid: `croft status` lists them", o.tenant)
+	}
+	return verify.NewExisting(e, tenant), nil
+}
+
+func (a *app) try(ctx context.Context, stage stage, config *rest.Config, o verifyOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
+	started := time.Now()
 	progress := newProgress(a.err)
-	progress.update("making two scratch tenants")
-	var results []verify.Result
-	err = scratch.Run(ctx, config, scheme.New(), o.wants, func(r verify.Result) {
-		results = append(results, r)
-		progress.update("%d tried, last %s/%s", len(results), r.Wall, r.Name)
+	if o.tenant == "" {
+		progress.update("making two scratch tenants")
+	}
+	tried := 0
+	results, err := stage.Run(ctx, config, scheme.New(), o.wants, func(r verify.Result) {
+		tried++
+		progress.update("%d tried, last %s/%s", tried, r.Wall, r.Name)
 	})
 	progress.done()
-	if o.output == formatTable {
-		a.printResults(results)
-	} else if err := o.output.print(a.out, map[string]any{"results": results}); err != nil {
+	if err := a.report(results, time.Since(started), o.output); err != nil {
 		return err
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return failedf("not all attacks were tried within %s: give it more with --timeout", o.timeout)
-	}
-	if err != nil {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return failedf("interrupted: not all attacks were tried")
+	case err != nil:
 		return failed(unreachable(err))
-	}
-	if slices.ContainsFunc(results, func(r verify.Result) bool { return !r.Good() }) {
+	case slices.ContainsFunc(results, func(r verify.Result) bool { return !r.Good() }):
 		return errTold()
+	default:
+		return nil
 	}
-	return nil
+}
+
+func (a *app) report(results []verify.Result, took time.Duration, f format) error {
+	switch f {
+	case formatTable:
+		a.printResults(results, took)
+		return nil
+	case formatJUnit:
+		return printJUnit(a.out, results, took)
+	default:
+		return f.print(a.out, map[string]any{"results": slices.Concat([]verify.Result{}, results)})
+	}
 }
 
 func (o verifyOptions) wants(at attack.Attack) bool {
@@ -123,48 +186,6 @@ func (a *app) listAttacks(scratch *verify.Scratch, o verifyOptions) error {
 	}
 	table(a.out, []string{"WALL", "KIND", "NAME", "STOPPED BY", "WHAT IS TRIED"}, rows)
 	return nil
-}
-
-// printResults says the few that matter in full, and the rest in a line each.
-func (a *app) printResults(results []verify.Result) {
-	var rows [][]string
-	counts := map[verify.Outcome]int{}
-	for _, r := range results {
-		counts[r.Result]++
-		rows = append(rows, []string{r.Wall, string(r.Kind), r.Name, dash(r.StoppedBy), paint(r.Result)})
-	}
-	table(a.out, []string{"WALL", "KIND", "NAME", "STOPPED BY", "RESULT"}, rows)
-	for _, r := range results {
-		if r.Result != verify.Held {
-			say(a.out, "\n%s/%s: %s\n  tried: %s\n  %s\n", r.Wall, r.Name, paint(r.Result), r.Summary, r.Message)
-		}
-	}
-	say(a.out, "\n%d of %d held", counts[verify.Held], len(results))
-	for _, other := range []verify.Outcome{verify.Breached, verify.BlockedElsewhere, verify.NotTried} {
-		if counts[other] > 0 {
-			say(a.out, ", %d %s", counts[other], other)
-		}
-	}
-	say(a.out, "\n")
-}
-
-// paint colours a result on a terminal, and only there.
-func paint(o verify.Outcome) string {
-	switch o {
-	case verify.Held:
-		return color.GreenString(string(o))
-	case verify.Breached:
-		return color.RedString(string(o))
-	default:
-		return color.YellowString(string(o))
-	}
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 func knownWalls(names []string) error {

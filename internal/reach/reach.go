@@ -6,19 +6,35 @@ package reach
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/mattfenwick/cyclonus/pkg/matcher"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
 )
 
-// Map is the network policies of a cluster at one moment.
+// Map is the network policies of a cluster at one moment. It may be asked by
+// many at once.
 type Map struct {
-	policy     *matcher.Policy
-	namespaces map[string]map[string]string
+	namespaces map[string]*namespace
+}
+
+// namespace has a judge of its own: no policy selects pods of another, so two
+// namespaces' policies are all that a connection can be decided by.
+type namespace struct {
+	name     string
+	labels   map[string]string
+	policies []*networkingv1.NetworkPolicy
+	judge    *matcher.Policy
+	// pods and peers are the pods that the policies tell apart.
+	pods, peers []map[string]string
+	// ports are those that the policies name.
+	ports []port
 }
 
 // Read reads every namespace and every NetworkPolicy.
@@ -31,47 +47,119 @@ func Read(ctx context.Context, c client.Reader) (*Map, error) {
 	if err := c.List(ctx, &policies); err != nil {
 		return nil, fmt.Errorf("reading network policies: %w", err)
 	}
-	m := &Map{namespaces: make(map[string]map[string]string, len(namespaces.Items))}
-	for _, n := range namespaces.Items {
-		m.namespaces[n.Name] = n.Labels
-	}
-	list := make([]*networkingv1.NetworkPolicy, len(policies.Items))
-	for i := range policies.Items {
-		list[i] = &policies.Items[i]
-	}
-	m.policy = matcher.BuildNetworkPolicies(false, list)
-	return m, nil
+	return New(namespaces.Items, policies.Items), nil
 }
 
-// Allows reports whether the policies let a connection through. It is an error
-// if a namespace that the flow names does not exist: nothing can be said of it.
-func (m *Map) Allows(f attack.Flow) (bool, error) {
-	source, err := m.pod(f.FromNamespace, nil)
-	if err != nil {
-		return false, err
+// New makes a Map of namespaces and the policies in them.
+func New(namespaces []corev1.Namespace, policies []networkingv1.NetworkPolicy) *Map {
+	m := &Map{namespaces: make(map[string]*namespace, len(namespaces))}
+	for i := range namespaces {
+		m.namespaces[namespaces[i].Name] = &namespace{name: namespaces[i].Name, labels: namespaces[i].Labels}
 	}
-	destination := &matcher.TrafficPeer{IP: f.ToIP}
-	if f.ToNamespace != "" {
-		if destination, err = m.pod(f.ToNamespace, f.ToLabels); err != nil {
-			return false, err
+	for i := range policies {
+		if n, ok := m.namespaces[policies[i].Namespace]; ok {
+			n.policies = append(n.policies, &policies[i])
 		}
 	}
-	return m.policy.IsTrafficAllowed(&matcher.Traffic{
-		Source: source, Destination: destination, ResolvedPort: f.Port, Protocol: corev1.Protocol(f.Protocol),
-	}).IsAllowed(), nil
-}
-
-// podIP stands for the address of any pod: a private one, as clusters use. A
-// policy that lets addresses in by range is judged by it.
-const podIP = "10.244.1.1"
-
-func (m *Map) pod(namespace string, labels map[string]string) (*matcher.TrafficPeer, error) {
-	namespaceLabels, ok := m.namespaces[namespace]
-	if !ok {
-		return nil, fmt.Errorf("there is no namespace %s", namespace)
+	for _, n := range m.namespaces {
+		n.judge = matcher.BuildNetworkPolicies(false, n.policies)
+		n.tellApart()
 	}
-	return &matcher.TrafficPeer{
-		IP:       podIP,
-		Internal: &matcher.InternalPeer{Namespace: namespace, NamespaceLabels: namespaceLabels, PodLabels: labels},
-	}, nil
+	return m
 }
+
+// Tenants are the namespaces of every tenant, both sorted.
+func (m *Map) Tenants() map[string][]string {
+	tenants := map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(m.namespaces)) {
+		if tenant := m.Tenant(name); tenant != "" {
+			tenants[tenant] = append(tenants[tenant], name)
+		}
+	}
+	return tenants
+}
+
+// Tenant is the tenant that a namespace belongs to; "" if it is no tenant's.
+func (m *Map) Tenant(namespace string) string {
+	n, ok := m.namespaces[namespace]
+	if !ok {
+		return ""
+	}
+	return n.labels[v1alpha1.TenantLabel]
+}
+
+// Has reports whether there is such a namespace.
+func (m *Map) Has(namespace string) bool {
+	_, ok := m.namespaces[namespace]
+	return ok
+}
+
+// Verdict says whether a connection is let through, and by what.
+type Verdict struct {
+	Allowed bool `json:"allowed"`
+	// Egress is what the policies of the source's namespace say, Ingress those of
+	// the destination's.
+	Egress  Direction `json:"egress"`
+	Ingress Direction `json:"ingress"`
+	// Connection is what was judged: where more than one was, the first that is
+	// let through.
+	Connection string `json:"connection"`
+}
+
+// Direction is one half of a verdict. Without any policy that selects the pod,
+// everything is allowed.
+type Direction struct {
+	Allowed bool `json:"allowed"`
+	// Allowing are the policies that let the connection through, Selecting all
+	// that select the pod, as namespace/name.
+	Allowing  []string `json:"allowing,omitempty"`
+	Selecting []string `json:"selecting,omitempty"`
+}
+
+// Allows reports whether the policies let a connection between ordinary pods,
+// without labels, through. It is an error if a namespace that the flow names
+// does not exist: nothing can be said of it.
+func (m *Map) Allows(f attack.Flow) (bool, error) {
+	verdict, err := m.Judge(f)
+	return verdict.Allowed, err
+}
+
+// Judge is Allows with the reasons.
+func (m *Map) Judge(f attack.Flow) (Verdict, error) {
+	from, ok := m.namespaces[f.FromNamespace]
+	if !ok {
+		return Verdict{}, missing(f.FromNamespace)
+	}
+	c := connection{from: from, toIP: f.ToIP, toLabels: f.ToLabels, port: port{number: f.Port, protocol: corev1.Protocol(f.Protocol)}}
+	if f.ToNamespace != "" {
+		if c.to, ok = m.namespaces[f.ToNamespace]; !ok {
+			return Verdict{}, missing(f.ToNamespace)
+		}
+	}
+	return c.verdict(), nil
+}
+
+// Connects reports whether any pod of one namespace can connect to any pod of
+// another, on the given port or, if that is 0, on any.
+func (m *Map) Connects(from, to string, number int, protocol string) (Verdict, error) {
+	source, ok := m.namespaces[from]
+	if !ok {
+		return Verdict{}, missing(from)
+	}
+	destination, ok := m.namespaces[to]
+	if !ok {
+		return Verdict{}, missing(to)
+	}
+	var first *connection
+	for _, c := range connections(source, destination, number, corev1.Protocol(protocol)) {
+		if c.allowed() {
+			return c.verdict(), nil
+		}
+		if first == nil {
+			first = &c
+		}
+	}
+	return first.verdict(), nil
+}
+
+func missing(namespace string) error { return fmt.Errorf("there is no namespace %s", namespace) }

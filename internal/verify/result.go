@@ -1,6 +1,14 @@
 package verify
 
-import "croft.dev/croft/internal/attack"
+import (
+	"errors"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"croft.dev/croft/internal/attack"
+)
 
 // Outcome is what became of an attack.
 type Outcome string
@@ -19,6 +27,9 @@ const (
 	NotTried Outcome = "not tried"
 )
 
+// Outcomes are all that an attack can come to, the best first.
+var Outcomes = []Outcome{Held, Breached, BlockedElsewhere, NotTried}
+
 // Result is what verify says of one attack.
 type Result struct {
 	Name string      `json:"name"`
@@ -31,10 +42,24 @@ type Result struct {
 	StoppedBy string `json:"stoppedBy,omitempty"`
 	// Message is what the tenant saw, or what went wrong.
 	Message string `json:"message,omitempty"`
+	// Variants is how many requests or connections were tried under this name,
+	// where it is more than one.
+	Variants int `json:"variants,omitempty"`
+	// Breaches are all variants that went the wrong way; the message names only a
+	// few.
+	Breaches []string `json:"breaches,omitempty"`
 }
 
 // Good reports whether the result speaks for the wall.
 func (r Result) Good() bool { return r.Result == Held || r.Result == NotTried }
+
+// Tried is how many requests or connections the result stands for.
+func (r Result) Tried() int {
+	if r.Result == NotTried {
+		return 0
+	}
+	return max(1, r.Variants)
+}
 
 func resultOf(a attack.Attack, outcome Outcome, message string) Result {
 	return Result{
@@ -49,24 +74,72 @@ func notTried(a attack.Attack, err error) Result { return resultOf(a, NotTried, 
 
 // thwarted is for what could not be prepared or read. That is no excuse: if what
 // an attack would change is gone, or the cluster does not answer, nothing speaks
-// for the wall.
-func thwarted(a attack.Attack, err error) Result { return resultOf(a, BlockedElsewhere, err.Error()) }
+// for the wall. Only a kind that the cluster does not serve at all is.
+func thwarted(a attack.Attack, err error) Result {
+	if reason := missingKind(err); reason != "" {
+		return resultOf(a, NotTried, reason)
+	}
+	return resultOf(a, BlockedElsewhere, err.Error())
+}
+
+// answer is what came of a request.
+type answer struct {
+	err      error
+	warnings []string
+	// outcome is what is wrong with the object that came back.
+	outcome error
+}
 
 // judge turns what came of a request into a result. Only the refusal of the very
-// thing that should refuse counts for the wall.
-func judge(a attack.Attack, outcome error, err error) Result {
+// thing that should refuse counts for the wall, or its warning where it only
+// warns.
+func judge(a attack.Attack, got answer) Result {
+	by := a.StoppedBy
 	switch {
-	case a.Kind == attack.Mirror && err != nil:
-		return resultOf(a, Breached, err.Error())
-	case err != nil && (a.StoppedBy.Refuses == nil || !a.StoppedBy.Refuses(err)):
-		return resultOf(a, BlockedElsewhere, err.Error())
-	case err != nil:
-		return resultOf(a, Held, err.Error())
-	case outcome != nil:
-		return resultOf(a, Breached, outcome.Error())
-	case a.Kind == attack.Breach && a.StoppedBy.Refuses != nil:
+	case got.err != nil && missingKind(got.err) != "":
+		return resultOf(a, NotTried, missingKind(got.err))
+	case a.Kind == attack.Mirror && got.err != nil && unanswered(got.err):
+		return resultOf(a, BlockedElsewhere, got.err.Error())
+	case a.Kind == attack.Mirror && got.err != nil:
+		return resultOf(a, Breached, got.err.Error())
+	case got.err != nil && (by.Refuses == nil || !by.Refuses(got.err)):
+		return resultOf(a, BlockedElsewhere, got.err.Error())
+	case got.err != nil:
+		return resultOf(a, Held, got.err.Error())
+	case got.outcome != nil:
+		return resultOf(a, Breached, got.outcome.Error())
+	case by.Warns != nil:
+		if i := slices.IndexFunc(got.warnings, by.Warns); i >= 0 {
+			return resultOf(a, Held, got.warnings[i])
+		}
+		return resultOf(a, Breached, "the request went through, and no warning came")
+	case a.Kind == attack.Breach && by.Refuses != nil:
 		return resultOf(a, Breached, "the request went through")
 	default:
 		return resultOf(a, Held, "")
 	}
+}
+
+// missingKind says which kind the cluster does not serve, if that is what an
+// error is about.
+func missingKind(err error) string {
+	if !meta.IsNoMatchError(err) {
+		return ""
+	}
+	var kind *meta.NoKindMatchError
+	if errors.As(err, &kind) {
+		return "this cluster has no " + kind.GroupKind.Kind
+	}
+	return "this cluster has no such kind: " + err.Error()
+}
+
+// unanswered reports an error that does not come from any rule of the cluster:
+// the network broke, or the API server could not cope.
+func unanswered(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	code := status.Status().Code
+	return code == 429 || code >= 500
 }

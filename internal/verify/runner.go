@@ -5,9 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -18,24 +24,39 @@ import (
 	"croft.dev/croft/internal/reach"
 )
 
-// user is the name under which verify acts; its rights come from the groups
-// that a tenant's access names.
+// user is the name under which verify acts where a tenant's access names only
+// groups.
 const user = "croft-verify"
 
-// Runner tries attacks as members of one tenant.
+// Runner tries attacks as members of one tenant. Several attacks may be tried at
+// the same time.
 type Runner struct {
 	// admin prepares what an attack needs, and cleans up after it.
-	admin client.Client
+	admin     client.Client
+	discovery discovery.DiscoveryInterface
 	// members act with a role of the tenant, by impersonation.
-	members map[v1alpha1.Role]client.Client
-	// policies are read once, when the first flow is judged.
+	members map[v1alpha1.Role]*member
+	// DryRunOnly leaves out the attacks that need something to be prepared: what
+	// is tried then has no side effect at all.
+	DryRunOnly bool
+
+	mu sync.Mutex
+	// policies and served are read once, when the first attack needs them.
 	policies *reach.Map
+	served   *served
+}
+
+// member is somebody with a role of the tenant.
+type member struct {
+	client client.WithWatch
+	// raw sends what no typed client would.
+	raw rest.Interface
 }
 
 // NewRunner returns a Runner that acts as the groups and users of the tenant's
 // access. The configuration must be of somebody who may impersonate them and
 // write to the tenant's namespaces.
-func NewRunner(config *rest.Config, scheme *runtime.Scheme, by *estate.Tenant) (*Runner, error) {
+func NewRunner(config *rest.Config, s *runtime.Scheme, by *estate.Tenant) (*Runner, error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
@@ -44,78 +65,128 @@ func NewRunner(config *rest.Config, scheme *runtime.Scheme, by *estate.Tenant) (
 	if err != nil {
 		return nil, err
 	}
-	admin, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
+	admin, err := client.New(config, client.Options{Scheme: s, Mapper: mapper})
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{admin: admin, members: map[v1alpha1.Role]client.Client{}}
-	for _, access := range by.Access {
-		as := rest.CopyConfig(config)
-		as.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
-		if access.User != "" {
-			as.Impersonate.UserName = access.User
-		} else {
-			as.Impersonate.Groups = append(as.Impersonate.Groups, access.Group)
-		}
-		if r.members[access.Role], err = client.New(as, client.Options{Scheme: scheme, Mapper: mapper}); err != nil {
+	found, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{admin: admin, discovery: found, members: map[v1alpha1.Role]*member{}}
+	for role, as := range identities(by) {
+		config := rest.CopyConfig(config)
+		config.Impersonate = as
+		config.WarningHandlerWithContext = recording{}
+		c, err := client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper})
+		if err != nil {
 			return nil, err
 		}
+		config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+		raw, err := rest.UnversionedRESTClientFor(config)
+		if err != nil {
+			return nil, err
+		}
+		r.members[role] = &member{client: c, raw: raw}
 	}
 	return r, nil
+}
+
+// identities are whom to act as in each role that the tenant's access gives to
+// somebody: the first user that it names, and a member of all groups.
+func identities(t *estate.Tenant) map[v1alpha1.Role]rest.ImpersonationConfig {
+	all := map[v1alpha1.Role]rest.ImpersonationConfig{}
+	for _, access := range t.Access {
+		as, ok := all[access.Role]
+		if !ok {
+			as = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+		}
+		switch {
+		case access.Group != "":
+			as.Groups = append(as.Groups, access.Group)
+		case as.UserName == user:
+			as.UserName = access.User
+		}
+		all[access.Role] = as
+	}
+	return all
+}
+
+// Refresh forgets what was read of the cluster, for whoever has changed it.
+func (r *Runner) Refresh() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.policies, r.served = nil, nil
 }
 
 // Try tries one attack. Requests are dry runs: they pass through every wall and
 // leave nothing behind.
 func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
-	if a.Flow != nil {
+	switch {
+	case a.Flow != nil:
 		return r.judgeFlow(ctx, a)
+	case a.Pairs != nil:
+		return r.judgePairs(ctx, a)
 	}
 	role := a.As
 	if role == "" {
 		role = v1alpha1.RoleOperator
 	}
-	member, ok := r.members[role]
-	if !ok {
+	m, ok := r.members[role]
+	switch {
+	case !ok:
 		return notTried(a, fmt.Errorf("the tenant gives nobody the role %s", role))
+	case a.Sweep != nil:
+		return r.sweep(ctx, a, m)
+	case len(a.Setup) > 0 && r.DryRunOnly:
+		return notTried(a, errors.New("it needs something to be prepared, which would be a side effect"))
 	}
 	cleanUp, err := r.setUp(ctx, a.Setup)
 	defer cleanUp()
 	if err != nil {
 		return thwarted(a, err)
 	}
-	object, err := r.object(ctx, a.Request)
-	if err != nil {
-		return thwarted(a, err)
-	}
-	err = send(ctx, member, a.Request, object)
-	if err == nil && a.Outcome != nil {
-		return judge(a, a.Outcome(object), nil)
-	}
-	return judge(a, nil, err)
+	return r.request(ctx, a, m)
 }
 
-// judgeFlow asks whether the network policies that stand let a connection
-// through.
-func (r *Runner) judgeFlow(ctx context.Context, a attack.Attack) Result {
-	if r.policies == nil {
-		policies, err := reach.Read(ctx, r.admin)
+const (
+	// settling is how long the API server may take to see what was prepared, and
+	// an object to be left alone by controllers that write its status.
+	settling = 3 * time.Second
+	again    = 50 * time.Millisecond
+)
+
+// request sends an attack's request, again if it came to nothing because what
+// was prepared a moment ago is not seen yet, or is being written by others.
+func (r *Runner) request(ctx context.Context, a attack.Attack, m *member) Result {
+	var result Result
+	_ = wait.PollUntilContextTimeout(ctx, again, settling, true, func(context.Context) (bool, error) {
+		object, err := r.object(ctx, a.Request)
 		if err != nil {
-			return thwarted(a, err)
+			result = thwarted(a, err)
+			return true, nil
 		}
-		r.policies = policies
-	}
-	allowed, err := r.policies.Allows(*a.Flow)
-	if err != nil {
-		return notTried(a, err)
-	}
-	switch {
-	case a.Kind == attack.Breach && allowed:
-		return resultOf(a, Breached, "the network policies let the connection through")
-	case a.Kind == attack.Mirror && !allowed:
-		return resultOf(a, Breached, "the network policies stop the connection")
-	default:
-		return resultOf(a, Held, "")
-	}
+		got := answer{}
+		ctx, warnings := recordWarnings(ctx)
+		got.err = send(ctx, m.client, a.Request, object)
+		got.warnings = warnings.all()
+		if got.err == nil && a.Outcome != nil {
+			got.outcome = a.Outcome(object)
+		}
+		result = judge(a, got)
+		if r.DryRunOnly && a.Kind == attack.Mirror && exhausted(got.err) {
+			result = notTried(a, fmt.Errorf("the tenant's own share does not allow for it now: %w", got.err))
+		}
+		unsettled := len(a.Setup) > 0 && result.Result == BlockedElsewhere || apierrors.IsConflict(got.err)
+		return !unsettled, nil
+	})
+	return result
+}
+
+// exhausted reports that a tenant has used up its quota, or has limits that
+// verify's small pods do not keep to.
+func exhausted(err error) bool {
+	return err != nil && (attack.ByQuota.Refuses(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), " usage per "))
 }
 
 // setUp creates what the attack needs. The clean-up runs even if the context is
@@ -132,64 +203,14 @@ func (r *Runner) setUp(ctx context.Context, objects []client.Object) (func(), er
 		if err != nil {
 			return cleanUp, err
 		}
+		// Noted before it is known to be there: a request that is cut short may still
+		// have come through.
+		made = append(made, object)
 		if err := r.admin.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 			return cleanUp, fmt.Errorf("preparing the attack: %w", err)
 		}
-		made = append(made, object)
 	}
 	return cleanUp, nil
-}
-
-// object is what the request sends: for an update, the object as it stands,
-// changed.
-func (r *Runner) object(ctx context.Context, request *attack.Request) (client.Object, error) {
-	object, err := copyOf(request.Object)
-	if err != nil || request.Verb != attack.Update {
-		return object, err
-	}
-	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-		return nil, fmt.Errorf("reading what the attack would change: %w", err)
-	}
-	if request.Change != nil {
-		return object, request.Change(object)
-	}
-	return object, nil
-}
-
-func send(ctx context.Context, c client.Client, request *attack.Request, object client.Object) error {
-	switch request.Verb {
-	case attack.Create:
-		if request.Subresource != "" {
-			body, err := copyOf(request.Body)
-			if err != nil {
-				return err
-			}
-			return c.SubResource(request.Subresource).Create(ctx, object, body, client.DryRunAll)
-		}
-		return c.Create(ctx, object, client.DryRunAll)
-	case attack.Update:
-		if request.Subresource != "" {
-			return c.SubResource(request.Subresource).Update(ctx, object, client.DryRunAll)
-		}
-		return c.Update(ctx, object, client.DryRunAll)
-	case attack.Delete:
-		return c.Delete(ctx, object, client.DryRunAll)
-	case attack.Get:
-		return c.Get(ctx, client.ObjectKeyFromObject(object), object)
-	case attack.List:
-		gvk := object.GetObjectKind().GroupVersionKind()
-		list, err := c.Scheme().New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-		if err != nil {
-			return err
-		}
-		objects, ok := list.(client.ObjectList)
-		if !ok {
-			return fmt.Errorf("%s cannot be listed", gvk.Kind)
-		}
-		return c.List(ctx, objects, client.InNamespace(object.GetNamespace()))
-	default:
-		return fmt.Errorf("no attack uses the verb %q", request.Verb)
-	}
 }
 
 func copyOf(o client.Object) (client.Object, error) {

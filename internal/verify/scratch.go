@@ -2,7 +2,9 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,35 +77,39 @@ func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runne
 }
 
 // Objects are what the walls want for the two tenants. Their pools exist by name
-// only: no attack needs a node.
+// only: no attack needs a node, since every pod that verify makes waits behind a
+// scheduling gate, and a NodePool would only give Karpenter, and whoever pays,
+// something to think about.
 func (s *Scratch) Objects() []client.Object {
 	return append(wall.TenantObjects(s.platform, s.by), wall.TenantObjects(s.platform, s.on)...)
 }
 
-// settle is how long a cluster may take until its policies hold in new
-// namespaces; it is a second or two.
-const settle = 60 * time.Second
+const (
+	// settle is how long a cluster may take until its policies hold in new
+	// namespaces; it is a second or two.
+	settle = 60 * time.Second
+	// removal is how long taking the tenants away may take, also when the time for
+	// everything else is over.
+	removal = 20 * time.Second
+)
 
 // Run builds the tenants, tries the attacks that want picks, hands on each
 // result, and removes the tenants again, also when the context ends early.
-func (s *Scratch) Run(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, want func(attack.Attack) bool, report func(Result)) error {
+func (s *Scratch) Run(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, want func(attack.Attack) bool, report func(Result)) (results []Result, err error) {
 	runner, err := s.NewRunner(config, scheme)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer s.Remove(context.WithoutCancel(ctx), runner.admin)
+	defer func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), removal)
+		defer cancel()
+		err = errors.Join(err, s.Remove(ending, runner.admin))
+	}()
 	if err := s.Build(ctx, runner); err != nil {
-		return err
+		return nil, err
 	}
-	for _, a := range s.Attacks() {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if want(a) {
-			report(runner.Try(ctx, a))
-		}
-	}
-	return nil
+	attacks := slices.DeleteFunc(s.Attacks(), func(a attack.Attack) bool { return !want(a) })
+	return runner.Run(ctx, attacks, report)
 }
 
 // Build writes the tenants' walls, and waits until an ordinary pod gets through:
@@ -128,12 +134,17 @@ func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
 	return err
 }
 
-// Remove deletes the tenants' namespaces. What cannot be deleted is left to a
-// platform admin, who finds it by its name.
-func (s *Scratch) Remove(ctx context.Context, c client.Client) {
+// Remove deletes the tenants' namespaces, and names those that it could not
+// delete.
+func (s *Scratch) Remove(ctx context.Context, c client.Client) error {
+	var errs []error
 	for _, t := range []*estate.Tenant{s.by, s.on} {
 		for _, name := range t.Namespaces {
-			_ = c.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+			err := c.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+			if client.IgnoreNotFound(err) != nil {
+				errs = append(errs, fmt.Errorf("removing the scratch namespace %s: %w: delete it by hand", name, err))
+			}
 		}
 	}
+	return errors.Join(errs...)
 }

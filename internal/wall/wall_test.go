@@ -119,10 +119,16 @@ func TestAttacks(t *testing.T) {
 		if a.Summary == "" || a.Wall == "" {
 			t.Errorf("%s does not say what it tries, or for which wall", a.Name)
 		}
-		if (a.Request == nil) == (a.Flow == nil) {
-			t.Errorf("%s needs a request or a flow, and not both", a.Name)
+		forms := 0
+		for _, set := range []bool{a.Request != nil, a.Sweep != nil, a.Flow != nil, a.Pairs != nil} {
+			if set {
+				forms++
+			}
 		}
-		stoppable := a.StoppedBy.Refuses != nil || a.Outcome != nil || a.Flow != nil
+		if forms != 1 {
+			t.Errorf("%s has %d of request, sweep, flow and pairs; it needs exactly one", a.Name, forms)
+		}
+		stoppable := a.StoppedBy.Refuses != nil || a.StoppedBy.Warns != nil || a.Outcome != nil || a.Flow != nil || a.Pairs != nil
 		if a.Kind == attack.Breach && (a.StoppedBy.Name == "" || !stoppable) {
 			t.Errorf("%s does not say what stops it", a.Name)
 		}

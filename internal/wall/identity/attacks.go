@@ -1,6 +1,8 @@
 package identity
 
 import (
+	"slices"
+
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -104,7 +106,7 @@ func (Wall) Attacks(_ *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		as(v1alpha1.RoleViewer, breach("viewer-shares", "bind the viewer's role to a colleague as a viewer", attack.Create,
 			roleBinding(own, colleagues, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole(v1alpha1.RoleViewer)}))),
 	)...)
-	return append(all,
+	all = append(all,
 		as(v1alpha1.RoleViewer, mirror("viewer-lists-pods", "list pods as a viewer", attack.List, pod(own))),
 		mirror("write-secret", "write a Secret", attack.Create, secret(own)),
 		mirror("list-secrets", "list one's own Secrets", attack.List, secret(own)),
@@ -123,6 +125,7 @@ func (Wall) Attacks(_ *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: own}}),
 	)
+	return slices.Concat(all, sweeps(own, other), questions(own))
 }
 
 func core(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1", Kind: kind} }

@@ -66,13 +66,20 @@ var (
 )
 
 func roles() []client.Object {
-	viewer := append(withVerbs(resources, read), withVerbs(readOnly, read)...)
-	operator := append(withVerbs(resources, append(slices.Clone(read), write...)), withVerbs(readOnly, read)...)
-	operator = append(operator, operatorOnly...)
 	return []client.Object{
-		clusterRole(v1alpha1.RoleViewer, viewer),
-		clusterRole(v1alpha1.RoleOperator, operator),
+		clusterRole(v1alpha1.RoleViewer, rulesOf(v1alpha1.RoleViewer)),
+		clusterRole(v1alpha1.RoleOperator, rulesOf(v1alpha1.RoleOperator)),
 	}
+}
+
+// rulesOf are the rights that a role gives. The attacks read them too: whatever
+// is not in them must be refused.
+func rulesOf(role v1alpha1.Role) []rbacv1.PolicyRule {
+	if role == v1alpha1.RoleViewer {
+		return append(withVerbs(resources, read), withVerbs(readOnly, read)...)
+	}
+	operator := append(withVerbs(resources, append(slices.Clone(read), write...)), withVerbs(readOnly, read)...)
+	return append(operator, operatorOnly...)
 }
 
 func withVerbs(rules []rbacv1.PolicyRule, verbs []string) []rbacv1.PolicyRule {

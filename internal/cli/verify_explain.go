@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+)
+
+// explainAttack says of one attack what a person would ask about it.
+func (a *app) explainAttack(attacks []attack.Attack, name string) error {
+	i := slices.IndexFunc(attacks, func(at attack.Attack) bool { return at.Name == name })
+	if i < 0 {
+		return fmt.Errorf("--explain %s: there is no such attack: `croft verify --list` lists them", name)
+	}
+	at := attacks[i]
+	role := at.As
+	if role == "" {
+		role = v1alpha1.RoleOperator
+	}
+	say(a.out, "%s\n\n", at.Name)
+	line := func(title, text string) {
+		if text != "" {
+			say(a.out, "  %-12s %s\n", title+":", text)
+		}
+	}
+	line("wall", at.Wall)
+	if at.Kind == attack.Mirror {
+		line("kind", "mirror: something that a tenant must still be able to do")
+	} else {
+		line("kind", "attack: something that a tenant must not be able to do")
+	}
+	line("tries to", at.Summary)
+	line("by", means(at, role))
+	line("why", at.Why)
+	line("stopped by", at.StoppedBy.Name)
+	for n, reference := range at.References {
+		title := ""
+		if n == 0 {
+			title = "known from:"
+		}
+		say(a.out, "  %-12s %s\n", title, reference)
+	}
+	return nil
+}
+
+// means says how an attack is made.
+func means(at attack.Attack, role v1alpha1.Role) string {
+	switch {
+	case at.Request != nil:
+		kind := at.Request.Object.GetObjectKind().GroupVersionKind().Kind
+		if at.Request.Subresource != "" {
+			kind += "/" + at.Request.Subresource
+		}
+		text := fmt.Sprintf("a dry-run request as the tenant's %s: %s %s", role, at.Request.Verb, kind)
+		if len(at.Setup) > 0 {
+			var prepared []string
+			for _, o := range at.Setup {
+				prepared = append(prepared, o.GetObjectKind().GroupVersionKind().Kind)
+			}
+			text += ", after the platform has prepared " + strings.Join(prepared, ", ")
+		}
+		return text
+	case at.Sweep != nil:
+		verbs := make([]string, len(at.Sweep.Verbs))
+		for i, v := range at.Sweep.Verbs {
+			verbs[i] = string(v)
+		}
+		return fmt.Sprintf("a dry-run request as the tenant's %s for every kind that the cluster serves: %s", role, strings.Join(verbs, ", "))
+	case at.Pairs != nil:
+		return "judging the network policies in the cluster, for every pair of namespaces"
+	default:
+		return fmt.Sprintf("judging the network policies in the cluster, for a %s connection to port %d", at.Flow.Protocol, at.Flow.Port)
+	}
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fatih/color"
+	"golang.org/x/term"
+
+	"croft.dev/croft/internal/verify"
+)
+
+const (
+	// noTerminal is how wide a table is that goes to a file or a pipe.
+	noTerminal = 240
+	// shortest is how much of a message is shown on the narrowest terminal.
+	shortest = 24
+)
+
+// printResults shows a line for each attack, and says in full which did not hold.
+func (a *app) printResults(results []verify.Result, took time.Duration) {
+	header := []string{"WALL", "KIND", "NAME", "RESULT", "STOPPED BY", "MESSAGE"}
+	const resultColumn = 3
+	rows := [][]string{header}
+	counts := map[verify.Outcome]int{}
+	tried := 0
+	for _, r := range results {
+		counts[r.Result]++
+		tried += r.Tried()
+		rows = append(rows, []string{r.Wall, string(r.Kind), r.Name, string(r.Result), dash(r.StoppedBy), cell(r)})
+	}
+	widths := make([]int, len(header))
+	for _, row := range rows {
+		for i := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+	}
+	left := widthOf(a.out)
+	for _, w := range widths[:len(widths)-1] {
+		left -= w + gap
+	}
+	for n, row := range rows {
+		var line strings.Builder
+		for i, text := range row[:len(row)-1] {
+			padded := text + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+gap)
+			if n > 0 && i == resultColumn {
+				padded = paint(verify.Outcome(text), padded)
+			}
+			line.WriteString(padded)
+		}
+		line.WriteString(cut(row[len(row)-1], max(left, shortest)))
+		say(a.out, "%s\n", strings.TrimRight(line.String(), " "))
+	}
+	for _, r := range results {
+		switch r.Result {
+		case verify.Held:
+		case verify.NotTried: // the reason alone: there may be many
+			say(a.out, "\n%s/%s: %s: %s", r.Wall, r.Name, paint(r.Result, string(r.Result)), r.Message)
+		default:
+			say(a.out, "\n%s/%s: %s\n  tried: %s\n  %s", r.Wall, r.Name, paint(r.Result, string(r.Result)), r.Summary, r.Message)
+		}
+	}
+	say(a.out, "\n\n%s\n", summary(counts, len(results), tried, took))
+}
+
+// gap is between columns.
+const gap = 3
+
+func summary(counts map[verify.Outcome]int, results, tried int, took time.Duration) string {
+	line := fmt.Sprintf("%d of %d held", counts[verify.Held], results)
+	for _, other := range verify.Outcomes[1:] {
+		if counts[other] > 0 {
+			line += fmt.Sprintf(", %d %s", counts[other], other)
+		}
+	}
+	return line + fmt.Sprintf("; %d requests and connections tried in %.1f s", tried, took.Seconds())
+}
+
+// cell is a message for a table: in one line, and without what the API server
+// says before it about the policy, which has a column of its own. What sums up
+// many variants is left as it is.
+func cell(r verify.Result) string {
+	message := r.Message
+	for _, said := range []string{" denied request: ", "is forbidden: ", "Validation failed for "} {
+		if _, after, ok := strings.Cut(message, said); ok && r.Variants < 2 {
+			message = after
+			break
+		}
+	}
+	return strings.Join(strings.Fields(message), " ")
+}
+
+func cut(text string, width int) string {
+	if runes := []rune(text); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return text
+}
+
+// widthOf is how wide what is written to w may be.
+func widthOf(w io.Writer) int {
+	if file, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return noTerminal
+}
+
+// paint colours what is said of a result on a terminal, and only there.
+func paint(o verify.Outcome, text string) string {
+	switch o {
+	case verify.Held:
+		return color.GreenString("%s", text)
+	case verify.Breached:
+		return color.RedString("%s", text)
+	default:
+		return color.YellowString("%s", text)
+	}
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// wallsOf are the walls of results, in their order.
+func wallsOf(results []verify.Result) []string {
+	var walls []string
+	for _, r := range results {
+		if !slices.Contains(walls, r.Wall) {
+			walls = append(walls, r.Wall)
+		}
+	}
+	return walls
+}

@@ -1,0 +1,100 @@
+package verify
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"croft.dev/croft/internal/attack"
+)
+
+// served is what the cluster serves.
+type served struct {
+	kinds []kind
+	// unknown are the groups whose discovery failed, and why.
+	unknown []string
+}
+
+// kind is a resource or a subresource.
+type kind struct {
+	schema.GroupVersionResource
+	// subresource is empty for the resource itself.
+	subresource string
+	object      schema.GroupVersionKind
+	namespaced  bool
+	verbs       []attack.Verb
+}
+
+// rbac is the resource's name as RBAC has it.
+func (k kind) rbac() string {
+	if k.subresource == "" {
+		return k.Resource
+	}
+	return k.Resource + "/" + k.subresource
+}
+
+// label is the resource's name for people.
+func (k kind) label() string {
+	if k.Group == "" {
+		return k.rbac()
+	}
+	return k.Resource + "." + k.Group + strings.TrimPrefix(k.rbac(), k.Resource)
+}
+
+// discover lists everything that the cluster serves, each resource in one
+// version: rights are not about versions.
+func (r *Runner) discover() (*served, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.served != nil {
+		return r.served, nil
+	}
+	_, lists, err := r.discovery.ServerGroupsAndResources()
+	all := &served{}
+	if failed, ok := discovery.GroupDiscoveryFailedErrorGroups(err); ok {
+		for gv := range maps.Keys(failed) {
+			all.unknown = append(all.unknown, gv.String())
+		}
+		slices.Sort(all.unknown)
+	} else if err != nil {
+		return nil, fmt.Errorf("asking the cluster which kinds it serves: %w", err)
+	}
+	seen := map[schema.GroupResource]bool{}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.APIResources {
+			k := kindOf(gv, &list.APIResources[i])
+			id := schema.GroupResource{Group: k.Group, Resource: k.rbac()}
+			if !seen[id] {
+				seen[id] = true
+				all.kinds = append(all.kinds, k)
+			}
+		}
+	}
+	r.served = all
+	return all, nil
+}
+
+func kindOf(gv schema.GroupVersion, r *metav1.APIResource) kind {
+	name, subresource, _ := strings.Cut(r.Name, "/")
+	k := kind{
+		GroupVersionResource: gv.WithResource(name), subresource: subresource, namespaced: r.Namespaced,
+		object: schema.GroupVersionKind{Group: gv.Group, Version: gv.Version, Kind: r.Kind},
+	}
+	// A subresource may be of a kind of another group: an autoscaling/v1 Scale.
+	if r.Version != "" {
+		k.object.Group, k.object.Version = r.Group, r.Version
+	}
+	for _, v := range r.Verbs {
+		k.verbs = append(k.verbs, attack.Verb(v))
+	}
+	return k
+}

@@ -1,0 +1,117 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/attack"
+)
+
+// object is what the request sends: for an update or a patch, the object as it
+// stands, changed.
+func (r *Runner) object(ctx context.Context, request *attack.Request) (client.Object, error) {
+	object, err := copyOf(request.Object)
+	if err != nil || request.Verb != attack.Update && request.Verb != attack.Patch {
+		return object, err
+	}
+	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return nil, fmt.Errorf("reading what the attack would change: %w", err)
+	}
+	if request.Change != nil && request.Verb == attack.Update {
+		return object, request.Change(object)
+	}
+	return object, nil
+}
+
+func send(ctx context.Context, c client.WithWatch, request *attack.Request, object client.Object) error {
+	switch request.Verb {
+	case attack.Create:
+		if request.Subresource == "" {
+			return c.Create(ctx, object, client.DryRunAll)
+		}
+		body, err := copyOf(request.Body)
+		if err != nil {
+			return err
+		}
+		return c.SubResource(request.Subresource).Create(ctx, object, body, client.DryRunAll)
+	case attack.Update:
+		if request.Subresource == "" {
+			return c.Update(ctx, object, client.DryRunAll)
+		}
+		options := []client.SubResourceUpdateOption{client.DryRunAll}
+		if request.Body != nil {
+			body, err := copyOf(request.Body)
+			if err != nil {
+				return err
+			}
+			options = append(options, client.WithSubResourceBody(body))
+		}
+		return c.SubResource(request.Subresource).Update(ctx, object, options...)
+	case attack.Patch:
+		return sendPatch(ctx, c, request, object)
+	case attack.Delete:
+		return c.Delete(ctx, object, client.DryRunAll)
+	case attack.DeleteCollection:
+		return c.DeleteAllOf(ctx, object, client.InNamespace(object.GetNamespace()), client.DryRunAll)
+	case attack.Get:
+		return sendGet(ctx, c, request, object)
+	case attack.List, attack.Watch:
+		return sendList(ctx, c, request.Verb, object)
+	default:
+		return fmt.Errorf("no attack uses the verb %q", request.Verb)
+	}
+}
+
+// sendPatch sends the difference that Change makes, as a merge patch.
+func sendPatch(ctx context.Context, c client.Client, request *attack.Request, object client.Object) error {
+	before, err := copyOf(object)
+	if err != nil {
+		return err
+	}
+	if request.Change != nil {
+		if err := request.Change(object); err != nil {
+			return err
+		}
+	}
+	patch := client.MergeFrom(before)
+	if request.Subresource == "" {
+		return c.Patch(ctx, object, patch, client.DryRunAll)
+	}
+	return c.SubResource(request.Subresource).Patch(ctx, object, patch, client.DryRunAll)
+}
+
+func sendGet(ctx context.Context, c client.Client, request *attack.Request, object client.Object) error {
+	if request.Subresource == "" {
+		return c.Get(ctx, client.ObjectKeyFromObject(object), object)
+	}
+	body, err := copyOf(request.Body)
+	if err != nil {
+		return err
+	}
+	return c.SubResource(request.Subresource).Get(ctx, object, body)
+}
+
+func sendList(ctx context.Context, c client.WithWatch, verb attack.Verb, object client.Object) error {
+	gvk, err := c.GroupVersionKindFor(object)
+	if err != nil {
+		return err
+	}
+	// Unstructured for every kind: what is in the list is of no interest.
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	in := client.InNamespace(object.GetNamespace())
+	if verb == attack.List {
+		return c.List(ctx, list, in)
+	}
+	stream, err := c.Watch(ctx, list, in, &client.ListOptions{Raw: &metav1.ListOptions{TimeoutSeconds: ptr.To(int64(1))}})
+	if err != nil {
+		return err
+	}
+	stream.Stop()
+	return nil
+}

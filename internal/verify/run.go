@@ -1,0 +1,129 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/attack"
+)
+
+// triers is how many attacks are under way at once.
+const triers = 8
+
+// Run tries attacks, as many at once as do not disturb one another, hands on
+// each result as it comes, and returns them in the order of the attacks. It
+// ends early, with those that it has, when the context is over.
+func (r *Runner) Run(ctx context.Context, attacks []attack.Attack, report func(Result)) ([]Result, error) {
+	results := make([]*Result, len(attacks))
+	var mu sync.Mutex
+	for _, phase := range phases(attacks) {
+		var wait sync.WaitGroup
+		turns := make(chan struct{}, triers)
+		for _, chain := range phase {
+			turns <- struct{}{}
+			wait.Go(func() {
+				defer func() { <-turns }()
+				for _, i := range chain {
+					if ctx.Err() != nil {
+						return
+					}
+					result := r.Try(ctx, attacks[i])
+					if ctx.Err() != nil { // it was cut short, and says nothing
+						return
+					}
+					mu.Lock()
+					results[i] = &result
+					if report != nil {
+						report(result)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		wait.Wait()
+	}
+	var all []Result
+	for _, result := range results {
+		if result != nil {
+			all = append(all, *result)
+		}
+	}
+	return all, ctx.Err()
+}
+
+// phases are attacks that may be tried at the same time, by index, as chains
+// that must be tried one after the other. What prepares rights by mistake waits
+// until nobody is left who would be given them, and is alone where it would tell
+// what RBAC refuses.
+func phases(attacks []attack.Attack) [][][]int {
+	var plain, mistaken []int
+	for i, a := range attacks {
+		if slices.ContainsFunc(a.Setup, aboutRights) {
+			mistaken = append(mistaken, i)
+		} else {
+			plain = append(plain, i)
+		}
+	}
+	return [][][]int{chains(attacks, plain), chains(attacks, mistaken)}
+}
+
+// aboutRights reports an object that gives rights to others than those whom it
+// was made for.
+func aboutRights(o client.Object) bool {
+	return strings.Contains(o.GetObjectKind().GroupVersionKind().Group, "rbac")
+}
+
+// chains puts attacks into one chain that prepare or ask for an object of the
+// same name.
+func chains(attacks []attack.Attack, indices []int) [][]int {
+	prepared := map[string]bool{}
+	for _, i := range indices {
+		for _, o := range attacks[i].Setup {
+			prepared[key(o)] = true
+		}
+	}
+	chainOf := map[string]int{}
+	var all [][]int
+	for _, i := range indices {
+		var keys []string
+		for _, o := range attacks[i].Setup {
+			keys = append(keys, key(o))
+		}
+		if request := attacks[i].Request; request != nil && prepared[key(request.Object)] {
+			keys = append(keys, key(request.Object))
+		}
+		chain := len(all)
+		for _, k := range keys {
+			if c, ok := chainOf[k]; ok && c < chain {
+				chain = c
+			}
+		}
+		if chain == len(all) {
+			all = append(all, nil)
+		}
+		// What an object joins is one chain from now on.
+		for _, k := range keys {
+			if c, ok := chainOf[k]; ok && c != chain {
+				all[chain] = append(all[chain], all[c]...)
+				all[c] = nil
+				for other, of := range chainOf {
+					if of == c {
+						chainOf[other] = chain
+					}
+				}
+			}
+			chainOf[k] = chain
+		}
+		all[chain] = append(all[chain], i)
+	}
+	return slices.DeleteFunc(all, func(chain []int) bool { return len(chain) == 0 })
+}
+
+func key(o client.Object) string {
+	return fmt.Sprintf("%s %s/%s", o.GetObjectKind().GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
+}

@@ -1,0 +1,209 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"croft.dev/croft/internal/attack"
+)
+
+const (
+	// sweepers is how many requests of a sweep are under way at once.
+	sweepers = 8
+	// nobody is the name of the object that a sweep asks for, which need not be:
+	// whether somebody may have it comes before whether it exists.
+	nobody = "croft-verify"
+	// few is how many variants a message names.
+	few = 5
+)
+
+// probe is one request of a sweep.
+type probe struct {
+	kind
+	verb      attack.Verb
+	namespace string
+}
+
+func (p probe) String() string { return string(p.verb) + " " + p.label() }
+
+// probes are the requests of a sweep.
+func probes(s *attack.Sweep, kinds []kind) []probe {
+	var all []probe
+	for _, k := range kinds {
+		// A namespace is a cluster-wide object, but rights to it can be given in it.
+		inside := k.namespaced || k.Group == "" && k.Resource == "namespaces"
+		for _, verb := range s.Verbs {
+			everywhere := !k.namespaced || verb == attack.List || verb == attack.Watch
+			switch {
+			case !slices.Contains(k.verbs, verb), s.Permitted != nil && s.Permitted(k.Group, k.rbac(), verb):
+			case s.Namespace == "" && everywhere:
+				all = append(all, probe{k, verb, ""})
+			case s.Namespace != "" && inside && (k.namespaced || named(verb)):
+				all = append(all, probe{k, verb, s.Namespace})
+			}
+		}
+	}
+	return all
+}
+
+// named reports a verb that is about one object, and not about a collection.
+func named(verb attack.Verb) bool {
+	return verb == attack.Get || verb == attack.Update || verb == attack.Patch || verb == attack.Delete
+}
+
+// sweep tries every kind that the cluster serves. Whether somebody may do a
+// thing is decided before anything else is looked at, so any answer but the
+// refusal of RBAC means that they may.
+func (r *Runner) sweep(ctx context.Context, a attack.Attack, m *member) Result {
+	served, err := r.discover()
+	if err != nil {
+		return thwarted(a, err)
+	}
+	all := probes(a.Sweep, served.kinds)
+	if len(all) == 0 {
+		return notTried(a, errors.New("this cluster serves nothing to try it on"))
+	}
+	errs := make([]error, len(all))
+	var wait sync.WaitGroup
+	turns := make(chan struct{}, sweepers)
+	for i, p := range all {
+		turns <- struct{}{}
+		wait.Go(func() {
+			errs[i] = p.send(ctx, m.raw)
+			<-turns
+		})
+	}
+	wait.Wait()
+	result := judgeSweep(a, all, errs)
+	if len(served.unknown) > 0 {
+		result.Message += "; not tried on what could not be discovered: " + strings.Join(served.unknown, ", ")
+	}
+	return result
+}
+
+// judgeSweep turns the answers to a sweep's requests into one result.
+func judgeSweep(a attack.Attack, all []probe, errs []error) Result {
+	var refused, through, unclear []string
+	var refusal, failure string
+	for i, err := range errs {
+		switch {
+		case err != nil && attack.ByRBAC.Refuses(err):
+			refused, refusal = append(refused, all[i].String()), err.Error()
+		case err != nil && unanswered(err):
+			unclear, failure = append(unclear, all[i].String()), err.Error()
+		default:
+			through = append(through, all[i].String())
+		}
+	}
+	result := resultOf(a, Held, "")
+	wrong, what := through, "went through"
+	if a.Kind == attack.Mirror {
+		wrong, what = refused, "refused"
+	}
+	switch {
+	case len(wrong) > 0:
+		result.Result, result.Breaches = Breached, wrong
+		result.Message = fmt.Sprintf("%d of %d requests %s: %s", len(wrong), len(all), what, enumerate(wrong))
+	case len(unclear) > 0:
+		result.Result = BlockedElsewhere
+		result.Message = fmt.Sprintf("%d of %d requests failed: %s: %s", len(unclear), len(all), enumerate(unclear), failure)
+	case a.Kind == attack.Breach:
+		result.Message = fmt.Sprintf("%d requests refused, such as: %s", len(all), refusal)
+	}
+	result.Variants = len(all)
+	return result
+}
+
+func enumerate(list []string) string {
+	if len(list) <= few {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
+}
+
+// send sends the request. If nobody stopped it, it would still do nothing: it
+// is a dry run, about objects that do not exist.
+func (p probe) send(ctx context.Context, c rest.Interface) error {
+	const dryRun = "dryRun"
+	switch p.verb {
+	case attack.Get:
+		return c.Get().AbsPath(p.path(true)).MaxRetries(0).Do(ctx).Error()
+	case attack.List:
+		return c.Get().AbsPath(p.path(false)).Param("limit", "1").MaxRetries(0).Do(ctx).Error()
+	case attack.Watch:
+		stream, err := c.Get().AbsPath(p.path(false)).Param("watch", "true").Param("timeoutSeconds", "1").MaxRetries(0).Stream(ctx)
+		if err == nil {
+			err = stream.Close()
+		}
+		return err
+	case attack.Create:
+		return c.Post().AbsPath(p.path(p.subresource != "")).Param(dryRun, metav1.DryRunAll).Body(p.body()).MaxRetries(0).Do(ctx).Error()
+	case attack.Update:
+		return c.Put().AbsPath(p.path(true)).Param(dryRun, metav1.DryRunAll).Body(p.body()).MaxRetries(0).Do(ctx).Error()
+	case attack.Patch:
+		return c.Patch(types.MergePatchType).AbsPath(p.path(true)).Param(dryRun, metav1.DryRunAll).Body([]byte("{}")).MaxRetries(0).Do(ctx).Error()
+	case attack.Delete:
+		return c.Delete().AbsPath(p.path(true)).Body(deletion).MaxRetries(0).Do(ctx).Error()
+	case attack.DeleteCollection:
+		return c.Delete().AbsPath(p.path(false)).Param(dryRun, metav1.DryRunAll).Param("labelSelector", "croft.dev/verify=nothing").MaxRetries(0).Do(ctx).Error()
+	default:
+		return fmt.Errorf("no sweep uses the verb %q", p.verb)
+	}
+}
+
+// deletion asks for a dry run, of an object that cannot be.
+var deletion = []byte(`{"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"], "preconditions": {"uid": "croft-verify"}}`)
+
+func (p probe) path(toObject bool) string {
+	var b strings.Builder
+	if p.Group == "" {
+		b.WriteString("/api/" + p.Version)
+	} else {
+		b.WriteString("/apis/" + p.Group + "/" + p.Version)
+	}
+	name := nobody
+	if p.namespace != "" && p.namespaced {
+		b.WriteString("/namespaces/" + p.namespace)
+	} else if p.namespace != "" {
+		name = p.namespace
+	}
+	b.WriteString("/" + p.Resource)
+	if toObject {
+		b.WriteString("/" + name)
+	}
+	if p.subresource != "" {
+		b.WriteString("/" + p.subresource)
+	}
+	return b.String()
+}
+
+func (p probe) body() []byte {
+	name := nobody
+	if p.namespace != "" && !p.namespaced {
+		name = p.namespace
+	}
+	body := map[string]any{
+		"apiVersion": p.object.GroupVersion().String(), "kind": p.object.Kind,
+		"metadata": map[string]string{"name": name, "namespace": p.namespace},
+	}
+	if p.Group == rbacv1.GroupName {
+		// Without it the API server cannot tell which rights a binding would give, and
+		// takes that for an error of its own.
+		body["roleRef"] = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: nobody}
+	}
+	data, err := json.Marshal(body)
+	if err != nil { // strings alone cannot fail
+		return nil
+	}
+	return data
+}

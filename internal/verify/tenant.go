@@ -1,0 +1,93 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall"
+)
+
+// Existing is a tenant that people work in. It is tried by dry-run requests and
+// by reading alone: nothing of anybody's changes.
+type Existing struct {
+	platform *estate.Platform
+	by, on   *estate.Tenant
+	// alone: the cluster has no tenant that the attacks could be on.
+	alone bool
+}
+
+// nobodys is the name of a tenant, a namespace and a pool that do not exist.
+const nobodys = "croft-verify-nobody"
+
+// NewExisting picks the tenant that another is tried on: one whose people are
+// others, since who works in both may do in both what they like.
+func NewExisting(e *estate.Estate, by *estate.Tenant) *Existing {
+	x := &Existing{platform: &e.Platform, by: by}
+	i := slices.IndexFunc(e.Tenants, func(on *estate.Tenant) bool { return on != by && !shareAccess(by, on) })
+	if i < 0 {
+		x.alone = true
+		x.on = &estate.Tenant{Name: nobodys, Namespaces: []string{nobodys}, Pools: []string{nobodys}, Egress: by.Egress, PodSecurity: by.PodSecurity}
+		return x
+	}
+	on := *e.Tenants[i]
+	if slices.ContainsFunc(on.Pools, func(pool string) bool { return slices.Contains(by.Pools, pool) }) {
+		on.Pools = []string{nobodys}
+	}
+	x.on = &on
+	return x
+}
+
+func shareAccess(a, b *estate.Tenant) bool {
+	return slices.ContainsFunc(a.Access, func(one v1alpha1.Access) bool {
+		return slices.ContainsFunc(b.Access, func(other v1alpha1.Access) bool {
+			return one.Group == other.Group && one.User == other.User
+		})
+	})
+}
+
+// Attacks are all attacks of the tenant.
+func (x *Existing) Attacks() []attack.Attack { return wall.Attacks(x.platform, x.by, x.on) }
+
+// Run tries the attacks that want picks, by dry-run requests alone, and hands on
+// each result.
+func (x *Existing) Run(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, want func(attack.Attack) bool, report func(Result)) ([]Result, error) {
+	runner, err := NewRunner(config, scheme, x.by)
+	if err != nil {
+		return nil, err
+	}
+	runner.DryRunOnly = true
+	var attacks []attack.Attack
+	var left []Result
+	for _, a := range x.Attacks() {
+		switch {
+		case !want(a):
+		case x.alone && isOn(a, nobodys):
+			left = append(left, notTried(a, errors.New("there is no other tenant with people of its own to try it on")))
+		default:
+			attacks = append(attacks, a)
+		}
+	}
+	results, err := runner.Run(ctx, attacks, report)
+	return append(results, left...), err
+}
+
+// isOn reports an attack on something in a namespace.
+func isOn(a attack.Attack, namespace string) bool {
+	switch {
+	case a.Request != nil:
+		return a.Request.Object.GetNamespace() == namespace
+	case a.Sweep != nil:
+		return a.Sweep.Namespace == namespace
+	case a.Flow != nil:
+		return a.Flow.FromNamespace == namespace || a.Flow.ToNamespace == namespace
+	default:
+		return false
+	}
+}

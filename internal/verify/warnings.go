@@ -1,0 +1,45 @@
+package verify
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// warnings are those that came with the answer to one request.
+type warnings struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (w *warnings) add(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, text)
+}
+
+func (w *warnings) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.list)
+}
+
+type warningsKey struct{}
+
+// recordWarnings returns a context whose requests' warnings are kept apart from
+// those of all others that are sent at the same time.
+func recordWarnings(ctx context.Context) (context.Context, *warnings) {
+	w := &warnings{}
+	return context.WithValue(ctx, warningsKey{}, w), w
+}
+
+// recording hands each warning to the request that it is about.
+type recording struct{}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. 299
+// is the code of all warnings that an API server gives.
+func (recording) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
+	if w, ok := ctx.Value(warningsKey{}).(*warnings); ok && code == 299 {
+		w.add(text)
+	}
+}

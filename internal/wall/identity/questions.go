@@ -1,0 +1,100 @@
+package identity
+
+import (
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/internal/attack"
+)
+
+// questions are about rights that no request shows by itself: verify acts as
+// somebody by impersonation, and cannot impersonate on top of that, and whether
+// a role may be escalated is asked only when one is written. So they ask the
+// cluster's authorizer, as the member.
+func questions(own string) []attack.Attack {
+	const rbac, certificates = "rbac.authorization.k8s.io", "certificates.k8s.io"
+	cluster := func(group, resource, verb string) authorizationv1.SelfSubjectAccessReviewSpec {
+		return authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Resource: resource, Verb: verb}}
+	}
+	within := func(resource, subresource, verb string) authorizationv1.SelfSubjectAccessReviewSpec {
+		return authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: own, Resource: resource, Subresource: subresource, Verb: verb}}
+	}
+	path := func(path string) authorizationv1.SelfSubjectAccessReviewSpec {
+		return authorizationv1.SelfSubjectAccessReviewSpec{NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"}}
+	}
+	ownServiceAccounts := within("serviceaccounts", "", "impersonate")
+	return []attack.Attack{
+		denied("impersonate-users", "impersonate any user", cluster("", "users", "impersonate")),
+		denied("impersonate-groups", "impersonate any group, system:masters too", cluster("", "groups", "impersonate")),
+		denied("impersonate-service-accounts", "impersonate any service account of the cluster", cluster("", "serviceaccounts", "impersonate")),
+		denied("impersonate-own-service-accounts", "impersonate the service accounts of one's own namespace", ownServiceAccounts),
+		denied("impersonate-users-in-part", "impersonate any user, by the verb of constrained impersonation", cluster("authentication.k8s.io", "users", "impersonate:user-info")),
+		denied("bind-any-role", "bind ClusterRoles with more rights than one's own", cluster(rbac, "clusterroles", "bind")),
+		denied("escalate-any-role", "write ClusterRoles with more rights than one's own", cluster(rbac, "clusterroles", "escalate")),
+		denied("bind-own-roles", "bind Roles of one's own namespace with more rights than one's own", authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: own, Group: rbac, Resource: "roles", Verb: "bind"}}),
+		denied("escalate-own-roles", "write Roles of one's own namespace with more rights than one's own", authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: own, Group: rbac, Resource: "roles", Verb: "escalate"}}),
+		denied("approve-certificates", "approve a certificate of any name and group", cluster(certificates, "signers", "approve")),
+		denied("sign-certificates", "sign a certificate of any name and group", cluster(certificates, "signers", "sign")),
+		denied("read-server-metrics", "read the API server's metrics, which name every tenant's objects", path("/metrics")),
+		denied("read-server-logs", "read the API server's logs", path("/logs")),
+		denied("profile-the-server", "profile the API server, and read what is in its memory", path("/debug/pprof/heap")),
+
+		allowed("exec-own-pods", "run a command in one's own pod", within("pods", "exec", "create")),
+		allowed("forward-own-ports", "forward a port of one's own pod", within("pods", "portforward", "create")),
+		allowed("read-own-logs", "read the logs of one's own pod", within("pods", "log", "get")),
+		allowed("read-server-version", "ask the API server for its version, as every client does", path("/version")),
+		{
+			Name: "ask-own-rights", Kind: attack.Mirror, Summary: "ask for the list of one's own rights",
+			Request: &attack.Request{Verb: attack.Create, Object: &authorizationv1.SelfSubjectRulesReview{
+				TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectRulesReview"},
+				Spec:     authorizationv1.SelfSubjectRulesReviewSpec{Namespace: own},
+			}},
+			Outcome: attack.As(func(r *authorizationv1.SelfSubjectRulesReview) error {
+				if len(r.Status.ResourceRules) == 0 {
+					return fmt.Errorf("the answer lists no rights")
+				}
+				return nil
+			}),
+		},
+		{
+			Name: "ask-who-one-is", Kind: attack.Mirror, Summary: "ask the API server who one is",
+			Request: &attack.Request{Verb: attack.Create, Object: &authenticationv1.SelfSubjectReview{
+				TypeMeta: metav1.TypeMeta{APIVersion: authenticationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectReview"},
+			}},
+		},
+	}
+}
+
+// denied wants the authorizer to say no.
+func denied(name, summary string, spec authorizationv1.SelfSubjectAccessReviewSpec) attack.Attack {
+	a := asked(name, summary, spec, false)
+	a.Kind, a.StoppedBy = attack.Breach, attack.Stopper{Name: attack.ByRBAC.Name}
+	return a
+}
+
+// allowed wants the authorizer to say yes.
+func allowed(name, summary string, spec authorizationv1.SelfSubjectAccessReviewSpec) attack.Attack {
+	return asked(name, summary, spec, true)
+}
+
+func asked(name, summary string, spec authorizationv1.SelfSubjectAccessReviewSpec, want bool) attack.Attack {
+	return attack.Attack{
+		Name: name, Kind: attack.Mirror, Summary: summary + " (asks the authorizer)",
+		Request: &attack.Request{Verb: attack.Create, Object: &authorizationv1.SelfSubjectAccessReview{
+			TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
+			Spec:     spec,
+		}},
+		Outcome: attack.As(func(r *authorizationv1.SelfSubjectAccessReview) error {
+			if r.Status.Allowed != want {
+				return fmt.Errorf("the authorizer says allowed: %t %s", r.Status.Allowed, r.Status.Reason)
+			}
+			return nil
+		}),
+	}
+}

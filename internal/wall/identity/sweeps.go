@@ -1,0 +1,93 @@
+package identity
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+)
+
+var (
+	reading = verbsOf(read)
+	writing = verbsOf(write)
+	all     = verbsOf(append(slices.Clone(read), write...))
+)
+
+// sweeps hold every kind that a cluster serves against the roles, also those
+// that somebody installs tomorrow.
+func sweeps(own, other string) []attack.Attack {
+	return []attack.Attack{
+		sweep("read-anything-elsewhere", "read any kind of object in another tenant's namespace", attack.Sweep{Namespace: other, Verbs: reading}),
+		sweep("write-anything-elsewhere", "write or delete any kind of object in another tenant's namespace", attack.Sweep{Namespace: other, Verbs: writing}),
+		sweep("read-anything-cluster-wide", "read any kind of object of the whole cluster, or of all namespaces at once", attack.Sweep{Verbs: reading, Permitted: everybodyMay}),
+		sweep("write-anything-cluster-wide", "write or delete any kind of object of the whole cluster", attack.Sweep{Verbs: writing, Permitted: everybodyMay}),
+		sweep("exceed-own-rights", "do to any kind of object in one's own namespace what the operator's role does not give", attack.Sweep{
+			Namespace: own, Verbs: all, Permitted: givenTo(v1alpha1.RoleOperator)}),
+		as(v1alpha1.RoleViewer, sweep("viewer-exceeds-rights", "do to any kind of object in one's own namespace what the viewer's role does not give", attack.Sweep{
+			Namespace: own, Verbs: all, Permitted: givenTo(v1alpha1.RoleViewer)})),
+		sweep("exec-elsewhere", "run a command in another tenant's pod", just(other, "pods/exec", "pods/attach")),
+		sweep("forward-ports-elsewhere", "forward a port of another tenant's pod", just(other, "pods/portforward")),
+		sweep("proxy-elsewhere", "reach another tenant's pods and Services through the API server, around its network policies", just(other, "pods/proxy", "services/proxy")),
+		sweep("read-logs-elsewhere", "read the logs of another tenant's pod", just(other, "pods/log")),
+		sweep("take-token-elsewhere", "ask for a token of another tenant's service account", just(other, "serviceaccounts/token")),
+		sweep("proxy-to-nodes", "reach every pod of the cluster through the kubelets' own API", just("", "nodes/proxy")),
+		mirrorSweep("use-own-rights", "do to every kind of object in one's own namespace what the operator's role gives", v1alpha1.RoleOperator, own),
+		as(v1alpha1.RoleViewer, mirrorSweep("viewer-uses-own-rights", "do to every kind of object in one's own namespace what the viewer's role gives", v1alpha1.RoleViewer, own)),
+	}
+}
+
+func sweep(name, summary string, s attack.Sweep) attack.Attack {
+	return attack.Attack{Name: name, Kind: attack.Breach, Summary: summary, Sweep: &s, StoppedBy: attack.ByRBAC}
+}
+
+func mirrorSweep(name, summary string, role v1alpha1.Role, namespace string) attack.Attack {
+	given := givenTo(role)
+	return attack.Attack{Name: name, Kind: attack.Mirror, Summary: summary, Sweep: &attack.Sweep{
+		Namespace: namespace, Verbs: all,
+		Permitted: func(group, resource string, verb attack.Verb) bool { return !given(group, resource, verb) },
+	}}
+}
+
+// just is a sweep of a few resources of the core group, by every verb.
+func just(namespace string, resources ...string) attack.Sweep {
+	return attack.Sweep{Namespace: namespace, Verbs: all, Permitted: func(group, resource string, _ attack.Verb) bool {
+		return group != "" || !slices.Contains(resources, resource)
+	}}
+}
+
+// givenTo tells what a role gives, as RBAC reads its rules.
+func givenTo(role v1alpha1.Role) func(group, resource string, verb attack.Verb) bool {
+	rules := rulesOf(role)
+	return func(group, resource string, verb attack.Verb) bool {
+		return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
+			return len(r.ResourceNames) == 0 && slices.Contains(r.APIGroups, group) &&
+				slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, string(verb))
+		})
+	}
+}
+
+// everybodyMay is what Kubernetes' own role system:basic-user lets every
+// authenticated user do: ask about themselves.
+func everybodyMay(group, resource string, verb attack.Verb) bool {
+	if verb != attack.Create {
+		return false
+	}
+	switch group {
+	case "authentication.k8s.io":
+		return resource == "selfsubjectreviews"
+	case "authorization.k8s.io":
+		return resource == "selfsubjectaccessreviews" || resource == "selfsubjectrulesreviews"
+	default:
+		return false
+	}
+}
+
+func verbsOf(names []string) []attack.Verb {
+	verbs := make([]attack.Verb, len(names))
+	for i, name := range names {
+		verbs[i] = attack.Verb(name)
+	}
+	return verbs
+}
