@@ -126,11 +126,13 @@ func (m *Map) Allows(f attack.Flow) (bool, error) {
 
 // Judge is Allows with the reasons.
 func (m *Map) Judge(f attack.Flow) (Verdict, error) {
-	from, ok := m.namespaces[f.FromNamespace]
-	if !ok {
-		return Verdict{}, missing(f.FromNamespace)
+	c := connection{fromIP: f.FromIP, toIP: f.ToIP, toLabels: f.ToLabels, port: port{number: f.Port, protocol: corev1.Protocol(f.Protocol)}}
+	var ok bool
+	if f.FromNamespace != "" {
+		if c.from, ok = m.namespaces[f.FromNamespace]; !ok {
+			return Verdict{}, missing(f.FromNamespace)
+		}
 	}
-	c := connection{from: from, toIP: f.ToIP, toLabels: f.ToLabels, port: port{number: f.Port, protocol: corev1.Protocol(f.Protocol)}}
 	if f.ToNamespace != "" {
 		if c.to, ok = m.namespaces[f.ToNamespace]; !ok {
 			return Verdict{}, missing(f.ToNamespace)
