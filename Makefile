@@ -11,7 +11,7 @@ export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 SANDBOX_DIR := $(CURDIR)/.sandbox
 # The sandbox is linked from all of Kubernetes: minutes the first time, seconds
 # afterwards.
-SANDBOX_SOURCES := $(shell find sandbox api/crds -name '*_test.go' -prune -o -type f -print 2>/dev/null)
+SANDBOX_SOURCES := $(shell find sandbox api/crds \( -name '*_test.go' -o -path sandbox/addons \) -prune -o -type f -print 2>/dev/null)
 CROFT_SOURCES   := $(shell find api cmd internal -name '*_test.go' -prune -o -name '*.go' -print -o -name '*.yaml' -print 2>/dev/null) go.mod go.sum
 
 say = @printf '\033[1m==>\033[0m %s\n' "$(1)" >&2

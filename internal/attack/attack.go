@@ -83,6 +83,8 @@ type Request struct {
 	Subresource string
 	// Body is sent to the subresource where it is of another kind than Object.
 	Body client.Object
+	// GracePeriodSeconds is how long a Delete lets its object live.
+	GracePeriodSeconds *int64
 	// Change alters the object as it stands in the cluster, for Update and Patch.
 	// It reports a live object that is not of the kind it expects.
 	Change func(live client.Object) error
@@ -111,10 +113,12 @@ type Pairs struct {
 	Protocol string
 }
 
-// Flow is a connection from a pod of one namespace to a pod of another, or to
-// an address outside.
+// Flow is a connection from a pod of one namespace, or an address outside, to a
+// pod of another, or an address outside.
 type Flow struct {
 	FromNamespace string
+	// FromIP is the one side where it is no pod.
+	FromIP string
 	// ToNamespace and ToLabels name the pod on the other side.
 	ToNamespace string
 	ToLabels    map[string]string
@@ -187,6 +191,23 @@ var ByPodSecurity = Stopper{
 	Name: "Pod Security",
 	Refuses: func(err error) bool {
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "violates PodSecurity")
+	},
+}
+
+// ByPodSecurityWarning is the warning of the Pod Security admission plugin about
+// a template whose pods it would refuse.
+var ByPodSecurityWarning = Stopper{
+	Name:  "warning of Pod Security",
+	Warns: func(got string) bool { return strings.HasPrefix(got, "would violate PodSecurity") },
+}
+
+// ByAdminAccess is Kubernetes' own refusal of an administrator's access to
+// devices in a namespace that is not labelled for it, KEP-5018. The label is
+// protected by croft.
+var ByAdminAccess = Stopper{
+	Name: "Kubernetes: admin access to devices",
+	Refuses: func(err error) bool {
+		return (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && strings.Contains(err.Error(), "resource.kubernetes.io/admin-access")
 	},
 }
 

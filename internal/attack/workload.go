@@ -25,6 +25,9 @@ func Pod(namespace, name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
+// Image is what the containers of attacks run.
+const Image = "pause:3.10"
+
 // PodSpec is the spec of a pod that even the restricted Pod Security level lets
 // through.
 func PodSpec() corev1.PodSpec {
@@ -36,7 +39,7 @@ func PodSpec() corev1.PodSpec {
 		},
 		Containers: []corev1.Container{{
 			Name:  "main",
-			Image: "pause:3.10",
+			Image: Image,
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: ptr.To(false),
 				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

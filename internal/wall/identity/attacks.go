@@ -3,8 +3,11 @@ package identity
 import (
 	"slices"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,45 +19,123 @@ import (
 // Attacks try to read, to write and to become what the roles do not give.
 func (Wall) Attacks(_ *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	own, other := by.Namespaces[0], on.Namespaces[0]
-	attacks := []attack.Attack{
+	colleagues := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: by.Name + "-colleagues"}}
+	narrow := role(own, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}})
+	narrow.Name = "croft-widen-own-role"
+	var all []attack.Attack
+	all = append(all, attack.Because("another tenant's Secrets are the keys to its data", nil,
 		breach("list-pods-elsewhere", "list another tenant's pods", attack.List, pod(other)),
 		breach("read-secret-elsewhere", "read another tenant's Secret", attack.Get, secret(other)),
+		breach("list-secrets-elsewhere", "list another tenant's Secrets", attack.List, secret(other)),
+		breach("list-secrets-everywhere", "list the Secrets of the whole cluster", attack.List, secret("")),
 		breach("write-secret-elsewhere", "write a Secret into another tenant's namespace", attack.Create, secret(other)),
+		breach("run-pod-elsewhere", "create a pod in another tenant's namespace", attack.Create, pod(other)),
 		breach("delete-pod-elsewhere", "delete another tenant's pod", attack.Delete, pod(other)),
-		breach("read-nodes", "read the cluster's nodes", attack.List, &corev1.Node{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}}),
+		breach("list-system-pods", "list the pods of kube-system", attack.List, pod(metav1.NamespaceSystem)),
+		breach("read-system-secrets", "list the Secrets of kube-system", attack.List, secret(metav1.NamespaceSystem)),
+		through("exec-elsewhere", "run a command in another tenant's pod", "exec", pod(other)),
+		through("attach-elsewhere", "attach to another tenant's pod", "attach", pod(other)),
+		through("forward-port-elsewhere", "forward a port of another tenant's pod", "portforward", pod(other)),
+	)...)
+	all = append(all, attack.Because("what is the cluster's is every tenant's: whoever changes it changes the walls", nil,
+		breach("read-nodes", "read the cluster's nodes", attack.List, &corev1.Node{TypeMeta: core("Node")}),
+		breach("read-volumes", "read the cluster's volumes", attack.List, &corev1.PersistentVolume{TypeMeta: core("PersistentVolume")}),
+		breach("list-namespaces", "list the cluster's namespaces", attack.List, &corev1.Namespace{TypeMeta: core("Namespace")}),
+		breach("read-tenants", "read who else is a tenant", attack.List, &v1alpha1.Tenant{
+			TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Tenant"}}),
 		breach("create-namespace", "create a namespace", attack.Create, &corev1.Namespace{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: own + "-more"}}),
+			TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: own + "-more"}}),
+		breach("create-volume", "create a volume of a node's directory", attack.Create, &corev1.PersistentVolume{
+			TypeMeta: core("PersistentVolume"), ObjectMeta: metav1.ObjectMeta{Name: own},
+			Spec: corev1.PersistentVolumeSpec{
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+				PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}},
+			}}),
+		breach("create-priority-class", "create a PriorityClass that pre-empts others", attack.Create, &schedulingv1.PriorityClass{
+			TypeMeta:   metav1.TypeMeta{APIVersion: schedulingv1.SchemeGroupVersion.String(), Kind: "PriorityClass"},
+			ObjectMeta: metav1.ObjectMeta{Name: own}, Value: 1000000}),
+		breach("create-webhook", "create a webhook that sees every request of the cluster", attack.Create, &admissionv1.MutatingWebhookConfiguration{
+			TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "MutatingWebhookConfiguration"},
+			ObjectMeta: metav1.ObjectMeta{Name: own}}),
+		breach("delete-policy", "delete the policy that places pods", attack.Delete, &admissionv1.ValidatingAdmissionPolicy{
+			TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
+			ObjectMeta: metav1.ObjectMeta{Name: "croft-placement"}}),
+		breach("unbind-policy", "delete the binding of the policy that places pods", attack.Delete, &admissionv1.ValidatingAdmissionPolicyBinding{
+			TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
+			ObjectMeta: metav1.ObjectMeta{Name: "croft-placement"}}),
+		breach("declare-tenant", "declare a Tenant of one's own", attack.Create, &v1alpha1.Tenant{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Tenant"},
+			ObjectMeta: metav1.ObjectMeta{Name: own + "-more"}, Spec: v1alpha1.TenantSpec{Pool: by.Pools[0]}}),
+	)...)
+	all = append(all, attack.Because("whoever can give themselves a right has it", []string{"https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping"},
 		breach("become-cluster-admin", "bind oneself to cluster-admin for the whole cluster", attack.Create, &rbacv1.ClusterRoleBinding{
 			TypeMeta:   typeMeta("ClusterRoleBinding"),
 			ObjectMeta: metav1.ObjectMeta{Name: "croft-become-cluster-admin"},
-			Subjects:   everybody,
+			Subjects:   colleagues,
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		}),
 		breach("become-namespace-admin", "bind oneself to cluster-admin in one's own namespace", attack.Create,
-			roleBinding(own, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"})),
+			roleBinding(own, colleagues, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"})),
+		breach("become-kubernetes-admin", "bind oneself to the ClusterRole admin, which writes Endpoints", attack.Create,
+			roleBinding(own, colleagues, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"})),
+		breach("become-node", "bind oneself to the role of nodes in one's own namespace", attack.Create,
+			roleBinding(own, colleagues, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node"})),
 		breach("widen-a-role", "write a Role with more rights than one's own", attack.Create,
 			role(own, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"resourcequotas"}, Verbs: []string{"update"}})),
+		breach("write-a-role-of-everything", "write a Role that may do everything", attack.Create,
+			role(own, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})),
+		breach("write-a-role-to-escalate", "write a Role that may write more than it has", attack.Create,
+			role(own, rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles"}, Verbs: []string{"escalate"}})),
+		breach("write-a-role-to-impersonate", "write a Role that may act as others", attack.Create,
+			role(own, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"impersonate"}})),
+		attack.Changing("widen-own-role", "widen a Role of one's own later", attack.ByRBAC,
+			narrow, func(r *rbacv1.Role) {
+				r.Rules[0].Resources = []string{"resourcequotas"}
+				r.Rules[0].Verbs = []string{"update"}
+			}),
 		breach("widen-croft-role", "edit the ClusterRole that one is bound to", attack.Update, &rbacv1.ClusterRole{
 			TypeMeta: typeMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: ClusterRole(v1alpha1.RoleOperator)}}),
+		breach("bind-role-elsewhere", "let oneself into another tenant's namespace", attack.Create,
+			roleBinding(other, colleagues, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole(v1alpha1.RoleOperator)})),
+	)...)
+	all = append(all, attack.Because("a viewer is trusted to look, and not with the keys", nil,
 		as(v1alpha1.RoleViewer, breach("viewer-reads-secret", "read a Secret as a viewer", attack.Get, secret(own))),
+		as(v1alpha1.RoleViewer, breach("viewer-lists-secrets", "list Secrets as a viewer", attack.List, secret(own))),
 		as(v1alpha1.RoleViewer, breach("viewer-runs-pod", "create a pod as a viewer", attack.Create, pod(own))),
-
+		as(v1alpha1.RoleViewer, through("viewer-execs", "run a command in a pod as a viewer", "exec", pod(own))),
+		as(v1alpha1.RoleViewer, breach("viewer-shares", "bind the viewer's role to a colleague as a viewer", attack.Create,
+			roleBinding(own, colleagues, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole(v1alpha1.RoleViewer)}))),
+	)...)
+	all = append(all,
 		as(v1alpha1.RoleViewer, mirror("viewer-lists-pods", "list pods as a viewer", attack.List, pod(own))),
 		mirror("write-secret", "write a Secret", attack.Create, secret(own)),
 		mirror("list-secrets", "list one's own Secrets", attack.List, secret(own)),
+		mirror("list-events", "list events", attack.List, &corev1.Event{TypeMeta: core("Event"), ObjectMeta: metav1.ObjectMeta{Namespace: own}}),
+		mirror("see-quota", "see the namespace's quotas", attack.List, &corev1.ResourceQuota{TypeMeta: core("ResourceQuota"), ObjectMeta: metav1.ObjectMeta{Namespace: own}}),
+		mirror("write-a-service-account", "write a ServiceAccount", attack.Create, &corev1.ServiceAccount{
+			TypeMeta: core("ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Namespace: own, Name: "croft-verify"}}),
 		mirror("write-a-role", "write a Role within one's own rights", attack.Create,
 			role(own, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}})),
 		mirror("share-a-role", "bind the operator's role to a colleague", attack.Create,
-			roleBinding(own, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole(v1alpha1.RoleOperator)})),
+			roleBinding(own, colleagues, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole(v1alpha1.RoleOperator)})),
+		mirror("bind-own-service-account", "bind a Role to a ServiceAccount", attack.Create,
+			roleBinding(own, []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: own, Name: "default"}},
+				rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole(v1alpha1.RoleViewer)})),
 		mirror("list-rules", "see the tenant's own rules", attack.List, &v1alpha1.TenantRules{
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: own}}),
-	}
-	return slices.Concat(attacks, sweeps(own, other), questions(own))
+	)
+	return slices.Concat(all, sweeps(own, other), questions(own))
 }
 
-var everybody = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:authenticated"}}
+func core(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1", Kind: kind} }
+
+// through is an attack through a subresource of a pod.
+func through(name, summary, subresource string, pod client.Object) attack.Attack {
+	a := breach(name, summary, attack.Create, pod)
+	a.Request.Subresource, a.Request.Body = subresource, pod
+	return a
+}
 
 func breach(name, summary string, verb attack.Verb, object client.Object) attack.Attack {
 	return attack.Attack{
@@ -80,12 +161,12 @@ func pod(namespace string) client.Object { return attack.Pod(namespace, "croft-v
 
 func secret(namespace string) client.Object {
 	return &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		TypeMeta:   core("Secret"),
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "croft-verify"},
 	}
 }
 
-func role(namespace string, rule rbacv1.PolicyRule) client.Object {
+func role(namespace string, rule rbacv1.PolicyRule) *rbacv1.Role {
 	return &rbacv1.Role{
 		TypeMeta:   typeMeta("Role"),
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "croft-verify"},
@@ -93,11 +174,11 @@ func role(namespace string, rule rbacv1.PolicyRule) client.Object {
 	}
 }
 
-func roleBinding(namespace string, ref rbacv1.RoleRef) client.Object {
+func roleBinding(namespace string, subjects []rbacv1.Subject, ref rbacv1.RoleRef) client.Object {
 	return &rbacv1.RoleBinding{
 		TypeMeta:   typeMeta("RoleBinding"),
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "croft-verify"},
-		Subjects:   everybody,
+		Subjects:   subjects,
 		RoleRef:    ref,
 	}
 }

@@ -19,28 +19,64 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	named := func(namespace string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{namespaceName: namespace}}
 	}
+	expression := func(key string, op metav1.LabelSelectorOperator, values ...string) networkingv1.NetworkPolicyPeer {
+		return networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}},
+		}}
+	}
 	letIn := func(name, summary string, from ...networkingv1.NetworkPolicyPeer) attack.Attack {
-		a := write(own, name, summary, []networkingv1.NetworkPolicyIngressRule{{From: from}}, nil)
-		a.StoppedBy = attack.ByPolicy(FloorPolicy, IngressRule)
-		return a
+		return attack.Creating(name, summary, attack.ByPolicy(FloorPolicy, IngressRule),
+			written(own, name, []networkingv1.NetworkPolicyIngressRule{{From: from}}, nil))
 	}
 	letOut := func(name, summary, rule string, to ...networkingv1.NetworkPolicyPeer) attack.Attack {
-		a := write(own, name, summary, nil, []networkingv1.NetworkPolicyEgressRule{{To: to}})
-		a.StoppedBy = attack.ByPolicy(FloorPolicy, rule)
-		return a
+		return attack.Creating(name, summary, attack.ByPolicy(FloorPolicy, rule),
+			written(own, name, nil, []networkingv1.NetworkPolicyEgressRule{{To: to}}))
 	}
-	attacks := []attack.Attack{
+	attacks := attack.Because("one tenant's pods would be at the mercy of another's", nil,
 		flow("call-other-tenant", "connect to a pod of another tenant", attack.Flow{FromNamespace: own, ToNamespace: other, Port: 8080}),
 		flow("be-called-by-other-tenant", "be connected to from another tenant", attack.Flow{FromNamespace: other, ToNamespace: own, Port: 8080}),
+		flow("be-called-from-unmanaged-namespace", "be connected to from a namespace that is nobody's", attack.Flow{FromNamespace: metav1.NamespaceDefault, ToNamespace: own, Port: 8080}),
+		flow("be-called-from-outside", "be connected to from an address outside the cluster", attack.Flow{FromIP: "203.0.113.10", ToNamespace: own, Port: 8080}),
+	)
+	attacks = append(attacks, attack.Because("the address hands the node's own credentials to whoever asks", []string{
+		"https://docs.aws.amazon.com/eks/latest/best-practices/identity-and-access-management.html",
+	},
 		flow("ask-instance-metadata", "ask the instance metadata address for credentials", attack.Flow{FromNamespace: own, ToIP: address(metadata[0]), Port: 80}),
 		flow("ask-instance-metadata-ipv6", "ask the instance metadata address over IPv6", attack.Flow{FromNamespace: own, ToIP: address(metadata[1]), Port: 80}),
+	)...)
+	attacks = append(attacks, attack.Because("NetworkPolicies only ever add up: one that opens undoes all that close", nil,
 		letIn("let-everybody-in", "write a NetworkPolicy that lets everybody in"),
 		letIn("let-every-namespace-in", "write a NetworkPolicy that lets every namespace in", networkingv1.NetworkPolicyPeer{NamespaceSelector: everybody}),
+		letIn("let-every-pod-in", "write a NetworkPolicy that lets some pods of every namespace in", networkingv1.NetworkPolicyPeer{
+			NamespaceSelector: everybody, PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}),
 		letIn("let-other-tenant-in", "write a NetworkPolicy that lets another tenant in", networkingv1.NetworkPolicyPeer{NamespaceSelector: named(other)}),
+		letIn("let-other-tenant-in-by-label", "write a NetworkPolicy that lets another tenant in, by its tenant label", networkingv1.NetworkPolicyPeer{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.TenantLabel: on.Name}}}),
+		letIn("let-other-tenant-in-among-own", "write a NetworkPolicy that lets another tenant in beside one's own namespace", expression(namespaceName, metav1.LabelSelectorOpIn, own, other)),
+		letIn("let-all-but-one-in", "write a NetworkPolicy that lets every namespace but one in", expression(namespaceName, metav1.LabelSelectorOpNotIn, "kube-system")),
+		letIn("let-every-tenant-in", "write a NetworkPolicy that lets in whatever is some tenant's", expression(v1alpha1.TenantLabel, metav1.LabelSelectorOpExists)),
 		letIn("let-every-address-in", "write a NetworkPolicy that lets every address in", block("0.0.0.0/0")),
+		letIn("let-one-address-in", "write a NetworkPolicy that lets one address in, which may be another tenant's pod", block(podAddress)),
+		attack.Changing("open-own-policy", "let everybody in by changing a NetworkPolicy of one's own", attack.ByPolicy(FloorPolicy, IngressRule),
+			written(own, "open-own-policy", []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: named(own)}}}}, nil),
+			func(np *networkingv1.NetworkPolicy) { np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}} }),
 		letOut("let-everything-out", "write a NetworkPolicy that lets traffic out everywhere", EgressNamespacesRule),
 		letOut("let-metadata-out", "write a NetworkPolicy that lets traffic out to the metadata address", EgressAddressesRule, block("0.0.0.0/0")),
+		letOut("let-metadata-network-out", "write a NetworkPolicy that lets traffic out to the metadata address's network", EgressAddressesRule, block("169.254.0.0/16")),
 		letOut("let-metadata-out-ipv6", "write a NetworkPolicy that lets traffic out to the metadata address over IPv6", EgressAddressesRule, block(metadata[1])),
+		letOut("let-every-ipv6-out", "write a NetworkPolicy that lets traffic out to every address over IPv6", EgressAddressesRule, block("::/0")),
+		attack.Changing("open-own-policy-out", "let traffic out to the metadata address by changing a NetworkPolicy of one's own", attack.ByPolicy(FloorPolicy, EgressAddressesRule),
+			written(own, "open-own-policy-out", nil, []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: named(own)}}}}),
+			func(np *networkingv1.NetworkPolicy) {
+				np.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{block("0.0.0.0/0")}}}
+			}),
+	)...)
+	if by.Egress == v1alpha1.EgressRestricted {
+		attacks = append(attacks, attack.Because("a tenant that handles others' data sends it only where it was allowed to", nil,
+			flow("call-the-internet-although-restricted", "connect to an address outside that was not allowed", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
+			letOut("let-unlisted-network-out", "write a NetworkPolicy that lets traffic out to a network that was not allowed", EgressAddressesRule, block("203.0.113.0/24")),
+			letOut("let-every-namespace-out", "write a NetworkPolicy that lets traffic out to every namespace", EgressNamespacesRule, networkingv1.NetworkPolicyPeer{NamespaceSelector: everybody}),
+		)...)
 	}
 	attacks = append(attacks, attack.Attack{
 		Name: "call-any-tenant", Kind: attack.Breach, Summary: "connect from any tenant of the cluster to any other, on any port",
@@ -48,12 +84,25 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	})
 	mirrors := []attack.Attack{
 		flow("call-own-pods", "connect to a pod of one's own tenant", attack.Flow{FromNamespace: own, ToNamespace: by.Namespaces[len(by.Namespaces)-1], Port: 8080}),
+		flow("call-own-namespace", "connect to a pod of the same namespace", attack.Flow{FromNamespace: own, ToNamespace: own, Port: 8080}),
 		flow("resolve-names", "ask the cluster's DNS", attack.Flow{
 			FromNamespace: own, ToNamespace: metav1.NamespaceSystem, ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53, Protocol: "UDP",
+		}),
+		flow("resolve-names-over-tcp", "ask the cluster's DNS over TCP", attack.Flow{
+			FromNamespace: own, ToNamespace: metav1.NamespaceSystem, ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53,
 		}),
 		letIn("let-own-pods-in", "write a NetworkPolicy among one's own pods",
 			networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
 			networkingv1.NetworkPolicyPeer{NamespaceSelector: named(own)}),
+		letIn("let-own-tenant-in", "write a NetworkPolicy that lets all of one's own tenant in",
+			networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.TenantLabel: by.Name}}}),
+		attack.Creating("let-nobody-in", "write a NetworkPolicy that lets nobody in", attack.Nobody, written(own, "let-nobody-in", []networkingv1.NetworkPolicyIngressRule{}, nil)),
+		letOut("let-own-pods-out", "write a NetworkPolicy that lets traffic out to one's own pods", "", networkingv1.NetworkPolicyPeer{PodSelector: everybody}),
+	}
+	for _, cidr := range by.AllowCIDRs[:min(1, len(by.AllowCIDRs))] {
+		mirrors = append(mirrors,
+			flow("call-allowed-network", "connect to a network that the tenant is allowed", attack.Flow{FromNamespace: own, ToIP: address(cidr), Port: 443}),
+			letOut("let-allowed-network-out", "write a NetworkPolicy that lets traffic out to a network that the tenant is allowed", "", block(cidr)))
 	}
 	if by.Egress == v1alpha1.EgressOpen {
 		mirrors = append(mirrors,
@@ -83,13 +132,13 @@ func flow(name, summary string, f attack.Flow) attack.Attack {
 	return attack.Attack{Name: name, Kind: attack.Breach, Summary: summary, Flow: &f, StoppedBy: attack.ByNetworkPolicy}
 }
 
-func write(namespace, name, summary string, in []networkingv1.NetworkPolicyIngressRule, out []networkingv1.NetworkPolicyEgressRule) attack.Attack {
+func written(namespace, name string, in []networkingv1.NetworkPolicyIngressRule, out []networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicy {
 	np := policy("croft-"+name, in, out)
 	np.Namespace = namespace
-	return attack.Attack{
-		Name: name, Kind: attack.Breach, Summary: summary,
-		Request: &attack.Request{Verb: attack.Create, Object: np},
-	}
+	return np
 }
+
+// podAddress is one of a range that clusters give to pods.
+const podAddress = "10.244.7.7/32"
 
 func address(cidr string) string { return netip.MustParsePrefix(cidr).Addr().String() }

@@ -2,11 +2,15 @@ package nodes
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/attack"
@@ -15,7 +19,10 @@ import (
 
 // Attacks try to get onto nodes that are not the tenant's.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
-	s := scene{key: p.NodePoolKey, namespace: by.Namespaces[0], pool: by.Pools[0], otherPool: on.Pools[0]}
+	s := scene{
+		key: p.NodePoolKey, namespace: by.Namespaces[0], pool: by.Pools[0], otherPool: on.Pools[0],
+		runtimeClasses: by.Allowances.RuntimeClasses,
+	}
 	attacks := append(s.breaches(), s.mirrors()...)
 	if len(by.Pools) > 1 {
 		attacks = append(attacks, s.choose(by.Pools[1]))
@@ -23,75 +30,160 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	return attacks
 }
 
-type scene struct{ key, namespace, pool, otherPool string }
+// scene is what the attacks are about.
+type scene struct {
+	key, namespace, pool, otherPool string
+	runtimeClasses                  []string
+}
 
 func (s scene) breaches() []attack.Attack {
-	toleration := func(t corev1.Toleration) func(*corev1.Pod) {
-		return func(p *corev1.Pod) { p.Spec.Tolerations = append(p.Spec.Tolerations, t) }
-	}
+	all := attack.Because("whoever chooses the node runs on machines of other tenants, or of the platform, beside their secrets", nil, s.strays()...)
+	all = append(all, attack.Because("a pod that is bound around the scheduler runs wherever its author says", nil, s.bindings()...)...)
+	return append(all, attack.Because("what the template says comes true only when pods are made, and who wrote it is not looking any more", nil, s.templates()...)...)
+}
+
+func toleration(t corev1.Toleration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.Tolerations = append(p.Spec.Tolerations, t) }
+}
+
+// strays are pods that would run elsewhere.
+func (s scene) strays() []attack.Attack {
+	everything := corev1.Toleration{Operator: corev1.TolerationOpExists}
 	otherPool := corev1.Toleration{Key: s.key, Operator: corev1.TolerationOpEqual, Value: s.otherPool}
-	return []attack.Attack{
+	own := func(kind, apiVersion string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: "some", UID: "forged", Controller: ptr.To(true)}}
+			toleration(everything)(p)
+		}
+	}
+	afterwards := func(name, summary string, t corev1.Toleration) attack.Attack {
+		return attack.Changing(name, summary, attack.ByPolicy(PlacementPolicy, TolerationsRule),
+			attack.Pod(s.namespace, "croft-"+name), toleration(t))
+	}
+	all := []attack.Attack{
 		s.create("choose-node", "create a pod with spec.nodeName, around the scheduler", NodeNameRule, func(p *corev1.Pod) {
 			p.Spec.NodeName, p.Spec.SchedulingGates = "some-node", nil
 		}),
-		s.create("tolerate-every-taint", "tolerate every taint with operator Exists and no key", TolerationsRule,
-			toleration(corev1.Toleration{Operator: corev1.TolerationOpExists})),
+		s.create("tolerate-every-taint", "tolerate every taint with operator Exists and no key", TolerationsRule, toleration(everything)),
+		s.create("tolerate-every-eviction", "tolerate every NoExecute taint with operator Exists and no key", TolerationsRule,
+			toleration(corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})),
 		s.create("tolerate-every-pool", "tolerate the taint of every pool with operator Exists", TolerationsRule,
 			toleration(corev1.Toleration{Key: s.key, Operator: corev1.TolerationOpExists})),
 		s.create("tolerate-other-pool", "tolerate the taint of another tenant's pool", TolerationsRule, toleration(otherPool)),
 		s.create("tolerate-control-plane", "tolerate the control plane's taint", TolerationsRule,
 			toleration(corev1.Toleration{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists})),
-		s.create("forge-owner", "tolerate every taint as a pod that claims to belong to a Node", TolerationsRule, func(p *corev1.Pod) {
-			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "some-node", UID: "forged"}}
-			toleration(corev1.Toleration{Operator: corev1.TolerationOpExists})(p)
+		s.create("tolerate-unregistered-node", "tolerate the taint of nodes that are not ready for anybody", TolerationsRule,
+			toleration(corev1.Toleration{Key: "karpenter.sh/unregistered", Operator: corev1.TolerationOpExists})),
+		s.create("forge-owner-node", "tolerate every taint as a pod that claims to belong to a Node", TolerationsRule, func(p *corev1.Pod) {
+			own("Node", "v1")(p)
+			p.OwnerReferences[0].Controller = nil
 		}),
+		s.create("forge-owner-daemonset", "tolerate every taint as a pod that claims to belong to a DaemonSet", TolerationsRule, own("DaemonSet", "apps/v1")),
 		s.create("choose-scheduler", "ask for a scheduler of one's own", SchedulerRule, func(p *corev1.Pod) {
 			p.Spec.SchedulerName = "my-scheduler"
 		}),
-		{
-			Name: "tolerate-later", Kind: attack.Breach, Summary: "add a toleration to a pod that is there already",
-			Setup: []client.Object{attack.Pod(s.namespace, "croft-tolerate-later")},
-			Request: &attack.Request{
-				Verb: attack.Update, Object: attack.Pod(s.namespace, "croft-tolerate-later"),
-				Change: attack.As(func(p *corev1.Pod) error { toleration(otherPool)(p); return nil }),
-			},
-			StoppedBy: attack.ByPolicy(PlacementPolicy, TolerationsRule),
-		},
-		{
-			Name: "select-other-pool", Kind: attack.Breach, Summary: "select another tenant's pool by nodeSelector",
-			Request: &attack.Request{Verb: attack.Create, Object: attack.Pod(s.namespace, "croft-select-other-pool", func(p *corev1.Pod) {
-				p.Spec.NodeSelector = map[string]string{s.key: s.otherPool}
-			})},
-			StoppedBy: attack.ByMutation(PlacementPolicy),
-			Outcome:   attack.As(func(p *corev1.Pod) error { return s.placed(&p.Spec) }),
-		},
-		{
-			Name: "prefer-other-pool", Kind: attack.Breach, Summary: "ask for another tenant's pool by node affinity",
-			Request: &attack.Request{Verb: attack.Create, Object: attack.Pod(s.namespace, "croft-prefer-other-pool", func(p *corev1.Pod) {
-				p.Spec.Affinity = require(s.key, s.otherPool)
-			})},
-			StoppedBy: attack.ByMutation(PlacementPolicy),
-			Outcome:   attack.As(func(p *corev1.Pod) error { return s.placed(&p.Spec) }),
-		},
-		{
-			Name: "bind-pod", Kind: attack.Breach, Summary: "bind a pod to a node through pods/binding",
-			Setup: []client.Object{attack.Pod(s.namespace, "croft-bind-pod")},
-			Request: &attack.Request{
-				Verb: attack.Create, Object: attack.Pod(s.namespace, "croft-bind-pod"), Subresource: "binding",
-				Body: binding(s.namespace, "croft-bind-pod"),
-			},
-			StoppedBy: attack.ByRBAC,
-		},
-		{
-			Name: "bind-pod-when-permitted", Kind: attack.Breach, Summary: "bind a pod to a node after being given the right to by mistake",
-			Setup: append(s.mistake("croft-bind-when-permitted"), attack.Pod(s.namespace, "croft-bind-when-permitted", waiting)),
-			Request: &attack.Request{
-				Verb: attack.Create, Object: attack.Pod(s.namespace, "croft-bind-when-permitted"), Subresource: "binding",
-				Body: binding(s.namespace, "croft-bind-when-permitted"),
-			},
-			StoppedBy: attack.ByPolicy(BindingPolicy, BindingRule),
-		},
+		afterwards("tolerate-later", "add a toleration of another pool's taint to a pod that is there already", otherPool),
+		afterwards("tolerate-everything-later", "add a toleration of every taint to a pod that is there already", everything),
+		s.harmless("select-other-pool", "select another tenant's pool by nodeSelector", func(p *corev1.Pod) {
+			p.Spec.NodeSelector = map[string]string{s.key: s.otherPool}
+		}),
+		s.harmless("select-no-pool", "select no pool, with labels of one's own", func(p *corev1.Pod) {
+			p.Spec.NodeSelector = map[string]string{corev1.LabelArchStable: "amd64"}
+		}),
+		s.harmless("prefer-other-pool", "ask for another tenant's pool by node affinity", func(p *corev1.Pod) {
+			p.Spec.Affinity = require(s.key, s.otherPool)
+		}),
+		s.harmless("prefer-either-pool", "ask for another tenant's pool or one's own, by OR-ed terms of node affinity", func(p *corev1.Pod) {
+			p.Spec.Affinity = require(s.key, s.otherPool)
+			selector := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+			selector.NodeSelectorTerms = append(selector.NodeSelectorTerms, require(s.key, s.pool).NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms...)
+		}),
+		s.harmless("prefer-node-by-name", "ask for a node by its name, by node affinity on metadata.name", func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
+					{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"some-node"}},
+				}}},
+			}}}
+		}),
+		s.harmless("ask-for-costly-instance", "ask for an instance type that the pool does not have: no pool but the tenant's may make it", func(p *corev1.Pod) {
+			p.Spec.Affinity = require(corev1.LabelInstanceTypeStable, "p5.48xlarge")
+		}),
 	}
+	if !slices.Contains(s.runtimeClasses, "*") {
+		class := &nodev1.RuntimeClass{
+			TypeMeta: metav1.TypeMeta{APIVersion: nodev1.SchemeGroupVersion.String(), Kind: "RuntimeClass"}, ObjectMeta: metav1.ObjectMeta{Name: s.namespace + "-class"},
+			Handler: "runc", Scheduling: &nodev1.Scheduling{NodeSelector: map[string]string{"croft.dev/verify": "true"}},
+		}
+		a := s.create("choose-runtime", "ask for a RuntimeClass that adds a nodeSelector", RuntimeClassRule, func(p *corev1.Pod) {
+			p.Spec.RuntimeClassName = ptr.To(class.Name)
+		})
+		a.Setup = []client.Object{class}
+		all = append(all, a)
+	}
+	return all
+}
+
+// bindings go around the scheduler.
+func (s scene) bindings() []attack.Attack {
+	pod := func(name string) *corev1.Pod { return attack.Pod(s.namespace, "croft-"+name, waiting) }
+	through := func(name, summary string, by attack.Stopper) attack.Attack {
+		return attack.Attack{
+			Name: name, Kind: attack.Breach, Summary: summary, StoppedBy: by,
+			Setup: []client.Object{pod(name)},
+			Request: &attack.Request{
+				Verb: attack.Create, Object: pod(name), Subresource: "binding", Body: binding(s.namespace, "croft-"+name),
+			},
+		}
+	}
+	legacy := func(name, summary string, by attack.Stopper) attack.Attack {
+		a := attack.Creating(name, summary, by, binding(s.namespace, "croft-"+name))
+		a.Setup = []client.Object{pod(name)}
+		return a
+	}
+	onlyTheScheduler := attack.ByPolicy(BindingPolicy, BindingRule)
+	right := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/binding", "bindings"}, Verbs: []string{"create"}}
+	return []attack.Attack{
+		through("bind-pod", "bind a pod to a node through pods/binding", attack.ByRBAC),
+		legacy("bind-pod-legacy", "bind a pod to a node through the older bindings", attack.ByRBAC),
+		attack.Mistake(through("bind-pod-when-permitted", "bind a pod to a node through pods/binding", onlyTheScheduler), right),
+		attack.Mistake(legacy("bind-pod-legacy-when-permitted", "bind a pod to a node through the older bindings", onlyTheScheduler), right),
+	}
+}
+
+// templates are the same, written where pods are made from.
+func (s scene) templates() []attack.Attack {
+	var all []attack.Attack
+	warned := func(name, summary, rule string, object client.Object) {
+		all = append(all, attack.Creating(name, summary, attack.ByWarning(PlacementTemplatesPolicy, rule), object))
+	}
+	stray := attack.Template(func(t *corev1.PodTemplateSpec) {
+		t.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	})
+	for _, maker := range attack.Makers(s.namespace, "croft-stray", stray) {
+		kind := maker.GetObjectKind().GroupVersionKind().Kind
+		warned("tolerate-in-"+strings.ToLower(kind), "tolerate every taint in the template of a "+kind, TolerationsRule, maker)
+	}
+	deployment := func(name string, edit func(*corev1.PodSpec)) client.Object {
+		return attack.Deployment(s.namespace, "croft-"+name, attack.Template(func(t *corev1.PodTemplateSpec) { edit(&t.Spec) }))
+	}
+	warned("choose-node-in-template", "name a node in the template of a Deployment", NodeNameRule,
+		deployment("choose-node", func(p *corev1.PodSpec) { p.NodeName = "some-node" }))
+	warned("choose-scheduler-in-template", "name a scheduler in the template of a Deployment", SchedulerRule,
+		deployment("choose-scheduler", func(p *corev1.PodSpec) { p.SchedulerName = "my-scheduler" }))
+	warned("select-other-pool-in-template", "name another tenant's pool in the template of a Deployment", NodeSelectorRule,
+		deployment("select-other-pool", func(p *corev1.PodSpec) { p.NodeSelector = map[string]string{s.key: s.otherPool} }))
+	if !slices.Contains(s.runtimeClasses, "*") {
+		warned("choose-runtime-in-template", "name a RuntimeClass in the template of a Deployment", RuntimeClassRule,
+			deployment("choose-runtime", func(p *corev1.PodSpec) { p.RuntimeClassName = ptr.To(s.namespace + "-class") }))
+	}
+	return all
+}
+
+// harmless is an attack by a pod that is let in, and placed on the tenant's pool.
+func (s scene) harmless(name, summary string, edit func(*corev1.Pod)) attack.Attack {
+	a := attack.Creating(name, summary, attack.ByMutation(PlacementPolicy), attack.Pod(s.namespace, "croft-"+name, edit))
+	a.Outcome = attack.As(func(p *corev1.Pod) error { return s.placed(&p.Spec) })
+	return a
 }
 
 func (s scene) mirrors() []attack.Attack {
@@ -104,7 +196,7 @@ func (s scene) mirrors() []attack.Attack {
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: attack.PodSpec()},
 		},
 	}
-	return []attack.Attack{
+	all := []attack.Attack{
 		{
 			Name: "run-a-pod", Kind: attack.Mirror, Summary: "run a pod, which lands on the tenant's pool",
 			Request: &attack.Request{Verb: attack.Create, Object: attack.Pod(s.namespace, "croft-run-a-pod")},
@@ -143,6 +235,12 @@ func (s scene) mirrors() []attack.Attack {
 			Outcome: attack.As(func(d *appsv1.DaemonSet) error { return s.placed(&d.Spec.Template.Spec) }),
 		},
 	}
+	for _, maker := range attack.Makers(s.namespace, "croft-worker", attack.Template()) {
+		if kind := maker.GetObjectKind().GroupVersionKind().Kind; kind != "DaemonSet" {
+			all = append(all, attack.Creating("run-a-"+strings.ToLower(kind), "write a "+kind, attack.Nobody, maker))
+		}
+	}
+	return all
 }
 
 // choose is what a tenant with several pools may do.
@@ -185,23 +283,6 @@ func (s scene) placed(spec *corev1.PodSpec) error {
 	return nil
 }
 
-// mistake gives every authenticated user the right to bind pods of the
-// namespace, as a careless platform might.
-func (s scene) mistake(name string) []client.Object {
-	meta := metav1.ObjectMeta{Namespace: s.namespace, Name: name}
-	return []client.Object{
-		&rbacv1.Role{
-			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: meta,
-			Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods/binding", "bindings"}, Verbs: []string{"create"}}},
-		},
-		&rbacv1.RoleBinding{
-			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta,
-			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:authenticated"}},
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-		},
-	}
-}
-
 // waiting takes a pod's scheduling gate away, which would refuse the binding too,
 // and lets it wait for a node that nobody can make instead.
 func waiting(p *corev1.Pod) {
@@ -217,6 +298,7 @@ func binding(namespace, pod string) *corev1.Binding {
 	}
 }
 
+// require asks by node affinity for a label.
 func require(key, value string) *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{

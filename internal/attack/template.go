@@ -1,0 +1,55 @@
+package attack
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Template is a pod template that every wall lets through, altered by edits.
+func Template(edits ...func(*corev1.PodTemplateSpec)) corev1.PodTemplateSpec {
+	t := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "croft-verify"}}, Spec: PodSpec()}
+	for _, edit := range edits {
+		edit(&t)
+	}
+	return t
+}
+
+// Deployment makes pods of a template.
+func Deployment(namespace, name string, template corev1.PodTemplateSpec) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		TypeMeta: apps("Deployment"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template},
+	}
+}
+
+// Makers are one object of each kind that pods are made by, of one template.
+func Makers(namespace, name string, template corev1.PodTemplateSpec) []client.Object {
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	selector := &metav1.LabelSelector{MatchLabels: template.Labels}
+	once := template
+	once.Spec.RestartPolicy = corev1.RestartPolicyNever
+	job := batchv1.JobSpec{Template: once}
+	core := func(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1", Kind: kind} }
+	batch := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: kind}
+	}
+	return []client.Object{
+		Deployment(namespace, name, template),
+		&appsv1.StatefulSet{TypeMeta: apps("StatefulSet"), ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template}},
+		&appsv1.DaemonSet{TypeMeta: apps("DaemonSet"), ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}},
+		&appsv1.ReplicaSet{TypeMeta: apps("ReplicaSet"), ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: template}},
+		&corev1.ReplicationController{TypeMeta: core("ReplicationController"), ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{
+			Replicas: ptr.To[int32](0), Selector: template.Labels, Template: &template}},
+		&corev1.PodTemplate{TypeMeta: core("PodTemplate"), ObjectMeta: meta, Template: template},
+		&batchv1.Job{TypeMeta: batch("Job"), ObjectMeta: meta, Spec: job},
+		&batchv1.CronJob{TypeMeta: batch("CronJob"), ObjectMeta: meta, Spec: batchv1.CronJobSpec{Schedule: "0 0 1 1 *", JobTemplate: batchv1.JobTemplateSpec{Spec: job}}},
+	}
+}
+
+func apps(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: kind}
+}

@@ -1,0 +1,303 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/yaml"
+)
+
+// Addons whose custom resource definitions InstallCRDs installs. Their versions
+// are those that sandbox/addons/go.mod names.
+const (
+	// GatewayAPI is its standard channel: Gateways, all routes, ReferenceGrants.
+	GatewayAPI = "gateway-api"
+	// CertManager is Certificates, their requests and their issuers.
+	CertManager = "cert-manager"
+	// Flux is sources, Kustomizations and HelmReleases.
+	Flux = "flux"
+)
+
+// crdsOf are the modules that carry an addon's definitions, and where in them.
+var crdsOf = map[string][]crdSource{
+	GatewayAPI:  {{module: "sigs.k8s.io/gateway-api", files: "config/crd/standard/*.yaml"}},
+	CertManager: {{module: "github.com/cert-manager/cert-manager", files: "deploy/crds/*.yaml"}},
+	Flux: {
+		{module: "github.com/fluxcd/source-controller", files: "config/crd/bases/*.yaml"},
+		{module: "github.com/fluxcd/kustomize-controller", files: "config/crd/bases/*.yaml"},
+		{module: "github.com/fluxcd/helm-controller", files: "config/crd/bases/*.yaml"},
+	},
+}
+
+type crdSource struct{ module, files string }
+
+const (
+	// crdOwner is the field manager of what InstallCRDs writes.
+	crdOwner = "croft-sandbox-addons"
+	// served is how long the API server may take to serve new kinds, which it does
+	// within a second.
+	served, servedInterval = time.Minute, 50 * time.Millisecond
+)
+
+// InstallCRDs installs the custom resource definitions of addons, and no
+// controllers. When it returns, the API server serves their kinds and names them
+// in its discovery. It may be called again, for the same addons too.
+//
+// The definitions come from the Go module cache. What is missing there is
+// downloaded first, with the go command.
+func (c *Cluster) InstallCRDs(ctx context.Context, addons ...string) error {
+	crds, err := readCRDs(ctx, addons)
+	if err != nil {
+		return err
+	}
+	definitions, err := apiextensions.NewForConfig(c.Config)
+	if err != nil {
+		return err
+	}
+	writes, writeCtx := errgroup.WithContext(ctx)
+	for _, crd := range crds {
+		writes.Go(func() error {
+			// Not by the typed client, which would decode all of the answer.
+			return definitions.ApiextensionsV1().RESTClient().Patch(types.ApplyYAMLPatchType).
+				Resource("customresourcedefinitions").Name(crd.name).
+				Param("fieldManager", crdOwner).Param("force", "true").
+				Body(crd.json).Do(writeCtx).Error()
+		})
+	}
+	if err := writes.Wait(); err != nil {
+		return err
+	}
+	return c.awaitCRDs(ctx, definitions, crds)
+}
+
+// awaitCRDs waits until the API server answers for the kinds, and names them in
+// its discovery, which it does only of definitions that are established.
+//
+// It sends away whoever comes first, for a second, while it prepares to answer:
+// here that costs a moment for all kinds together.
+func (c *Cluster) awaitCRDs(ctx context.Context, definitions apiextensions.Interface, crds []crd) error {
+	d, err := discovery.NewDiscoveryClientForConfig(c.Config)
+	if err != nil {
+		return err
+	}
+	until := func(ctx context.Context, holds func() error) error {
+		var last error
+		err := wait.PollUntilContextTimeout(ctx, servedInterval, served, true, func(context.Context) (bool, error) {
+			last = holds()
+			return last == nil, nil
+		})
+		if err != nil {
+			err = errors.Join(err, last)
+		}
+		return err
+	}
+	waits, waitCtx := errgroup.WithContext(ctx)
+	for _, crd := range crds {
+		for _, resource := range crd.resources {
+			waits.Go(func() error {
+				err := until(waitCtx, func() error {
+					return d.RESTClient().Get().AbsPath("apis", resource.Group, resource.Version, resource.Resource).
+						Param("limit", "1").MaxRetries(0).Do(waitCtx).Error()
+				})
+				if err != nil {
+					err = fmt.Errorf("the API server does not serve %s: %w; %s", resource, err, whyUnserved(ctx, definitions, crd.name))
+				}
+				return err
+			})
+		}
+	}
+	if err := waits.Wait(); err != nil {
+		return err
+	}
+	return until(ctx, func() error { return named(d, crds) })
+}
+
+// named says which resources are not in the discovery.
+func named(d discovery.DiscoveryInterface, crds []crd) error {
+	_, lists, err := d.ServerGroupsAndResources()
+	if err != nil {
+		return err
+	}
+	found := map[schema.GroupVersionResource]bool{}
+	for _, list := range lists {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return err
+		}
+		for _, resource := range list.APIResources {
+			found[group.WithResource(resource.Name)] = true
+		}
+	}
+	for _, crd := range crds {
+		for _, resource := range crd.resources {
+			if !found[resource] {
+				return fmt.Errorf("the API server's discovery does not name %s", resource)
+			}
+		}
+	}
+	return nil
+}
+
+// whyUnserved is what a definition's conditions say, such as that its names are
+// taken.
+func whyUnserved(ctx context.Context, definitions apiextensions.Interface, name string) string {
+	crd, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	for _, condition := range crd.Status.Conditions {
+		wanted := condition.Type == apiextensionsv1.Established || condition.Type == apiextensionsv1.NamesAccepted
+		if wanted && condition.Status != apiextensionsv1.ConditionTrue {
+			return fmt.Sprintf("%s is %s: %s", condition.Type, condition.Status, condition.Message)
+		}
+	}
+	return "its definition is in order"
+}
+
+// crd is a definition, and what the API server serves for it.
+type crd struct {
+	name      string
+	json      []byte
+	resources []schema.GroupVersionResource
+}
+
+func readCRDs(ctx context.Context, addons []string) ([]crd, error) {
+	var sources []crdSource
+	for _, addon := range addons {
+		of, ok := crdsOf[addon]
+		if !ok {
+			return nil, fmt.Errorf("there is no addon %q", addon)
+		}
+		sources = append(sources, of...)
+	}
+	dirs, err := moduleDirs(ctx, sources)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, source := range sources {
+		found, err := filepath.Glob(filepath.Join(dirs[source.module], filepath.FromSlash(source.files)))
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("module %s has no %s: say in internal/sandbox where its version keeps its definitions", source.module, source.files)
+		}
+		paths = append(paths, found...)
+	}
+	// Side by side: they are long, and longer for the race detector.
+	files := make([][]crd, len(paths))
+	var reads errgroup.Group
+	for i, path := range paths {
+		reads.Go(func() (err error) {
+			if files[i], err = readCRDsOf(path); err != nil {
+				err = fmt.Errorf("%s: %w", path, err)
+			}
+			return err
+		})
+	}
+	err = reads.Wait()
+	return slices.Concat(files...), err
+}
+
+// readCRDsOf reads a file's definitions. Other objects beside them, such as the
+// admission policy of the Gateway API, are left out.
+func readCRDsOf(path string) ([]crd, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var crds []crd
+	for documents := utilyaml.NewYAMLReader(bufio.NewReader(file)); ; {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return crds, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		// Here, once: the API server takes several times as long for YAML.
+		content, err := yaml.YAMLToJSON(document)
+		if err != nil {
+			return nil, err
+		}
+		// No more of it than is needed: the schemas are large.
+		var definition struct {
+			metav1.PartialObjectMetadata
+			Spec struct {
+				Group    string
+				Names    apiextensionsv1.CustomResourceDefinitionNames
+				Versions []struct {
+					Name   string
+					Served bool
+				}
+			}
+		}
+		if err := json.Unmarshal(content, &definition); err != nil {
+			return nil, err
+		}
+		if definition.Kind != "CustomResourceDefinition" {
+			continue
+		}
+		found := crd{name: definition.Name, json: content}
+		for _, version := range definition.Spec.Versions {
+			if version.Served {
+				found.resources = append(found.resources, schema.GroupVersionResource{
+					Group: definition.Spec.Group, Version: version.Name, Resource: definition.Spec.Names.Plural,
+				})
+			}
+		}
+		crds = append(crds, found)
+	}
+}
+
+// moduleDirs downloads modules, unless they are there, and says where they are.
+func moduleDirs(ctx context.Context, sources []crdSource) (map[string]string, error) {
+	root, err := repositoryRoot()
+	if err != nil {
+		return nil, fmt.Errorf("addons: %w", err)
+	}
+	args := []string{"mod", "download", "-json"}
+	for _, source := range sources {
+		args = append(args, source.module)
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = filepath.Join(root, "sandbox", "addons")
+	out, failed := output(cmd)
+	// Where it fails, it says so of the module that it could not get.
+	dirs := map[string]string{}
+	for decoder := json.NewDecoder(strings.NewReader(out)); ; {
+		var module struct{ Path, Dir, Error string }
+		err := decoder.Decode(&module)
+		if errors.Is(err, io.EOF) {
+			return dirs, failed
+		}
+		if err != nil {
+			return nil, errors.Join(failed, err)
+		}
+		if module.Error != "" {
+			return nil, fmt.Errorf("download %s, which sandbox/addons/go.mod names: %s", module.Path, module.Error)
+		}
+		dirs[module.Path] = module.Dir
+	}
+}

@@ -1,0 +1,60 @@
+package sandbox
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+func TestInstallCRDs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a control plane")
+	}
+	c := Start(t, Options{Components: APIOnly})
+	started := time.Now()
+	if err := c.InstallCRDs(t.Context(), GatewayAPI, CertManager, Flux); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("installed in %s", time.Since(started))
+
+	// At once, without waiting: the kinds are served.
+	resources, err := dynamic.NewForConfig(c.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for group, names := range map[schema.GroupVersion][]string{
+		{Group: "gateway.networking.k8s.io", Version: "v1"}:   {"gateways", "gatewayclasses", "httproutes", "grpcroutes", "tlsroutes", "referencegrants"},
+		{Group: "cert-manager.io", Version: "v1"}:             {"certificates", "certificaterequests", "issuers", "clusterissuers"},
+		{Group: "source.toolkit.fluxcd.io", Version: "v1"}:    {"gitrepositories", "ocirepositories", "helmrepositories", "helmcharts", "buckets"},
+		{Group: "kustomize.toolkit.fluxcd.io", Version: "v1"}: {"kustomizations"},
+		{Group: "helm.toolkit.fluxcd.io", Version: "v2"}:      {"helmreleases"},
+	} {
+		for _, name := range names {
+			if _, err := resources.Resource(group.WithResource(name)).List(t.Context(), metav1.ListOptions{}); err != nil {
+				t.Errorf("list %s: %v", group.WithResource(name), err)
+			}
+		}
+	}
+
+	if err := c.InstallCRDs(t.Context(), GatewayAPI); err != nil {
+		t.Errorf("installed again: %v", err)
+	}
+	if err := c.InstallCRDs(t.Context(), "gatekeeper"); err == nil || !strings.Contains(err.Error(), `"gatekeeper"`) {
+		t.Errorf("an addon that there is not: got %v, want an error that names it", err)
+	}
+}
+
+// Someone without the modules and without a network is told what is missing.
+func TestModuleThatCannotBeDownloaded(t *testing.T) {
+	t.Setenv("GOPROXY", "off")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	_, err := readCRDs(context.Background(), []string{CertManager})
+	if err == nil || !strings.Contains(err.Error(), "sandbox/addons/go.mod") || !strings.Contains(err.Error(), "github.com/cert-manager/cert-manager") {
+		t.Errorf("got %v, want an error that names the module and where its version is", err)
+	}
+}

@@ -1,0 +1,271 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+)
+
+const podSecurityStandards = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
+
+// escapes are attacks out of the pod onto its node, which Pod Security stops.
+func (s scene) escapes() []attack.Attack {
+	if s.by.PodSecurity == v1alpha1.PodSecurityPrivileged {
+		return nil // let out of the pod on purpose
+	}
+	container := func(edit func(*corev1.SecurityContext)) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { edit(p.Spec.Containers[0].SecurityContext) }
+	}
+	escape := func(name, summary string, edit func(*corev1.Pod)) attack.Attack {
+		return attack.Creating(name, summary, attack.ByPodSecurity, s.pod(name, edit))
+	}
+	privileged := container(func(c *corev1.SecurityContext) { c.Privileged, c.AllowPrivilegeEscalation = ptr.To(true), nil })
+	debug := func(name, summary string, c corev1.EphemeralContainer) attack.Attack {
+		a := attack.Changing(name, summary, attack.ByPodSecurity, s.pod(name), func(p *corev1.Pod) {
+			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{c}
+		})
+		a.Request.Subresource = "ephemeralcontainers"
+		return a
+	}
+	all := []attack.Attack{
+		escape("run-privileged", "run a privileged container", privileged),
+		escape("init-privileged", "run a privileged init container", func(p *corev1.Pod) {
+			privileged(p)
+			p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
+			p.Spec.InitContainers[0].Name = "init"
+			p.Spec.Containers[0].SecurityContext = attack.PodSpec().Containers[0].SecurityContext
+		}),
+		escape("add-capability", "add the capability SYS_ADMIN", container(func(c *corev1.SecurityContext) {
+			c.Capabilities.Add = []corev1.Capability{"SYS_ADMIN"}
+		})),
+		escape("run-unconfined", "run without seccomp", func(p *corev1.Pod) {
+			p.Spec.SecurityContext.SeccompProfile.Type = corev1.SeccompProfileTypeUnconfined
+		}),
+		escape("mount-host-path", "mount the node's file system", func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+		}),
+		escape("use-host-network", "use the node's network", func(p *corev1.Pod) { p.Spec.HostNetwork = true }),
+		escape("use-host-processes", "see the node's processes", func(p *corev1.Pod) { p.Spec.HostPID = true }),
+		escape("use-host-ipc", "share memory with the node", func(p *corev1.Pod) { p.Spec.HostIPC = true }),
+		escape("use-host-port", "take a port of the node", func(p *corev1.Pod) {
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8080, HostPort: 8080}}
+		}),
+		escape("set-sysctl", "set a sysctl of the kernel", func(p *corev1.Pod) {
+			p.Spec.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "kernel.msgmax", Value: "65536"}}
+		}),
+		debug("debug-privileged", "add a privileged ephemeral container to a running pod", ephemeral(func(c *corev1.EphemeralContainer) {
+			c.SecurityContext.Privileged, c.SecurityContext.AllowPrivilegeEscalation = ptr.To(true), nil
+		})),
+		debug("debug-with-capability", "add an ephemeral container with the capability NET_ADMIN to a running pod", ephemeral(func(c *corev1.EphemeralContainer) {
+			c.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
+		})),
+		warned("privileged-in-template", "run a privileged container by a Deployment, whose pods would be refused unseen", attack.ByPodSecurityWarning, s.deployment("privileged-in-template",
+			func(t *corev1.PodTemplateSpec) {
+				t.Spec.Containers[0].SecurityContext.Privileged, t.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = ptr.To(true), nil
+			})),
+	}
+	if s.by.PodSecurity == v1alpha1.PodSecurityRestricted {
+		all = append(all,
+			escape("run-as-root", "run as root", func(p *corev1.Pod) {
+				p.Spec.SecurityContext.RunAsNonRoot, p.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
+			}),
+			escape("escalate-privileges", "run a container that can gain privileges", container(func(c *corev1.SecurityContext) { c.AllowPrivilegeEscalation = ptr.To(true) })),
+			escape("keep-capabilities", "keep the capabilities that containers get", container(func(c *corev1.SecurityContext) { c.Capabilities.Drop = nil })),
+		)
+	}
+	return attack.Because("whoever is out of the pod has the node, its credentials and every pod on it", []string{podSecurityStandards}, all...)
+}
+
+// ephemeral is a container that even the restricted level lets into a pod.
+func ephemeral(edit func(*corev1.EphemeralContainer)) corev1.EphemeralContainer {
+	spec := attack.PodSpec().Containers[0]
+	c := corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+		Name: "debug", Image: spec.Image, TerminationMessagePolicy: corev1.TerminationMessageReadFile, SecurityContext: spec.SecurityContext,
+	}}
+	edit(&c)
+	return c
+}
+
+// asks are pods that ask for what they may not have, beside a place.
+func (s scene) asks() []attack.Attack {
+	may := s.by.Allowances
+	var all []attack.Attack
+	refused := func(name, summary, rule string, edit func(*corev1.Pod)) {
+		all = append(all, attack.Creating(name, summary, attack.ByPolicy(PodsPolicy, rule), s.pod(name, edit)))
+	}
+	inTemplate := func(name, summary, rule string, edit func(*corev1.PodTemplateSpec)) {
+		all = append(all, warned(name, summary, attack.ByWarning(PodTemplatesPolicy, rule), s.deployment(name, edit)))
+	}
+	mayToo := func(name, summary string, edit func(*corev1.Pod)) {
+		all = append(all, attack.Creating(name, summary, attack.Nobody, s.pod(name, edit)))
+	}
+	if !slices.Contains(may.Registries, "*") {
+		image := func(ref string) func(*corev1.Pod) {
+			return func(p *corev1.Pod) { p.Spec.Containers[0].Image = ref }
+		}
+		refused("pull-from-other-registry", "run an image from a registry that is not the tenant's", RegistryRule, image("registry.example.com/other/app:1"))
+		refused("pull-from-other-path", "run an image from a path of the registry that is not the tenant's", RegistryRule, image(may.Registries[0]+"-other/app:1"))
+		refused("pull-init-from-other-registry", "run an image from another registry as an init container", RegistryRule, func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
+			p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].Image = "init", "registry.example.com/other/app:1"
+		})
+		refused("mount-image-from-other-registry", "mount an image from another registry as a volume", RegistryRule, func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "registry.example.com/other/app:1"}}}}
+		})
+		all = append(all, attack.Changing("pull-from-other-registry-later", "change the image of a pod that is there to another registry's", attack.ByPolicy(PodsPolicy, RegistryRule),
+			s.pod("pull-from-other-registry-later"), image("registry.example.com/other/app:1")))
+		debug := attack.Changing("debug-from-other-registry", "debug a pod by an image of another registry", attack.ByPolicy(PodsPolicy, RegistryRule),
+			s.pod("debug-from-other-registry"), func(p *corev1.Pod) {
+				p.Spec.EphemeralContainers = []corev1.EphemeralContainer{ephemeral(func(c *corev1.EphemeralContainer) { c.Image = "registry.example.com/other/app:1" })}
+			})
+		debug.Request.Subresource = "ephemeralcontainers"
+		all = append(all, debug)
+		inTemplate("pull-from-other-registry-in-template", "run an image from another registry by a Deployment", RegistryRule, func(t *corev1.PodTemplateSpec) {
+			t.Spec.Containers[0].Image = "registry.example.com/other/app:1"
+		})
+	}
+	if !slices.Contains(may.ImagePullPolicies, corev1.PullNever) {
+		pulled := func(name, summary string, a attack.Attack, containers func(*corev1.Pod) []corev1.PullPolicy) attack.Attack {
+			a.Name, a.Summary, a.StoppedBy = name, summary, attack.ByMutation(PullPolicy)
+			a.Outcome = attack.As(func(p *corev1.Pod) error {
+				for _, policy := range containers(p) {
+					if !slices.Contains(may.ImagePullPolicies, policy) {
+						return fmt.Errorf("a container has imagePullPolicy %s", policy)
+					}
+				}
+				return nil
+			})
+			return a
+		}
+		all = append(all, pulled("use-cached-image", "run an image that somebody else pulled to the node", attack.Creating("", "", attack.ByMutation(PullPolicy),
+			s.pod("use-cached-image", func(p *corev1.Pod) { p.Spec.Containers[0].ImagePullPolicy = corev1.PullNever })),
+			func(p *corev1.Pod) []corev1.PullPolicy {
+				return []corev1.PullPolicy{p.Spec.Containers[0].ImagePullPolicy}
+			}))
+		all = append(all, pulled("use-cached-image-in-init", "run an image that somebody else pulled to the node, as an init container", attack.Creating("", "", attack.ByMutation(PullPolicy),
+			s.pod("use-cached-image-in-init", func(p *corev1.Pod) {
+				p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
+				p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].ImagePullPolicy = "init", corev1.PullNever
+			})),
+			func(p *corev1.Pod) []corev1.PullPolicy {
+				return []corev1.PullPolicy{p.Spec.InitContainers[0].ImagePullPolicy}
+			}))
+		debug := attack.Changing("", "", attack.ByMutation(PullPolicy), s.pod("use-cached-image-to-debug"), func(p *corev1.Pod) {
+			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{ephemeral(func(c *corev1.EphemeralContainer) { c.ImagePullPolicy = corev1.PullNever })}
+		})
+		debug.Request.Subresource = "ephemeralcontainers"
+		all = append(all, pulled("use-cached-image-to-debug", "debug a pod by an image that somebody else pulled to the node", debug,
+			func(p *corev1.Pod) []corev1.PullPolicy {
+				return []corev1.PullPolicy{p.Spec.EphemeralContainers[0].ImagePullPolicy}
+			}))
+	}
+	if !slices.Contains(may.PriorityClasses, "*") {
+		refused("pre-empt-others", "ask for a priority class that pre-empts everybody", PriorityRule, func(p *corev1.Pod) {
+			p.Spec.PriorityClassName = "system-cluster-critical"
+		})
+		inTemplate("pre-empt-others-in-template", "ask for a priority class by a Deployment", PriorityRule, func(t *corev1.PodTemplateSpec) {
+			t.Spec.PriorityClassName = "system-cluster-critical"
+		})
+	}
+	refused("end-never", "take longer to end than the tenant may", GracePeriodRule, func(p *corev1.Pod) {
+		p.Spec.TerminationGracePeriodSeconds = ptr.To(*may.MaxTerminationGracePeriodSeconds + 1)
+	})
+	inTemplate("end-never-in-template", "take longer to end than the tenant may, by a Deployment", GracePeriodRule, func(t *corev1.PodTemplateSpec) {
+		t.Spec.TerminationGracePeriodSeconds = ptr.To(*may.MaxTerminationGracePeriodSeconds + 1)
+	})
+	mayToo("end-late", "take as long to end as the tenant may", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = may.MaxTerminationGracePeriodSeconds })
+	inline := func(driver string) []corev1.Volume {
+		return []corev1.Volume{{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driver}}}}
+	}
+	if !slices.Contains(may.CSIDrivers, "*") {
+		// The restricted level would refuse a driver that nobody labelled, too.
+		refused("mount-inline-driver", "mount an inline volume of a CSI driver", InlineCSIRule, func(p *corev1.Pod) { p.Spec.Volumes = inline("csi.example.com") })
+		inTemplate("mount-inline-driver-in-template", "mount an inline volume of a CSI driver by a Deployment", InlineCSIRule, func(t *corev1.PodTemplateSpec) { t.Spec.Volumes = inline("csi.example.com") })
+	}
+	hold := map[string]string{"karpenter.sh/do-not-disrupt": "true"}
+	if *may.DoNotDisrupt {
+		mayToo("hold-node-as-allowed", "keep a node from being disrupted, as the tenant may", func(p *corev1.Pod) { p.Annotations = hold })
+	} else {
+		refused("hold-node", "keep a node from ever being disrupted", DoNotDisruptRule, func(p *corev1.Pod) { p.Annotations = hold })
+		all = append(all, attack.Changing("hold-node-later", "keep a node from being disrupted by a pod that is there", attack.ByPolicy(PodsPolicy, DoNotDisruptRule),
+			s.pod("hold-node-later"), func(p *corev1.Pod) { p.Annotations = hold }))
+		inTemplate("hold-node-in-template", "keep nodes from being disrupted by a Deployment", DoNotDisruptRule, func(t *corev1.PodTemplateSpec) { t.Annotations = hold })
+	}
+	foreign := map[string]string{"external-dns.alpha.kubernetes.io/internal-hostname": s.otherHost}
+	refused("announce-pod-as-other-host", "have a DNS record of another tenant's host point at a pod", AnnotatedHostsRule, func(p *corev1.Pod) { p.Annotations = foreign })
+	inTemplate("announce-pods-as-other-host", "have a DNS record of another tenant's host point at the pods of a Deployment", AnnotatedHostsRule,
+		func(t *corev1.PodTemplateSpec) { t.Annotations = foreign })
+	return attack.Because("what one tenant takes beyond its own, others miss, or lose to it", nil, append(all, s.terminations()...)...)
+}
+
+// terminations keep nodes waiting.
+func (s scene) terminations() []attack.Attack {
+	late := *s.by.Allowances.MaxTerminationGracePeriodSeconds + 1
+	remove := attack.Deleting("delete-never", "delete a pod with more time to end than the tenant may take", attack.ByPolicy(TerminationPolicy, GracePeriodRule), s.pod("delete-never"))
+	remove.Setup = []client.Object{s.pod("delete-never")}
+	remove.Request.GracePeriodSeconds = &late
+	evict := attack.Creating("evict-never", "evict a pod with more time to end than the tenant may take", attack.ByPolicy(TerminationPolicy, GracePeriodRule), s.pod("evict-never"))
+	evict.Setup = []client.Object{s.pod("evict-never")}
+	evict.Request.Subresource = "eviction"
+	evict.Request.Body = &policyv1.Eviction{
+		TypeMeta:      metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"},
+		ObjectMeta:    metav1.ObjectMeta{Namespace: s.own, Name: "croft-evict-never"},
+		DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: &late},
+	}
+	gone := attack.Deleting("delete-a-pod", "delete a pod", attack.Nobody, s.pod("delete-a-pod"))
+	gone.Setup = []client.Object{s.pod("delete-a-pod")}
+	evicted := attack.Creating("evict-a-pod", "evict a pod", attack.Nobody, s.pod("evict-a-pod"))
+	evicted.Setup = []client.Object{s.pod("evict-a-pod")}
+	evicted.Request.Subresource = "eviction"
+	evicted.Request.Body = &policyv1.Eviction{
+		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-evict-a-pod"},
+	}
+	budget := func(name string, edit func(*policyv1.PodDisruptionBudgetSpec)) *policyv1.PodDisruptionBudget {
+		b := &policyv1.PodDisruptionBudget{
+			TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "none"}}},
+		}
+		edit(&b.Spec)
+		return b
+	}
+	one := func(spec *policyv1.PodDisruptionBudgetSpec) { spec.MaxUnavailable = ptr.To(intstr.FromInt32(1)) }
+	none := func(spec *policyv1.PodDisruptionBudgetSpec) { spec.MaxUnavailable = ptr.To(intstr.FromInt32(0)) }
+	byDisruption := attack.ByPolicy(DisruptionPolicy, DisruptionRule)
+	return []attack.Attack{
+		remove, evict, gone, evicted,
+		attack.Creating("disrupt-none", "write a PodDisruptionBudget that lets no pod go", byDisruption, budget("disrupt-none", none)),
+		attack.Creating("disrupt-no-percent", "write a PodDisruptionBudget that lets 0% of pods go", byDisruption, budget("disrupt-no-percent", func(spec *policyv1.PodDisruptionBudgetSpec) {
+			spec.MaxUnavailable = ptr.To(intstr.FromString("0%"))
+		})),
+		attack.Creating("need-all", "write a PodDisruptionBudget that needs all pods", byDisruption, budget("need-all", func(spec *policyv1.PodDisruptionBudgetSpec) {
+			spec.MinAvailable = ptr.To(intstr.FromString("100%"))
+		})),
+		attack.Changing("disrupt-none-later", "change a PodDisruptionBudget to let no pod go", byDisruption, budget("disrupt-none-later", one),
+			func(b *policyv1.PodDisruptionBudget) { none(&b.Spec) }),
+		attack.Creating("write-a-disruption-budget", "write a PodDisruptionBudget", attack.Nobody, budget("write-a-disruption-budget", one)),
+	}
+}
+
+// warned is an attack that is let through, and answered by a warning.
+func warned(name, summary string, by attack.Stopper, object client.Object) attack.Attack {
+	return attack.Creating(name, summary, by, object)
+}
+
+func (s scene) pod(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
+	return attack.Pod(s.own, "croft-"+name, edits...)
+}
+
+func (s scene) deployment(name string, edit func(*corev1.PodTemplateSpec)) client.Object {
+	return attack.Deployment(s.own, "croft-"+name, attack.Template(edit))
+}
