@@ -31,20 +31,24 @@ func (p port) String() string {
 	return fmt.Sprintf("%d/%s", p.number, p.protocol)
 }
 
-// connection is one from a pod to a pod, or to an address where to is nil.
+// connection is one from a pod, or from an address where from is nil, to a pod or
+// an address likewise.
 type connection struct {
 	from, to             *namespace
 	fromLabels, toLabels map[string]string
-	toIP                 string
+	fromIP, toIP         string
 	port                 port
 }
 
 func (c *connection) String() string {
-	to := c.toIP
+	from, to := c.fromIP, c.toIP
+	if c.from != nil {
+		from = podName(c.from, c.fromLabels)
+	}
 	if c.to != nil {
 		to = podName(c.to, c.toLabels)
 	}
-	return fmt.Sprintf("%s to %s, %s", podName(c.from, c.fromLabels), to, c.port)
+	return fmt.Sprintf("%s to %s, %s", from, to, c.port)
 }
 
 func podName(n *namespace, pod map[string]string) string {
@@ -56,8 +60,11 @@ func podName(n *namespace, pod map[string]string) string {
 
 func (c *connection) traffic() *matcher.Traffic {
 	t := &matcher.Traffic{
-		Source: peer(c.from, c.fromLabels), Destination: &matcher.TrafficPeer{IP: c.toIP},
+		Source: &matcher.TrafficPeer{IP: c.fromIP}, Destination: &matcher.TrafficPeer{IP: c.toIP},
 		ResolvedPort: c.port.number, ResolvedPortName: c.port.name, Protocol: c.port.protocol,
+	}
+	if c.from != nil {
+		t.Source = peer(c.from, c.fromLabels)
 	}
 	if c.to != nil {
 		t.Destination = peer(c.to, c.toLabels)
@@ -74,12 +81,15 @@ func peer(n *namespace, pod map[string]string) *matcher.TrafficPeer {
 func (c *connection) allowed() bool {
 	t := c.traffic()
 	return (c.to == nil || c.to.judge.IsIngressOrEgressAllowed(t, true).IsAllowed()) &&
-		c.from.judge.IsIngressOrEgressAllowed(t, false).IsAllowed()
+		(c.from == nil || c.from.judge.IsIngressOrEgressAllowed(t, false).IsAllowed())
 }
 
 func (c *connection) verdict() Verdict {
 	t := c.traffic()
-	v := Verdict{Connection: c.String(), Egress: c.from.direction(t, false), Ingress: Direction{Allowed: true}}
+	v := Verdict{Connection: c.String(), Egress: Direction{Allowed: true}, Ingress: Direction{Allowed: true}}
+	if c.from != nil {
+		v.Egress = c.from.direction(t, false)
+	}
 	if c.to != nil {
 		v.Ingress = c.to.direction(t, true)
 	}

@@ -126,15 +126,19 @@ func (m *Map) Allows(f attack.Flow) (bool, error) {
 
 // Judge is Allows with the reasons.
 func (m *Map) Judge(f attack.Flow) (Verdict, error) {
-	from, ok := m.namespaces[f.FromNamespace]
-	if !ok {
-		return Verdict{}, missing(f.FromNamespace)
-	}
-	c := connection{from: from, toIP: f.ToIP, toLabels: f.ToLabels, port: port{number: f.Port, protocol: corev1.Protocol(f.Protocol)}}
-	if f.ToNamespace != "" {
-		if c.to, ok = m.namespaces[f.ToNamespace]; !ok {
-			return Verdict{}, missing(f.ToNamespace)
+	c := connection{fromIP: f.FromIP, toIP: f.ToIP, toLabels: f.ToLabels, port: port{number: f.Port, protocol: corev1.Protocol(f.Protocol)}}
+	for _, side := range []struct {
+		name string
+		to   **namespace
+	}{{f.FromNamespace, &c.from}, {f.ToNamespace, &c.to}} {
+		if side.name == "" {
+			continue
 		}
+		n, ok := m.namespaces[side.name]
+		if !ok {
+			return Verdict{}, missing(side.name)
+		}
+		*side.to = n
 	}
 	return c.verdict(), nil
 }

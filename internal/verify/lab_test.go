@@ -62,20 +62,10 @@ func newLab(t *testing.T, scenes ...*proving) *lab {
 		l.runners[s] = s.runner(t)
 	}
 	for _, s := range scenes {
-		attacks := s.scratch.Attacks()
-		err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-			results, err := l.runners[s].Run(ctx, attacks, nil)
-			for _, r := range results {
-				l.sound[s.name+" "+r.Name] = r.Result == verify.Held
-			}
-			return err == nil && !slices.ContainsFunc(results, func(r verify.Result) bool { return !r.Good() }), nil
-		})
-		if err == nil {
-			continue
-		}
-		for _, a := range attacks {
-			if r := l.runners[s].Try(t.Context(), a); !r.Good() {
-				t.Errorf("%s: %s is %s before anything is taken away: %s", s.name, r.Name, r.Result, r.Message)
+		for _, r := range s.settled(t, l.runners[s]) {
+			l.sound[s.name+" "+r.Name] = r.Result == verify.Held
+			if r.Result != verify.Held {
+				t.Errorf("%s: %s/%s is %s before anything is taken away: %s", s.name, r.Wall, r.Name, r.Result, r.Message)
 			}
 		}
 	}

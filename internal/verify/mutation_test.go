@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/sandbox"
 )
 
 // TestMutants is the proof that the proof works: each rule, right, label and
@@ -18,11 +17,8 @@ import (
 // must notice. What none notices is either redundant, and to be removed, or lacks
 // an attack. It prints the score; `make test` shows it.
 func TestMutants(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a control plane")
-	}
 	started := time.Now()
-	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.WithControllers})
+	cluster := start(t)
 	open := build(t, cluster.Config, "open", platformWith(v1alpha1.EgressOpen, "ingress"))
 	// Everything that an admin can restrict is restricted, so that it can be widened.
 	tight := platformWith(v1alpha1.EgressRestricted, "ingress")
