@@ -31,8 +31,8 @@ func (p port) String() string {
 	return fmt.Sprintf("%d/%s", p.number, p.protocol)
 }
 
-// connection is one from a pod to a pod; from an address where from is nil, or to
-// one where to is.
+// connection is one from a pod, or from an address where from is nil, to a pod or
+// an address likewise.
 type connection struct {
 	from, to             *namespace
 	fromLabels, toLabels map[string]string

@@ -127,16 +127,18 @@ func (m *Map) Allows(f attack.Flow) (bool, error) {
 // Judge is Allows with the reasons.
 func (m *Map) Judge(f attack.Flow) (Verdict, error) {
 	c := connection{fromIP: f.FromIP, toIP: f.ToIP, toLabels: f.ToLabels, port: port{number: f.Port, protocol: corev1.Protocol(f.Protocol)}}
-	var ok bool
-	if f.FromNamespace != "" {
-		if c.from, ok = m.namespaces[f.FromNamespace]; !ok {
-			return Verdict{}, missing(f.FromNamespace)
+	for _, side := range []struct {
+		name string
+		to   **namespace
+	}{{f.FromNamespace, &c.from}, {f.ToNamespace, &c.to}} {
+		if side.name == "" {
+			continue
 		}
-	}
-	if f.ToNamespace != "" {
-		if c.to, ok = m.namespaces[f.ToNamespace]; !ok {
-			return Verdict{}, missing(f.ToNamespace)
+		n, ok := m.namespaces[side.name]
+		if !ok {
+			return Verdict{}, missing(side.name)
 		}
+		*side.to = n
 	}
 	return c.verdict(), nil
 }

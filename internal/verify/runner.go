@@ -217,11 +217,37 @@ func (r *Runner) setUp(ctx context.Context, objects []client.Object) (func(), er
 		// Noted before it is known to be there: a request that is cut short may still
 		// have come through.
 		made = append(made, object)
-		if err := r.admin.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := r.create(ctx, object); err != nil {
 			return cleanUp, fmt.Errorf("preparing the attack: %w", err)
 		}
 	}
 	return cleanUp, nil
+}
+
+// leaving is how long a namespace of an earlier try may take to go.
+const leaving = 20 * time.Second
+
+// create creates what is not there yet. What is on its way out is waited for.
+func (r *Runner) create(ctx context.Context, object client.Object) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, again, leaving, true, func(ctx context.Context) (bool, error) {
+		fresh, err := copyOf(object)
+		if err != nil {
+			return false, err
+		}
+		last = r.admin.Create(ctx, fresh)
+		if !apierrors.IsAlreadyExists(last) {
+			return true, last
+		}
+		if last = r.admin.Get(ctx, client.ObjectKeyFromObject(fresh), fresh); last != nil {
+			return false, client.IgnoreNotFound(last)
+		}
+		return fresh.GetDeletionTimestamp() == nil, nil
+	})
+	if wait.Interrupted(err) && last != nil {
+		return last
+	}
+	return err
 }
 
 func copyOf(o client.Object) (client.Object, error) {

@@ -27,8 +27,8 @@ func sweeps(own, other string) []attack.Attack {
 			Namespace: own, Verbs: all, Permitted: givenTo(v1alpha1.RoleOperator)}),
 		as(v1alpha1.RoleViewer, sweep("viewer-exceeds-rights", "do to any kind of object in one's own namespace what the viewer's role does not give", attack.Sweep{
 			Namespace: own, Verbs: all, Permitted: givenTo(v1alpha1.RoleViewer)})),
-		sweep("exec-elsewhere", "run a command in another tenant's pod", just(other, "pods/exec", "pods/attach")),
-		sweep("forward-ports-elsewhere", "forward a port of another tenant's pod", just(other, "pods/portforward")),
+		as(v1alpha1.RoleViewer, sweep("viewer-reads-anything-elsewhere", "read any kind of object in another tenant's namespace as a viewer", attack.Sweep{Namespace: other, Verbs: reading})),
+		sweep("open-streams-elsewhere", "run a command in, attach to or forward a port of another tenant's pod, by any verb", just(other, "pods/exec", "pods/attach", "pods/portforward")),
 		sweep("proxy-elsewhere", "reach another tenant's pods and Services through the API server, around its network policies", just(other, "pods/proxy", "services/proxy")),
 		sweep("read-logs-elsewhere", "read the logs of another tenant's pod", just(other, "pods/log")),
 		sweep("take-token-elsewhere", "ask for a token of another tenant's service account", just(other, "serviceaccounts/token")),

@@ -1,0 +1,243 @@
+package verify_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/verify"
+)
+
+// mutant is one thing that is taken away from the walls, or turned around.
+type mutant struct {
+	// name says what was done.
+	name string
+	// object is what it was done to: mutants of one object take turns.
+	object string
+	// mutate does it, and returns what undoes it.
+	mutate mutation
+	// scenes are where it can be noticed; all if nil.
+	scenes []*proving
+	// suspects are the attacks that are tried first.
+	suspects func(attack.Attack) bool
+}
+
+// finding is what became of a mutant.
+type finding struct {
+	mutant, noticedBy string
+	err               error
+}
+
+const (
+	// patience is how long a mutant, or its end, may take to be noticed. Policies
+	// take a second or two.
+	patience = 30 * time.Second
+	// together is how many mutants, of different objects, stand at the same time.
+	together = 6
+)
+
+// lab is a cluster with several pairs of scratch tenants, in which mutants are
+// let loose.
+type lab struct {
+	t       *testing.T
+	admin   client.Client
+	scenes  []*proving
+	runners map[*proving]*verify.Runner
+	// sound are the attacks that held before anything was done.
+	sound map[string]bool
+}
+
+func newLab(t *testing.T, scenes ...*proving) *lab {
+	l := &lab{t: t, admin: scenes[0].admin, scenes: scenes, runners: map[*proving]*verify.Runner{}, sound: map[string]bool{}}
+	for _, s := range scenes {
+		l.runners[s] = s.runner(t)
+	}
+	for _, s := range scenes {
+		for _, r := range s.settled(t, l.runners[s]) {
+			l.sound[s.name+" "+r.Name] = r.Result == verify.Held
+			if r.Result != verify.Held {
+				t.Errorf("%s: %s/%s is %s before anything is taken away: %s", s.name, r.Wall, r.Name, r.Result, r.Message)
+			}
+		}
+	}
+	return l
+}
+
+// attacks are those of a scene that would notice something.
+func (l *lab) attacks(s *proving, want func(attack.Attack) bool) []attack.Attack {
+	return slices.DeleteFunc(s.scratch.Attacks(), func(a attack.Attack) bool { return !l.sound[s.name+" "+a.Name] || !want(a) })
+}
+
+// breached tries attacks until one of them is BREACHED, and names it.
+func (l *lab) breached(ctx context.Context, scenes []*proving, want func(attack.Attack) bool, within time.Duration) (*proving, string) {
+	var where *proving
+	var which string
+	_ = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, within, true, func(ctx context.Context) (bool, error) {
+		for _, s := range scenes {
+			l.runners[s].Refresh()
+			trying, stop := context.WithCancel(ctx)
+			_, _ = l.runners[s].Run(trying, l.attacks(s, want), func(r verify.Result) {
+				if r.Result == verify.Breached && which == "" {
+					where, which = s, r.Name
+					stop()
+				}
+			})
+			stop()
+			if which != "" {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	return where, which
+}
+
+// loose lets one mutant loose and says which attack noticed, if any of those did
+// that want picks. It is gone again when loose returns, and what noticed it holds.
+func (l *lab) loose(m mutant, want func(attack.Attack) bool, within time.Duration) finding {
+	ctx := l.t.Context()
+	f := finding{mutant: m.name}
+	scenes := m.scenes
+	if scenes == nil {
+		scenes = l.scenes
+	}
+	undo, err := m.mutate(ctx)
+	if err != nil {
+		f.err = fmt.Errorf("%s: %w", m.name, err)
+		return f
+	}
+	where, which := l.breached(ctx, scenes, want, within)
+	if err := undo(ctx); err != nil {
+		f.err = fmt.Errorf("%s: taking it back: %w", m.name, err)
+		return f
+	}
+	if which == "" {
+		return f
+	}
+	f.noticedBy = which
+	healed := func(a attack.Attack) bool { return a.Name == which }
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		l.runners[where].Refresh()
+		results, err := l.runners[where].Run(ctx, l.attacks(where, healed), nil)
+		return err == nil && len(results) == 1 && results[0].Result == verify.Held, nil
+	})
+	if err != nil {
+		f.err = fmt.Errorf("%s: %s does not hold again after it", m.name, which)
+	}
+	return f
+}
+
+// run lets mutants loose: those of different objects at the same time, asking
+// only whom they should concern; and then those that nobody noticed one by one,
+// asking everybody.
+func (l *lab) run(mutants []mutant) []finding {
+	findings := make([]finding, len(mutants))
+	turns := make(chan struct{}, together)
+	var group sync.WaitGroup
+	of := map[string][]int{}
+	var objects []string
+	for i, m := range mutants {
+		if len(of[m.object]) == 0 {
+			objects = append(objects, m.object)
+		}
+		of[m.object] = append(of[m.object], i)
+	}
+	for _, object := range objects {
+		turns <- struct{}{}
+		group.Go(func() {
+			defer func() { <-turns }()
+			for _, i := range of[object] {
+				findings[i] = finding{mutant: mutants[i].name}
+				if l.concerns(mutants[i]) {
+					findings[i] = l.loose(mutants[i], mutants[i].suspects, patience/3)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for i, f := range findings {
+		if f.noticedBy == "" && f.err == nil {
+			findings[i] = l.loose(mutants[i], func(attack.Attack) bool { return true }, patience/3)
+		}
+	}
+	return findings
+}
+
+// concerns reports whether there is any attack to suspect.
+func (l *lab) concerns(m mutant) bool {
+	scenes := m.scenes
+	if scenes == nil {
+		scenes = l.scenes
+	}
+	return slices.ContainsFunc(scenes, func(s *proving) bool { return len(l.attacks(s, m.suspects)) > 0 })
+}
+
+// edited is a mutation that changes an object as it stands in the cluster.
+func (l *lab) edited(o client.Object, change func(client.Object)) func(context.Context) (func(context.Context) error, error) {
+	return func(ctx context.Context) (func(context.Context) error, error) {
+		before := o.DeepCopyObject().(client.Object)
+		if err := l.admin.Get(ctx, client.ObjectKeyFromObject(o), before); err != nil {
+			return nil, err
+		}
+		after := before.DeepCopyObject().(client.Object)
+		change(after)
+		return func(ctx context.Context) error { return l.put(ctx, before) }, l.put(ctx, after)
+	}
+}
+
+// deleted is a mutation that takes an object away.
+func (l *lab) deleted(o client.Object) func(context.Context) (func(context.Context) error, error) {
+	return func(ctx context.Context) (func(context.Context) error, error) {
+		before := o.DeepCopyObject().(client.Object)
+		if err := l.admin.Get(ctx, client.ObjectKeyFromObject(o), before); err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) error { return l.put(ctx, before) }, l.admin.Delete(ctx, o.DeepCopyObject().(client.Object))
+	}
+}
+
+// added is a mutation that adds objects.
+func (l *lab) added(objects ...client.Object) func(context.Context) (func(context.Context) error, error) {
+	return func(ctx context.Context) (func(context.Context) error, error) {
+		for _, o := range objects {
+			if err := l.put(ctx, o); err != nil {
+				return nil, err
+			}
+		}
+		return func(ctx context.Context) error {
+			for _, o := range objects {
+				if err := l.admin.Delete(ctx, o); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil
+	}
+}
+
+// put writes an object over whatever is there.
+func (l *lab) put(ctx context.Context, o client.Object) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		now, wanted := o.DeepCopyObject().(client.Object), o.DeepCopyObject().(client.Object)
+		err := l.admin.Get(ctx, client.ObjectKeyFromObject(o), now)
+		if apierrors.IsNotFound(err) {
+			wanted.SetResourceVersion("")
+			wanted.SetUID("")
+			return l.admin.Create(ctx, wanted)
+		}
+		if err != nil {
+			return err
+		}
+		wanted.SetResourceVersion(now.GetResourceVersion())
+		return l.admin.Update(ctx, wanted)
+	})
+}

@@ -1,0 +1,364 @@
+package verify_test
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+)
+
+// policyMutants are made of what stands once in the cluster: each rule of each
+// policy that denies or warns is made to hold always, each policy that changes
+// things is made to change nothing, and each binding is deleted.
+//
+// Conditions that narrow what a policy looks at are left alone: without them a
+// policy is only stricter, towards the platform.
+func (l *lab) policyMutants(objects []client.Object) (mutating, validating []mutant) {
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *admissionv1.ValidatingAdmissionPolicy:
+			for i := range o.Spec.Validations {
+				rule := ruleName(o.Spec.Validations[i].MessageExpression)
+				validating = append(validating, mutant{
+					name: fmt.Sprintf("policy %s: rule %s asks nothing", o.Name, rule), object: o.Name,
+					suspects: func(a attack.Attack) bool { return a.StoppedBy.Policy == o.Name && a.StoppedBy.Rule == rule },
+					mutate: l.edited(o, func(live client.Object) {
+						live.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations[i].Expression = "true"
+					}),
+				})
+			}
+		case *admissionv1.ValidatingAdmissionPolicyBinding:
+			validating = append(validating, mutant{
+				name: fmt.Sprintf("policy %s: binding %s deleted", o.Spec.PolicyName, o.Name), object: o.Spec.PolicyName,
+				suspects: func(a attack.Attack) bool { return a.StoppedBy.Policy == o.Spec.PolicyName }, mutate: l.deleted(o),
+			})
+		case *admissionv1.MutatingAdmissionPolicy:
+			mutating = append(mutating, mutant{
+				name: fmt.Sprintf("mutation %s: changes nothing", o.Name), object: "mutation " + o.Name,
+				suspects: changedBy(o.Name, o),
+				mutate: l.edited(o, func(live client.Object) {
+					live.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations[0].JSONPatch.Expression = "[]"
+				}),
+			})
+		case *admissionv1.MutatingAdmissionPolicyBinding:
+			mutating = append(mutating, mutant{
+				name: fmt.Sprintf("mutation %s: binding %s deleted", o.Spec.PolicyName, o.Name), object: "mutation " + o.Spec.PolicyName,
+				suspects: changedBy(o.Spec.PolicyName, o), mutate: l.deleted(o),
+			})
+		}
+	}
+	return mutating, validating
+}
+
+var inBrackets = regexp.MustCompile(`^"\[([a-z0-9-]+)\] "`)
+
+func ruleName(message string) string {
+	if match := inBrackets.FindStringSubmatch(message); match != nil {
+		return match[1]
+	}
+	return message
+}
+
+// changedBy picks what a mutating policy makes harmless, and the mirrors of its
+// wall.
+func changedBy(policy string, o client.Object) func(attack.Attack) bool {
+	return func(a attack.Attack) bool {
+		return a.StoppedBy.Policy == policy || a.Kind == attack.Mirror && a.Wall == o.GetLabels()[v1alpha1.WallLabel] && a.Request != nil
+	}
+}
+
+// tenantMutants are made of what stands in each tenant's own namespaces.
+func (l *lab) tenantMutants(s *proving) []mutant {
+	var all []mutant
+	for _, o := range s.tenantObjects(s.by) {
+		switch o := o.(type) {
+		case *corev1.Namespace:
+			all = append(all, l.labelMutants(s, o)...)
+		case *corev1.ResourceQuota:
+			all = append(all, l.quotaMutants(s, o)...)
+		case *corev1.LimitRange:
+			all = append(all, l.limitMutants(s, o)...)
+		case *v1alpha1.TenantRules:
+			all = append(all, l.rulesMutants(s, o)...)
+		}
+	}
+	return all
+}
+
+func (s *proving) mutant(o client.Object, what string) mutant {
+	return mutant{
+		name:   fmt.Sprintf("%s %s: %s (%s)", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), what, s.name),
+		object: s.name, scenes: []*proving{s},
+	}
+}
+
+const podSecurity = "pod-security.kubernetes.io/"
+
+func (l *lab) labelMutants(s *proving, o *corev1.Namespace) []mutant {
+	type edit struct{ key, value string }
+	edits := []edit{{v1alpha1.TenantLabel, ""}}
+	for _, mode := range []string{"enforce", "warn"} {
+		level := o.Labels[podSecurity+mode]
+		for _, weaker := range []string{"", "privileged", "baseline"} {
+			if level != weaker && level != "privileged" {
+				edits = append(edits, edit{podSecurity + mode, weaker})
+			}
+		}
+	}
+	var all []mutant
+	for _, e := range edits {
+		m := s.mutant(o, e.key+" = "+e.value)
+		m.suspects = func(a attack.Attack) bool {
+			if e.key == v1alpha1.TenantLabel {
+				return a.StoppedBy.Policy != "" && a.StoppedBy.Refuses != nil
+			}
+			return strings.Contains(strings.ToLower(a.StoppedBy.Name), "pod security")
+		}
+		m.mutate = l.edited(o, func(live client.Object) {
+			labels := live.GetLabels()
+			if labels[e.key] = e.value; e.value == "" {
+				delete(labels, e.key)
+			}
+		})
+		all = append(all, m)
+	}
+	return all
+}
+
+func (l *lab) quotaMutants(s *proving, o *corev1.ResourceQuota) []mutant {
+	byQuota := func(a attack.Attack) bool { return a.StoppedBy.Name == attack.ByQuota.Name }
+	whole := s.mutant(o, "deleted")
+	whole.suspects, whole.mutate = byQuota, l.deleted(o)
+	all := []mutant{whole}
+	for _, name := range slices.Sorted(maps.Keys(o.Spec.Hard)) {
+		m := s.mutant(o, "does not limit "+string(name))
+		m.suspects = byQuota
+		m.mutate = l.edited(o, func(live client.Object) { delete(live.(*corev1.ResourceQuota).Spec.Hard, name) })
+		all = append(all, m)
+	}
+	return all
+}
+
+func (l *lab) limitMutants(s *proving, o *corev1.LimitRange) []mutant {
+	aboutLimits := func(a attack.Attack) bool {
+		return strings.Contains(a.StoppedBy.Name, "LimitRange") || a.Kind == attack.Mirror && a.Wall == "policy" && a.Request != nil
+	}
+	whole := s.mutant(o, "deleted")
+	whole.suspects, whole.mutate = aboutLimits, l.deleted(o)
+	all := []mutant{whole}
+	// Limits and requests of one resource together: each stands in for the other.
+	names := map[corev1.ResourceName]bool{}
+	for _, item := range o.Spec.Limits {
+		for _, list := range []corev1.ResourceList{item.Default, item.DefaultRequest, item.Max, item.Min} {
+			for name := range list {
+				names[name] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		m := s.mutant(o, "says nothing of "+string(name))
+		m.suspects = aboutLimits
+		m.mutate = l.edited(o, func(live client.Object) {
+			for _, item := range live.(*corev1.LimitRange).Spec.Limits {
+				for _, list := range []corev1.ResourceList{item.Default, item.DefaultRequest, item.Max, item.Min} {
+					delete(list, name)
+				}
+			}
+		})
+		all = append(all, m)
+	}
+	return all
+}
+
+// wider are values that let through what a list of TenantRules keeps out, where
+// that is neither the other tenant's value nor every value.
+var wider = map[string][]any{
+	"allowCIDRs":        {"0.0.0.0/0", "::/0"},
+	"serviceTypes":      {"NodePort", "LoadBalancer", "ExternalName"},
+	"imagePullPolicies": {"IfNotPresent", "Never"},
+}
+
+// rulesMutants widen each field of the TenantRules. A field that is as wide as
+// it can be in a scene is narrower in another.
+func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules) []mutant {
+	own, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	others, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.tenantRules(s.on))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	spec, other := own["spec"].(map[string]any), others["spec"].(map[string]any)
+	var all []mutant
+	for _, field := range slices.Sorted(maps.Keys(spec)) {
+		widened := widen(field, spec[field], other[field], s.on.Namespaces[0])
+		if widened == nil {
+			continue
+		}
+		m := s.mutant(o, fmt.Sprintf("%s = %v", field, widened))
+		m.suspects = func(a attack.Attack) bool { return a.StoppedBy.Policy != "" && a.Request != nil }
+		m.mutate = l.edited(o, func(live client.Object) {
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+			if err == nil {
+				content["spec"].(map[string]any)[field] = widened
+				err = runtime.DefaultUnstructuredConverter.FromUnstructured(content, live)
+			}
+			if err != nil {
+				l.t.Error(err)
+			}
+		})
+		all = append(all, m)
+	}
+	return all
+}
+
+func widen(field string, value, others any, other string) any {
+	switch value := value.(type) {
+	case bool:
+		return !value
+	case int64:
+		return value * 1000
+	case string:
+		if field == "egress" {
+			if value == string(v1alpha1.EgressOpen) {
+				return nil
+			}
+			return string(v1alpha1.EgressOpen)
+		}
+		return others
+	case []any:
+		if slices.Contains(value, any("*")) {
+			return nil
+		}
+		if more, ok := wider[field]; ok {
+			return append(slices.Clone(value), more...)
+		}
+		switch field {
+		case "pools", "namespaces", "domains":
+			return append(slices.Clone(value), others.([]any)...)
+		case "platformNamespaces":
+			return append(slices.Clone(value), other)
+		default:
+			return append(slices.Clone(value), "*")
+		}
+	default:
+		return nil
+	}
+}
+
+// networkMutants are made of the tenant's NetworkPolicies, by their names: one
+// policy may matter only where another does not stand in for it, so it is changed
+// in all scenes and in all of the tenant's namespaces at once.
+func (l *lab) networkMutants() []mutant {
+	type change struct {
+		what string
+		do   func(*networkingv1.NetworkPolicy) bool
+	}
+	changes := map[string]map[string]change{}
+	var names []string
+	for _, s := range l.scenes {
+		for _, o := range s.tenantObjects(s.by) {
+			np, ok := o.(*networkingv1.NetworkPolicy)
+			if !ok {
+				continue
+			}
+			if changes[np.Name] == nil {
+				changes[np.Name] = map[string]change{"deleted": {what: "deleted"}}
+				names = append(names, np.Name)
+			}
+			for _, direction := range np.Spec.PolicyTypes {
+				what := "lets everything through, " + string(direction)
+				changes[np.Name][what] = change{what, func(np *networkingv1.NetworkPolicy) bool {
+					if direction == networkingv1.PolicyTypeIngress {
+						np.Spec.Ingress = append(np.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
+					} else {
+						np.Spec.Egress = append(np.Spec.Egress, networkingv1.NetworkPolicyEgressRule{})
+					}
+					return true
+				}}
+			}
+			for _, rule := range np.Spec.Egress {
+				for i, peer := range rule.To {
+					if peer.IPBlock == nil {
+						continue
+					}
+					for _, except := range peer.IPBlock.Except {
+						what := "does not except " + except
+						changes[np.Name][what] = change{what, func(np *networkingv1.NetworkPolicy) bool {
+							for _, rule := range np.Spec.Egress {
+								if i < len(rule.To) && rule.To[i].IPBlock != nil {
+									rule.To[i].IPBlock.Except = slices.DeleteFunc(rule.To[i].IPBlock.Except, func(e string) bool { return e == except })
+								}
+							}
+							return true
+						}}
+					}
+				}
+			}
+		}
+	}
+	var all []mutant
+	for _, name := range names {
+		for _, what := range slices.Sorted(maps.Keys(changes[name])) {
+			c := changes[name][what]
+			var each []mutation
+			for _, s := range l.scenes {
+				for _, o := range s.tenantObjects(s.by) {
+					np, ok := o.(*networkingv1.NetworkPolicy)
+					switch {
+					case !ok || np.Name != name:
+					case c.do == nil:
+						each = append(each, l.deleted(np))
+					default:
+						each = append(each, l.edited(np, func(live client.Object) { c.do(live.(*networkingv1.NetworkPolicy)) }))
+					}
+				}
+			}
+			all = append(all, mutant{
+				name: "NetworkPolicy " + name + ": " + what, object: "network",
+				suspects: func(a attack.Attack) bool { return a.Flow != nil || a.Pairs != nil },
+				mutate:   allOf(each),
+			})
+		}
+	}
+	return all
+}
+
+// bindingMutants take people's access away, and give it to others.
+func (l *lab) bindingMutants(s *proving) []mutant {
+	var all []mutant
+	own := map[string]*rbacv1.RoleBinding{}
+	for _, o := range s.tenantObjects(s.by) {
+		if b, ok := o.(*rbacv1.RoleBinding); ok && b.Namespace == s.by.Namespaces[0] {
+			own[b.Name] = b
+			m := s.mutant(b, "deleted")
+			m.suspects = func(a attack.Attack) bool { return a.Kind == attack.Mirror && a.Request != nil && a.Wall == "identity" }
+			m.mutate = l.deleted(b)
+			all = append(all, m)
+		}
+	}
+	for _, o := range s.tenantObjects(s.on) {
+		if b, ok := o.(*rbacv1.RoleBinding); ok && b.Namespace == s.on.Namespaces[0] {
+			m := s.mutant(b, "of the other tenant, names this one's people too")
+			m.suspects = func(a attack.Attack) bool { return a.Kind == attack.Breach && a.Wall == "identity" }
+			m.mutate = l.edited(b, func(live client.Object) {
+				binding := live.(*rbacv1.RoleBinding)
+				binding.Subjects = append(binding.Subjects, own[b.Name].Subjects...)
+			})
+			all = append(all, m)
+		}
+	}
+	return all
+}
