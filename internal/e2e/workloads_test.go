@@ -50,14 +50,14 @@ type workload struct {
 // run: if one of its policies refuses or warns about something that it should let
 // through, if a role lacks a right, and if a pod that was let through cannot run.
 func TestWorkloads(t *testing.T) {
+	file := path.Join(workloads, "croft.yaml")
+	all := readWorkloads(t, estateOf(t, file, read(t, file)))
 	c := startWithCroft(t)
 	if err := c.InstallCRDs(t.Context(), sandbox.GatewayAPI, sandbox.CertManager); err != nil {
 		t.Fatal(err)
 	}
 	c.offerStorage(t)
-	file := path.Join(workloads, "croft.yaml")
 	c.apply(t, file)
-	all := readWorkloads(t, estateOf(t, file, read(t, file)))
 
 	started := time.Now()
 	var running []*workload
