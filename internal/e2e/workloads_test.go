@@ -86,6 +86,11 @@ func TestWorkloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("applied again after %s; they run on %d nodes", time.Since(started), len(nodes.Items))
+
+	for _, w := range running {
+		w.isDeleted(t, c)
+	}
+	t.Logf("deleted after %s", time.Since(started))
 }
 
 // readWorkloads reads a file for each workload from a directory for each Pod
@@ -205,6 +210,16 @@ func (w *workload) createsByItself(t testing.TB, c *cluster) {
 	}
 }
 
+// isDeleted deletes a workload as a member of its team, as `helm uninstall` does.
+func (w *workload) isDeleted(t testing.TB, c *cluster) {
+	t.Helper()
+	as, warnings := c.warned(t, w.member())
+	for _, o := range w.objects {
+		err := as.Delete(t.Context(), o.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground))
+		w.isLetThrough(t, o, err, warnings.take())
+	}
+}
+
 func (w *workload) member() rest.ImpersonationConfig {
 	return rest.ImpersonationConfig{UserName: "jane", Groups: []string{w.team.group, "system:authenticated"}}
 }
@@ -257,16 +272,10 @@ func (w *warnings) take() []string {
 	return texts
 }
 
-// settle waits until everything in the teams' namespaces runs: all replicas and
-// all other pods are ready, jobs are complete and claims bound.
+// settle waits until everything in the cluster runs: all replicas and all other
+// pods are ready, jobs are complete and claims bound.
 func (c *cluster) settle(t testing.TB, running []*workload) {
 	t.Helper()
-	of := map[string]string{} // which workload an object was declared by
-	for _, w := range running {
-		for _, o := range w.objects {
-			of[o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName()] = w.level + "/" + w.name + ": "
-		}
-	}
 	eventually(t, patience, "the workloads to run", func(ctx context.Context) error {
 		if err := c.provision(ctx); err != nil {
 			return err
@@ -286,11 +295,27 @@ func (c *cluster) settle(t testing.TB, running []*workload) {
 		}
 		var lines []string
 		for object, state := range unready {
-			lines = append(lines, of[object]+object+" "+state)
+			lines = append(lines, whose(running, object)+": "+object+" "+state)
 		}
 		slices.Sort(lines)
 		return fmt.Errorf("%d do not:\n%s", len(lines), strings.Join(lines[:min(len(lines), 20)], "\n"))
 	})
+}
+
+// whose workload an object is: that which declared it, or an object whose name its
+// name begins with, as those of pods and claims do.
+func whose(running []*workload, object string) string {
+	_, object, _ = strings.Cut(object, " ")
+	var found, by string
+	for _, w := range running {
+		for _, o := range w.objects {
+			name := o.GetNamespace() + "/" + o.GetName()
+			if len(name) > len(by) && (object == name || strings.HasPrefix(object, name+"-")) {
+				found, by = w.level+"/"+w.name, name
+			}
+		}
+	}
+	return found
 }
 
 // unready says of objects, by kind and name, why they do not run.
