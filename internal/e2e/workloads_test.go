@@ -34,12 +34,11 @@ import (
 // workloads is where they are, as commands write it.
 const workloads = "internal/e2e/testdata/workloads"
 
-// workload is something that teams run in the real world, and what became of it.
+// workload is something that teams run in the real world.
 type workload struct {
-	// name is the file's, below the Pod Security level that it is for.
-	name  string
-	team  team
-	level string
+	// name is the file's, and level the Pod Security level that it is for.
+	name, level string
+	team        team
 	// objects are what the team applies; by are those that the workload's own
 	// service accounts create, once it runs.
 	objects []*unstructured.Unstructured
@@ -51,7 +50,8 @@ type workload struct {
 // through, if a role lacks a right, and if a pod that was let through cannot run.
 func TestWorkloads(t *testing.T) {
 	file := path.Join(workloads, "croft.yaml")
-	all := readWorkloads(t, estateOf(t, file, read(t, file)))
+	e := estateOf(t, file, read(t, file))
+	all := readWorkloads(t, e)
 	c := startWithCroft(t)
 	if err := c.InstallCRDs(t.Context(), sandbox.GatewayAPI, sandbox.CertManager); err != nil {
 		t.Fatal(err)
@@ -76,6 +76,7 @@ func TestWorkloads(t *testing.T) {
 		w.createsByItself(t, c)
 	}
 	c.settle(t, running)
+	c.arePlaced(t, e)
 	// As whoever keeps them in git does, every few minutes: nothing that croft has
 	// changed in them may be in the way.
 	for _, w := range running {
@@ -168,8 +169,8 @@ func (w *workload) applies(t testing.TB, c *cluster) {
 	}
 }
 
-// runsCronJobs runs each CronJob now, as `kubectl create job --from` does: none is
-// due within the time of a test.
+// runsCronJobs runs each CronJob now, as `kubectl create job --from` does: most are
+// not due before the night.
 func (w *workload) runsCronJobs(t testing.TB, c *cluster) {
 	t.Helper()
 	as, warnings := c.warned(t, w.member())
@@ -300,6 +301,21 @@ func (c *cluster) settle(t testing.TB, running []*workload) {
 		slices.Sort(lines)
 		return fmt.Errorf("%d do not:\n%s", len(lines), strings.Join(lines[:min(len(lines), 20)], "\n"))
 	})
+}
+
+// arePlaced reports pods that are not on their team's nodes, whatever else they ask
+// of a node.
+func (c *cluster) arePlaced(t testing.TB, e *estate.Estate) {
+	t.Helper()
+	for _, tenant := range e.Tenants {
+		var pods corev1.PodList
+		if err := c.admin.List(t.Context(), &pods, client.InNamespace(tenant.Namespaces[0])); err != nil {
+			t.Fatal(err)
+		}
+		for i := range pods.Items {
+			isPlaced(t, &pods.Items[i], e.Platform.NodePoolKey, tenant.Pools[0])
+		}
+	}
 }
 
 // whose workload an object is: that which declared it, or an object whose name its
