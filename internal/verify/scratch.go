@@ -71,6 +71,9 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 // Attacks are all attacks of the first tenant on the second.
 func (s *Scratch) Attacks() []attack.Attack { return wall.Attacks(s.platform, s.by, s.on) }
 
+// Rules are what the policies ask.
+func (s *Scratch) Rules() []wall.Rule { return wall.Rules(s.platform) }
+
 // NewRunner returns a Runner that acts as the first tenant's members.
 func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runner, error) {
 	return NewRunner(config, scheme, s.by)
