@@ -30,8 +30,9 @@ type Attack struct {
 	// Name is unique and made of lower-case words and hyphens.
 	Name string
 	Kind Kind
-	// Wall is filled in by package wall.
-	Wall string
+	// Wall and By, the name of the tenant that tries it, are filled in by package
+	// wall.
+	Wall, By string
 	// Summary says in one line what is tried.
 	Summary string
 	// Why says what it would cost if it went through.
@@ -83,8 +84,6 @@ type Request struct {
 	Subresource string
 	// Body is sent to the subresource where it is of another kind than Object.
 	Body client.Object
-	// GracePeriodSeconds is how long a Delete lets its object live.
-	GracePeriodSeconds *int64
 	// Change alters the object as it stands in the cluster, for Update and Patch.
 	// It reports a live object that is not of the kind it expects.
 	Change func(live client.Object) error
@@ -171,6 +170,11 @@ func ByWarning(policy, rule string) Stopper {
 			return strings.HasPrefix(got, "Validation failed for ValidatingAdmissionPolicy '"+policy+"'") && strings.Contains(got, "': "+admission.Refusal(rule))
 		},
 	}
+}
+
+// WarnsOfCroft reports a warning of any of croft's policies.
+func WarnsOfCroft(got string) bool {
+	return strings.HasPrefix(got, "Validation failed for ValidatingAdmissionPolicy 'croft-")
 }
 
 // ByMutation is a policy or a plugin that lets the request through and changes

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"k8s.io/utils/ptr"
+
 	"croft.dev/croft/api/v1alpha1"
 )
 
@@ -53,13 +55,13 @@ tenants:
 		Domains: []string{"bank.tenants.example.org", "*.bank.tenants.example.org"},
 		Quota:   corev1.ResourceList{}, Limits: &v1alpha1.ContainerLimits{Max: quantity("8")},
 		Egress: v1alpha1.EgressOpen, AllowCIDRs: []string{"10.0.0.0/8"},
-		PodSecurity: v1alpha1.PodSecurityBaseline, CostCode: "c1", Deletion: v1alpha1.DeletionDelete,
+		PodSecurity: v1alpha1.PodSecurityBaseline, Allowances: builtinAllowances(), CostCode: "c1", Deletion: v1alpha1.DeletionDelete,
 	}, {
 		Name: "shop", Pools: []string{"jobs"}, Namespaces: []string{"shop"},
 		Access:  []v1alpha1.Access{{Group: "oidc:devs", Role: v1alpha1.RoleOperator}, {User: "ann", Role: v1alpha1.RoleViewer}},
 		Domains: []string{"shop.tenants.example.org", "*.shop.tenants.example.org", "shop.example.org"},
 		Quota:   corev1.ResourceList{"requests.cpu": resource.MustParse("4")}, Limits: &v1alpha1.ContainerLimits{Max: quantity("2")},
-		Egress: v1alpha1.EgressRestricted, PodSecurity: v1alpha1.PodSecurityRestricted, Deletion: v1alpha1.DeletionRetain,
+		Egress: v1alpha1.EgressRestricted, PodSecurity: v1alpha1.PodSecurityRestricted, Allowances: builtinAllowances(), Deletion: v1alpha1.DeletionRetain,
 	}}
 	if diff := cmp.Diff(want, e.Tenants); diff != "" {
 		t.Errorf("tenants (-want +got):\n%s", diff)
@@ -111,7 +113,7 @@ func TestBuildLiterals(t *testing.T) {
 	}
 	want := &Tenant{
 		Name: "old", Pools: []string{"jobs"}, Namespaces: []string{"old"}, Domains: []string{"*.example.org"},
-		Limits: builtinLimits(), Egress: v1alpha1.EgressOpen, PodSecurity: v1alpha1.PodSecurityBaseline, Deletion: v1alpha1.DeletionRetain,
+		Limits: builtinLimits(), Egress: v1alpha1.EgressOpen, PodSecurity: v1alpha1.PodSecurityBaseline, Allowances: builtinAllowances(), Deletion: v1alpha1.DeletionRetain,
 	}
 	if diff := cmp.Diff(want, e.Tenants[0]); diff != "" {
 		t.Errorf("tenant (-want +got):\n%s", diff)
@@ -237,5 +239,34 @@ func TestAdd(t *testing.T) {
 	)
 	if got := len(d.Objects()); got != 9 {
 		t.Errorf("%d objects, want 9", got)
+	}
+}
+
+// TestAllowances wants the tenant's own list before the platform's, the
+// platform's before croft's, and an empty list to be one.
+func TestAllowances(t *testing.T) {
+	_, e := valid(t, `platform:
+  clusterName: demo
+  nodeClass: {kwok: {}}
+  tenantDefaults:
+    policy: {serviceTypes: [ClusterIP, LoadBalancer], priorityClasses: [batch], maxTerminationGracePeriodSeconds: 60, doNotDisrupt: true}
+pools: {apps: {}}
+tenants:
+  plain: {pool: apps}
+  special:
+    pool: apps
+    policy: {serviceTypes: [NodePort], priorityClasses: [], registries: [ghcr.io/special], doNotDisrupt: false}
+`)
+	plain := builtinAllowances()
+	plain.ServiceTypes = []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeLoadBalancer}
+	plain.PriorityClasses = []string{"batch"}
+	plain.MaxTerminationGracePeriodSeconds, plain.DoNotDisrupt = ptr.To[int64](60), ptr.To(true)
+	special := plain
+	special.ServiceTypes = []corev1.ServiceType{corev1.ServiceTypeNodePort}
+	special.PriorityClasses, special.Registries, special.DoNotDisrupt = []string{}, []string{"ghcr.io/special"}, ptr.To(false)
+	for name, want := range map[string]v1alpha1.Allowances{"plain": plain, "special": special} {
+		if diff := cmp.Diff(want, e.Tenant(name).Allowances); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

@@ -55,11 +55,7 @@ func send(ctx context.Context, c client.WithWatch, request *attack.Request, obje
 	case attack.Patch:
 		return sendPatch(ctx, c, request, object)
 	case attack.Delete:
-		options := []client.DeleteOption{client.DryRunAll}
-		if request.GracePeriodSeconds != nil {
-			options = append(options, client.GracePeriodSeconds(*request.GracePeriodSeconds))
-		}
-		return c.Delete(ctx, object, options...)
+		return c.Delete(ctx, object, client.DryRunAll)
 	case attack.DeleteCollection:
 		return c.DeleteAllOf(ctx, object, client.InNamespace(object.GetNamespace()), client.DryRunAll)
 	case attack.Get:

@@ -102,6 +102,8 @@ func judge(a attack.Attack, got answer) Result {
 		return resultOf(a, BlockedElsewhere, got.err.Error())
 	case a.Kind == attack.Mirror && got.err != nil:
 		return resultOf(a, Breached, got.err.Error())
+	case a.Kind == attack.Mirror && slices.ContainsFunc(got.warnings, attack.WarnsOfCroft):
+		return resultOf(a, Breached, got.warnings[slices.IndexFunc(got.warnings, attack.WarnsOfCroft)])
 	case got.err != nil && (by.Refuses == nil || !by.Refuses(got.err)):
 		return resultOf(a, BlockedElsewhere, got.err.Error())
 	case got.err != nil:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
@@ -34,8 +35,8 @@ type Runner struct {
 	// admin prepares what an attack needs, and cleans up after it.
 	admin     client.Client
 	discovery discovery.DiscoveryInterface
-	// members act with a role of the tenant, by impersonation.
-	members map[v1alpha1.Role]*member
+	// members act with a role of a tenant, by impersonation.
+	members map[string]map[v1alpha1.Role]*member
 	// DryRunOnly leaves out the attacks that need something to be prepared: what
 	// is tried then has no side effect at all.
 	DryRunOnly bool
@@ -53,10 +54,10 @@ type member struct {
 	raw rest.Interface
 }
 
-// NewRunner returns a Runner that acts as the groups and users of the tenant's
+// NewRunner returns a Runner that acts as the groups and users of the tenants'
 // access. The configuration must be of somebody who may impersonate them and
 // write to the tenant's namespaces.
-func NewRunner(config *rest.Config, s *runtime.Scheme, by *estate.Tenant) (*Runner, error) {
+func NewRunner(config *rest.Config, s *runtime.Scheme, tenants ...*estate.Tenant) (*Runner, error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
@@ -73,8 +74,18 @@ func NewRunner(config *rest.Config, s *runtime.Scheme, by *estate.Tenant) (*Runn
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{admin: admin, discovery: found, members: map[v1alpha1.Role]*member{}}
-	for role, as := range identities(by) {
+	r := &Runner{admin: admin, discovery: found, members: map[string]map[v1alpha1.Role]*member{}}
+	for _, t := range tenants {
+		if r.members[t.Name], err = membersOf(t, config, s, mapper); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func membersOf(t *estate.Tenant, config *rest.Config, s *runtime.Scheme, mapper meta.RESTMapper) (map[v1alpha1.Role]*member, error) {
+	all := map[v1alpha1.Role]*member{}
+	for role, as := range identities(t) {
 		config := rest.CopyConfig(config)
 		config.Impersonate = as
 		config.WarningHandlerWithContext = recording{}
@@ -87,9 +98,9 @@ func NewRunner(config *rest.Config, s *runtime.Scheme, by *estate.Tenant) (*Runn
 		if err != nil {
 			return nil, err
 		}
-		r.members[role] = &member{client: c, raw: raw}
+		all[role] = &member{client: c, raw: raw}
 	}
-	return r, nil
+	return all, nil
 }
 
 // identities are whom to act as in each role that the tenant's access gives to
@@ -132,7 +143,7 @@ func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 	if role == "" {
 		role = v1alpha1.RoleOperator
 	}
-	m, ok := r.members[role]
+	m, ok := r.members[a.By][role]
 	switch {
 	case !ok:
 		return notTried(a, fmt.Errorf("the tenant gives nobody the role %s", role))

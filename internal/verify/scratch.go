@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -31,12 +33,14 @@ type Scratch struct {
 	by, on   *estate.Tenant
 }
 
-// NewScratch makes up the two tenants of a platform, which get its defaults.
+// NewScratch makes up the two tenants of a platform. One is held as tightly as
+// can be, the other has been allowed what a tenant can be: so every rule is tried
+// where it refuses and where it does not, whatever the platform's defaults are.
 func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 	suffix := utilrand.String(5)
-	tenant := func(letter string) v1alpha1.Tenant {
+	tenant := func(letter string, exceptions func(*v1alpha1.TenantSpec)) v1alpha1.Tenant {
 		name := "croft-verify-" + suffix + "-" + letter
-		return v1alpha1.Tenant{
+		t := v1alpha1.Tenant{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: v1alpha1.TenantSpec{
 				Pools:      []string{name, name + "-2"},
@@ -49,13 +53,15 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 					corev1.ResourcePods:        resource.MustParse("50"),
 					corev1.ResourceRequestsCPU: resource.MustParse("50"),
 				},
+				Domains:  []string{name + ".croft-verify.example", "*." + name + ".croft-verify.example"},
 				Deletion: v1alpha1.DeletionDelete,
 			},
 		}
+		exceptions(&t.Spec)
+		return t
 	}
 	declaration := &estate.Declaration{Platforms: []v1alpha1.Platform{platform}}
-	for _, letter := range []string{"a", "b"} {
-		t := tenant(letter)
+	for _, t := range []v1alpha1.Tenant{tenant("a", tight), tenant("b", loose)} {
 		declaration.Tenants = append(declaration.Tenants, t)
 		for _, pool := range t.Spec.Pools {
 			declaration.Pools = append(declaration.Pools, v1alpha1.Pool{ObjectMeta: metav1.ObjectMeta{Name: pool}})
@@ -68,15 +74,67 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 	return &Scratch{platform: &e.Platform, by: e.Tenants[0], on: e.Tenants[1]}, nil
 }
 
-// Attacks are all attacks of the first tenant on the second.
-func (s *Scratch) Attacks() []attack.Attack { return wall.Attacks(s.platform, s.by, s.on) }
+// tight allows as little as there is.
+func tight(t *v1alpha1.TenantSpec) {
+	t.Network.Egress = v1alpha1.EgressOpen
+	t.Policy = v1alpha1.TenantPolicy{
+		PodSecurity: v1alpha1.PodSecurityBaseline,
+		Allowances: v1alpha1.Allowances{
+			ServiceTypes:      []corev1.ServiceType{corev1.ServiceTypeClusterIP},
+			Registries:        []string{"docker.io/library", "registry.croft-verify.example/team"},
+			ImagePullPolicies: []corev1.PullPolicy{corev1.PullAlways},
+			PriorityClasses:   []string{}, RuntimeClasses: []string{}, CSIDrivers: []string{},
+			StorageClasses: []string{"croft-verify"}, IngressClasses: []string{"croft-verify"}, GatewayClasses: []string{"croft-verify"},
+			MaxTerminationGracePeriodSeconds: ptr.To[int64](600),
+			DoNotDisrupt:                     ptr.To(false),
+		},
+	}
+}
+
+// loose allows what a tenant can be allowed, and is held otherwise.
+func loose(t *v1alpha1.TenantSpec) {
+	t.Network = v1alpha1.TenantNetwork{Egress: v1alpha1.EgressRestricted, AllowCIDRs: []string{"198.51.100.0/24"}}
+	all := []string{"*"}
+	t.Policy = v1alpha1.TenantPolicy{
+		PodSecurity: v1alpha1.PodSecurityRestricted,
+		Allowances: v1alpha1.Allowances{
+			ServiceTypes:      []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName},
+			Registries:        all,
+			ImagePullPolicies: []corev1.PullPolicy{corev1.PullIfNotPresent, corev1.PullAlways},
+			PriorityClasses:   []string{}, RuntimeClasses: []string{}, CSIDrivers: all,
+			StorageClasses: append(all, ""), IngressClasses: all, GatewayClasses: all,
+			DoNotDisrupt: ptr.To(true),
+		},
+	}
+}
+
+// Attacks are all attacks of the first tenant on the second, and those that only
+// the second can try.
+func (s *Scratch) Attacks() []attack.Attack {
+	all := wall.Attacks(s.platform, s.by, s.on)
+	known := map[string]bool{}
+	for _, a := range all {
+		known[a.Name] = true
+	}
+	for _, a := range wall.Attacks(s.platform, s.on, s.by) {
+		if !known[a.Name] {
+			all = append(all, a)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b attack.Attack) int { return cmp.Compare(wallRank(a), wallRank(b)) })
+	return all
+}
+
+func wallRank(a attack.Attack) int {
+	return slices.IndexFunc(wall.All(), func(w wall.Wall) bool { return w.Name() == a.Wall })
+}
 
 // Rules are what the policies ask.
 func (s *Scratch) Rules() []wall.Rule { return wall.Rules(s.platform) }
 
-// NewRunner returns a Runner that acts as the first tenant's members.
+// NewRunner returns a Runner that acts as the tenants' members.
 func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runner, error) {
-	return NewRunner(config, scheme, s.by)
+	return NewRunner(config, scheme, s.by, s.on)
 }
 
 // Objects are what the walls want for the two tenants. Their pools exist by name
@@ -122,7 +180,7 @@ func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
 	if _, err := apply.New(runner.admin).Apply(ctx, s.Objects()...); err != nil {
 		return fmt.Errorf("making the scratch tenants: %w", err)
 	}
-	pod := attack.Attack{Kind: attack.Mirror, Request: &attack.Request{
+	pod := attack.Attack{Kind: attack.Mirror, By: s.by.Name, Request: &attack.Request{
 		Verb: attack.Create, Object: attack.Pod(s.by.Namespaces[0], "croft-settle"),
 	}}
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, settle, true, func(ctx context.Context) (bool, error) {

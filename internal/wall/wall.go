@@ -82,11 +82,19 @@ func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	var all []attack.Attack
 	for _, w := range All() {
 		for _, a := range w.Attacks(p, by, on) {
-			a.Wall = w.Name()
-			all = append(all, a)
+			a.Wall, a.By = w.Name(), by.Name
+			all = append(all, attack.Pull(a, image(by)))
 		}
 	}
 	return all
+}
+
+// image is one that a tenant may pull.
+func image(t *estate.Tenant) string {
+	if registries := t.Allowances.Registries; len(registries) > 0 && registries[0] != "*" && registries[0] != "docker.io/library" {
+		return registries[0] + "/" + attack.Image
+	}
+	return attack.Image
 }
 
 // collect marks each wall's objects as croft's, so that they can be found and

@@ -210,9 +210,6 @@ func (s scene) asks() []attack.Attack {
 // terminations keep nodes waiting.
 func (s scene) terminations() []attack.Attack {
 	late := *s.by.Allowances.MaxTerminationGracePeriodSeconds + 1
-	remove := attack.Deleting("delete-never", "delete a pod with more time to end than the tenant may take", attack.ByPolicy(TerminationPolicy, GracePeriodRule), s.pod("delete-never"))
-	remove.Setup = []client.Object{s.pod("delete-never")}
-	remove.Request.GracePeriodSeconds = &late
 	evict := attack.Creating("evict-never", "evict a pod with more time to end than the tenant may take", attack.ByPolicy(TerminationPolicy, GracePeriodRule), s.pod("evict-never"))
 	evict.Setup = []client.Object{s.pod("evict-never")}
 	evict.Request.Subresource = "eviction"
@@ -243,7 +240,7 @@ func (s scene) terminations() []attack.Attack {
 	none := func(spec *policyv1.PodDisruptionBudgetSpec) { spec.MaxUnavailable = ptr.To(intstr.FromInt32(0)) }
 	byDisruption := attack.ByPolicy(DisruptionPolicy, DisruptionRule)
 	return []attack.Attack{
-		remove, evict, gone, evicted,
+		evict, gone, evicted,
 		attack.Creating("disrupt-none", "write a PodDisruptionBudget that lets no pod go", byDisruption, budget("disrupt-none", none)),
 		attack.Creating("disrupt-no-percent", "write a PodDisruptionBudget that lets 0% of pods go", byDisruption, budget("disrupt-no-percent", func(spec *policyv1.PodDisruptionBudgetSpec) {
 			spec.MaxUnavailable = ptr.To(intstr.FromString("0%"))

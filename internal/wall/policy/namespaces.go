@@ -40,6 +40,7 @@ func checkNamespaces(admins []string) admission.Validating {
 			{Version: "v1", Resources: []string{"namespaces/status", "namespaces/finalize"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
 		},
 		Variables: []admission.Variable{
+			{Name: "finalizes", Expression: `has(request.subResource) && request.subResource == "finalize"`},
 			{Name: "keys", Expression: `"^croft[.]dev/|^app[.]kubernetes[.]io/managed-by$|^pod-security[.]kubernetes[.]io/|^resource[.]kubernetes[.]io/|^scheduler[.]alpha[.]kubernetes[.]io/|^admission[.]gatekeeper[.]sh/"`},
 			{Name: "marks", Expression: marks("object")},
 			{Name: "marksBefore", Expression: marks("oldObject")},
@@ -47,7 +48,7 @@ func checkNamespaces(admins []string) admission.Validating {
 		Rules: []admission.Rule{
 			{
 				Name: NamespaceMarksRule, Says: "the marks that put a namespace behind the walls are written by the platform alone",
-				Holds: `request.operation == "DELETE" || request.subResource == "finalize" ||
+				Holds: `request.operation == "DELETE" || variables.finalizes ||
 					variables.marks.all(m, m in variables.marksBefore) && variables.marksBefore.all(m, m in variables.marks)`,
 				Message: `"metadata: the labels and annotations that put namespace " + request.name + " behind the walls (" + ` +
 					some(`(variables.marks.filter(m, !(m in variables.marksBefore)) + variables.marksBefore.filter(m, !(m in variables.marks)))`, 3) +
@@ -55,7 +56,7 @@ func checkNamespaces(admins []string) admission.Validating {
 			},
 			{
 				Name: NamespaceFinalizeRule, Says: "a tenant's namespace is finalized by Kubernetes alone",
-				Holds:   `request.subResource != "finalize"`,
+				Holds:   `!variables.finalizes`,
 				Message: `"namespace " + request.name + " is finalized when it is empty, by Kubernetes alone"`,
 			},
 			{
