@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes everything that is generated from the API types below the given
-# directory: deep copies, CRDs, the API reference. Called by `make generate`.
+# Writes everything that is generated from the code below the given directory:
+# deep copies, CRDs, the API reference, the list of the walls' rules. Called by `make generate`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 to=$1
@@ -10,3 +10,4 @@ bin/controller-gen object paths=./api/... output:object:dir="$to/api/v1alpha1"
 bin/controller-gen crd:generateEmbeddedObjectMeta=false paths=./api/... output:crd:dir="$to/api/crds"
 bin/crd-ref-docs --source-path=api/v1alpha1 --config=hack/crd-ref-docs.yaml \
   --renderer=markdown --output-path="$to/docs/api.md" >/dev/null 2>&1
+go run ./hack/wallsdoc docs/walls.md "$to/docs/walls.md"

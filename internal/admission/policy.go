@@ -53,6 +53,14 @@ type Rule struct {
 	Message string
 }
 
+// RuleAnnotation begins the key of an annotation of a policy that says what a
+// rule asks, so that people who look at the policy need not read CEL; its name
+// follows. SaysAnnotation says what a policy that changes things does.
+const (
+	RuleAnnotation = "rule.croft.dev/"
+	SaysAnnotation = "croft.dev/says"
+)
+
 // Refusal is how everything begins that a rule tells a tenant.
 func Refusal(rule string) string { return "[" + rule + "] " }
 
@@ -99,7 +107,7 @@ func (v Validating) Objects() []client.Object {
 	}
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		TypeMeta:   typeMeta("ValidatingAdmissionPolicy"),
-		ObjectMeta: metav1.ObjectMeta{Name: v.Name},
+		ObjectMeta: metav1.ObjectMeta{Name: v.Name, Annotations: said(v.Rules)},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy:    ptr.To(admissionv1.Fail),
 			MatchConstraints: tenants(v.Resources, v.Selection),
@@ -138,7 +146,9 @@ func (v Validating) Objects() []client.Object {
 
 // Mutating is a policy that changes what is written.
 type Mutating struct {
-	Name      string
+	Name string
+	// Says is what the policy does, in one line for people.
+	Says      string
 	Resources []Resource
 	Variables []Variable
 	// Patch is a CEL expression that gives a list of JSONPatch. It is one
@@ -153,7 +163,7 @@ func (m Mutating) Objects() []client.Object {
 	objects := []client.Object{
 		&admissionv1.MutatingAdmissionPolicy{
 			TypeMeta:   typeMeta("MutatingAdmissionPolicy"),
-			ObjectMeta: metav1.ObjectMeta{Name: m.Name},
+			ObjectMeta: metav1.ObjectMeta{Name: m.Name, Annotations: map[string]string{SaysAnnotation: m.Says}},
 			Spec: admissionv1.MutatingAdmissionPolicySpec{
 				ParamKind:          paramKind(),
 				FailurePolicy:      ptr.To(admissionv1.Fail),
@@ -179,6 +189,14 @@ func (m Mutating) Objects() []client.Object {
 		})
 	}
 	return objects
+}
+
+func said(rules []Rule) map[string]string {
+	all := make(map[string]string, len(rules))
+	for _, r := range rules {
+		all[RuleAnnotation+r.Name] = r.Says
+	}
+	return all
 }
 
 // NotByPlatform is a condition that holds for requests of everybody but croft's

@@ -77,7 +77,7 @@ func (a *app) verify(ctx context.Context, o verifyOptions) error {
 		if o.list {
 			return a.listAttacks(scratch, o)
 		}
-		return a.explainAttack(scratch.Attacks(), o.explain)
+		return a.explainAttack(scratch.Attacks(), scratch.Rules(), o.explain)
 	}
 	stage, err := a.stage(ctx, o)
 	if err != nil {

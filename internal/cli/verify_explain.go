@@ -7,10 +7,11 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/wall"
 )
 
 // explainAttack says of one attack what a person would ask about it.
-func (a *app) explainAttack(attacks []attack.Attack, name string) error {
+func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name string) error {
 	i := slices.IndexFunc(attacks, func(at attack.Attack) bool { return at.Name == name })
 	if i < 0 {
 		return fmt.Errorf("--explain %s: there is no such attack: `croft verify --list` lists them", name)
@@ -36,6 +37,12 @@ func (a *app) explainAttack(attacks []attack.Attack, name string) error {
 	line("by", means(at, role))
 	line("why", at.Why)
 	line("stopped by", at.StoppedBy.Name)
+	for _, r := range rules {
+		if r.Policy == at.StoppedBy.Policy && r.Name == at.StoppedBy.Rule {
+			line("which asks", r.Says)
+			line("more by", r.Exception)
+		}
+	}
 	for n, reference := range at.References {
 		title := ""
 		if n == 0 {

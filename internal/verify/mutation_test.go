@@ -32,9 +32,6 @@ func TestMutants(t *testing.T) {
 	alone := build(t, cluster.Config, "alone", platformWith(v1alpha1.EgressOpen))
 
 	l := newLab(t, open, restricted, alone)
-	if t.Failed() {
-		t.Fatal("what does not hold to begin with can prove nothing")
-	}
 	mutating, validating := l.policyMutants(open.platformObjects())
 	var findings []finding
 	phase := func(what string, found []finding) {

@@ -129,6 +129,9 @@ func wallRank(a attack.Attack) int {
 	return slices.IndexFunc(wall.All(), func(w wall.Wall) bool { return w.Name() == a.Wall })
 }
 
+// Rules are what the policies ask.
+func (s *Scratch) Rules() []wall.Rule { return wall.Rules(s.platform) }
+
 // NewRunner returns a Runner that acts as the tenants' members.
 func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runner, error) {
 	return NewRunner(config, scheme, s.by, s.on)

@@ -69,6 +69,7 @@ func place(poolKey, name string, resource admission.Resource, path ...string) ad
 	}
 	return admission.Mutating{
 		Name:      name,
+		Says:      "pods get the nodeSelector and the toleration of the tenant's pool",
 		Resources: []admission.Resource{resource},
 		Variables: []admission.Variable{
 			{Name: "key", Expression: admission.Quote(poolKey)},

@@ -141,6 +141,7 @@ func setPullPolicy() admission.Mutating {
 	}
 	return admission.Mutating{
 		Name: PullPolicy,
+		Says: "containers pull their image as the tenant's imagePullPolicies say, Always unless it says otherwise",
 		Resources: []admission.Resource{
 			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}},
 			{Version: "v1", Resources: []string{"pods/ephemeralcontainers"}, Operations: []admissionv1.OperationType{admissionv1.Update}},

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/xml"
+	"strings"
+	"testing"
+	"time"
+
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/verify"
+)
+
+var results = []verify.Result{
+	{Wall: "network", Kind: attack.Breach, Name: "call-other-tenant", Result: verify.Held, StoppedBy: "network policy"},
+	{Wall: "nodes", Kind: attack.Breach, Name: "choose-node", Result: verify.Held, StoppedBy: "policy croft-placement, rule node-name",
+		Message: "pods \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: [node-name] spec.nodeName: no"},
+	{Wall: "nodes", Kind: attack.Breach, Name: "choose-scheduler", Result: verify.Breached, Summary: "choose <one> & \x01 another", StoppedBy: "policy", Message: "the request \"went\" through"},
+	{Wall: "nodes", Kind: attack.Mirror, Name: "run-a-pod", Result: verify.NotTried, Message: "nobody has the role"},
+	{Wall: "identity", Kind: attack.Breach, Name: "read-anything", Result: verify.BlockedElsewhere, Message: "connection refused", Variants: 40},
+}
+
+// TestJUnit wants a report that CI systems read, whatever is in the messages.
+func TestJUnit(t *testing.T) {
+	var out bytes.Buffer
+	if err := printJUnit(&out, results, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	var report junitSuites
+	if err := xml.Unmarshal(out.Bytes(), &report); err != nil {
+		t.Fatalf("not XML: %v\n%s", err, out.String())
+	}
+	if report.Tests != 5 || report.Failures != 2 || report.Skipped != 1 || len(report.Suites) != 3 {
+		t.Errorf("%d tests, %d failures, %d skipped in %d suites", report.Tests, report.Failures, report.Skipped, len(report.Suites))
+	}
+	nodes := report.Suites[1]
+	if nodes.Name != "nodes" || nodes.Cases[1].Failure == nil || nodes.Cases[1].Failure.Type != "BREACHED" || nodes.Cases[2].Skipped == nil || nodes.Cases[0].Failure != nil {
+		t.Errorf("the suite of nodes is %+v", nodes)
+	}
+}
+
+// TestTable wants a line for each attack with what the tenant saw, and in full
+// what did not hold.
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	(&app{out: &out}).printResults(results, 2*time.Second)
+	lines := strings.Split(out.String(), "\n")
+	column := strings.Index(lines[0], "MESSAGE")
+	if column < 0 || !strings.HasPrefix(lines[2][column:], "[node-name] spec.nodeName: no") {
+		t.Errorf("the message is not below its header:\n%s", out.String())
+	}
+	for _, want := range []string{
+		"nodes/choose-scheduler: BREACHED\n  tried: choose", "nodes/run-a-pod: not tried: nobody has the role",
+		"2 of 5 held, 1 BREACHED, 1 blocked elsewhere, 1 not tried; 43 requests and connections tried in 2.0 s\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("want %q in:\n%s", want, out.String())
+		}
+	}
+}

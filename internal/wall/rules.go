@@ -1,0 +1,72 @@
+package wall
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/estate"
+)
+
+// Rule is one thing that the walls ask of what a tenant writes, as people are
+// told of it.
+type Rule struct {
+	Wall, Policy string
+	// Name is empty for a policy that changes things.
+	Name string
+	// Says is what is asked, or changed.
+	Says string
+	// Warns: it refuses nothing.
+	Warns bool
+	// Exception is the field of a Tenant by which a platform admin allows more; ""
+	// if there is none.
+	Exception string
+}
+
+// exception is how a message tells of the field that allows more.
+var exception = regexp.MustCompile(`by (policy\.[A-Za-z]+)`)
+
+// Rules returns what all policies ask, in the order of the walls.
+func Rules(p *estate.Platform) []Rule {
+	var all []Rule
+	warning := map[string]bool{}
+	objects := PlatformObjects(p)
+	for _, o := range objects {
+		if b, ok := o.(*admissionv1.ValidatingAdmissionPolicyBinding); ok {
+			warning[b.Spec.PolicyName] = slices.Contains(b.Spec.ValidationActions, admissionv1.Warn)
+		}
+	}
+	for _, w := range All() {
+		for _, o := range objects {
+			if o.GetLabels()[v1alpha1.WallLabel] != w.Name() {
+				continue
+			}
+			rule := Rule{Wall: w.Name(), Policy: o.GetName()}
+			switch o := o.(type) {
+			case *admissionv1.MutatingAdmissionPolicy:
+				rule.Says = o.Annotations[admission.SaysAnnotation]
+				all = append(all, rule)
+			case *admissionv1.ValidatingAdmissionPolicy:
+				for _, v := range o.Spec.Validations {
+					rule.Name, rule.Exception = "", ""
+					for key, says := range o.Annotations {
+						name, found := strings.CutPrefix(key, admission.RuleAnnotation)
+						if found && strings.HasPrefix(v.MessageExpression, `"`+admission.Refusal(name)) {
+							rule.Name, rule.Says = name, says
+						}
+					}
+					if match := exception.FindStringSubmatch(v.MessageExpression); match != nil {
+						rule.Exception = match[1]
+					}
+					rule.Warns = warning[o.Name]
+					all = append(all, rule)
+				}
+			}
+		}
+	}
+	return all
+}
