@@ -163,7 +163,15 @@ func (w *world) step(action, which, amount byte) {
 		o.read(w)
 	case 1:
 		o.look(w, name)
-	case 2:
+	case 2: // what it has not read yet, it reads now; it writes later
+		if o.seen == nil {
+			o.read(w)
+		}
+		for name := range w.namespaces {
+			if _, ok := o.seen[name]; !ok {
+				o.look(w, name)
+			}
+		}
 		o.plan(w)
 	case 3:
 		o.write(w, name)
@@ -282,7 +290,7 @@ func FuzzPlan(f *testing.F) {
 	f.Add([]byte{11, 0, 0, 11, 1, 0, 4, 0, 0, 8, 0, 0, 8, 1, 0, 4, 0, 0, 8, 0, 0, 5, 0, 7})
 	f.Fuzz(func(t *testing.T, moves []byte) {
 		w := newWorld(t, 20)
-		for ; len(moves) >= 3; moves = moves[3:] {
+		for moves = moves[:min(len(moves), 900)]; len(moves) >= 3; moves = moves[3:] {
 			w.step(moves[0], moves[1], moves[2])
 		}
 		w.settle()
