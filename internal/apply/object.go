@@ -46,8 +46,21 @@ func (a *Applier) object(ctx context.Context, o client.Object) (Action, []string
 			return Failed, nil, err
 		}
 	}
+	if version := o.GetResourceVersion(); version != "" {
+		want = onlyOver(version, want)
+	}
 	action, err := a.write(ctx, want, found.live)
 	return action, found.undone, err
+}
+
+// onlyOver makes a write fail as a conflict unless it is over that version of the
+// object: for what somebody has decided by looking at it.
+func onlyOver(version string, want tree) tree {
+	want = runtime.DeepCopyJSON(want)
+	if metadata, ok := want["metadata"].(tree); ok {
+		metadata["resourceVersion"] = version
+	}
+	return want
 }
 
 // find reads an object and judges it. Where it is read from a cache and does not
