@@ -278,7 +278,7 @@ func (w *world) settle() {
 		active++
 	}
 	for name, n := range w.namespaces {
-		if !n.leaving && room >= 0 && 2*(w.ledger[name]-n.used) < room/active {
+		if !n.leaving && room >= 0 && 4*(w.ledger[name]-n.used) < 3*(room/active) {
 			w.Fatalf("%s uses %d and has %d, where %d are left for %d:\n%s", name, n.used, w.ledger[name], room, active, w.tale())
 		}
 	}

@@ -22,7 +22,7 @@ import (
 // unless it was more before; then it does not grow.
 //
 // The aim is that all have the same headroom, what is used of a resource being
-// left alone. Nothing is moved as long as each namespace has at least half of
+// left alone. Nothing is moved as long as each namespace has three quarters of
 // the headroom that would be its own, so that a tenant whose use does not change
 // settles down, and one whose use does is asked for few moves.
 func Plan(total corev1.ResourceList, spaces []Space) map[string]corev1.ResourceList {
@@ -115,7 +115,7 @@ func (r *holding) plan() {
 	for i := range r.holders {
 		if h := &r.holders[i]; !h.leaving {
 			h.part, parts = parts[0], parts[1:]
-			short = short || h.counted && 2*(h.share-h.used) < room/int64(declared)
+			short = short || h.counted && 4*(h.share-h.used) < 3*(room/int64(declared))
 			if !h.counted {
 				// Reserved for when it is.
 				free -= h.part
