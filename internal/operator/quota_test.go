@@ -28,12 +28,13 @@ import (
 func TestQuota(t *testing.T) {
 	f := newField(t, sandbox.WithControllers)
 	stop := f.operate()
-	defer stop()
+	defer func() { stop() }()
 	f.create(platform(), pool("apps"))
 	for _, test := range []struct {
 		name string
 		run  func(*field)
 	}{
+		{"what is given up is in force before others get it", func(f *field) { quotaLate(f, &stop) }},
 		{"many clients in many namespaces", quotaRush},
 		{"what does not matter is not written", quotaQuiet},
 		{"one namespace, two, and one again", quotaNamespaces},
@@ -185,7 +186,7 @@ func (f *field) rush(ctx context.Context, all *sync.WaitGroup, namespace string,
 		all.Go(func() {
 			for pace := rate.NewLimiter(rate.Every(pause), 1); pace.Wait(ctx) == nil; {
 				var o client.Object = &corev1.ConfigMap{}
-				if i%2 == 0 {
+				if i%2 == 1 {
 					o = &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{
 						Name: "main", Image: "registry.example.org/pause:3.10",
 						Resources: corev1.ResourceRequirements{Requests: amounts("cpu", "100m")},
@@ -201,6 +202,62 @@ func (f *field) rush(ctx context.Context, all *sync.WaitGroup, namespace string,
 				}
 			}
 		})
+	}
+}
+
+// quotaLate keeps kube-controller-manager from bringing shares into force: what
+// one namespace is to give up can still be used, and then is, while no operator
+// is there to see it.
+func quotaLate(f *field, stop *func()) {
+	const configMaps = 40
+	namespaces := []string{"late-a", "late-b"}
+	late := shared("late", namespaces, amounts("configmaps", fmt.Sprint(configMaps)))
+	f.create(late)
+	f.settled(late)
+	census := f.census(namespaces)
+	const manager = "kube-controller-manager"
+	if err := f.cluster.Stop(manager); err != nil {
+		f.Fatal(err)
+	}
+	var clients sync.WaitGroup
+	ctx, cancel := context.WithCancel(f.Context())
+	f.rush(ctx, &clients, "late-a", 4, 10*time.Millisecond)
+	f.eventually("the share of late-b to be lowered", func() string {
+		if q := f.quotas("late")["late-b"]; share.Same(q.Spec.Hard, q.Status.Hard) {
+			return fmt.Sprint(q.Spec.Hard)
+		}
+		return ""
+	})
+	// The operator goes through the tenant once more, and sees that late-a wants
+	// more, but not that late-b has given anything up.
+	f.patch(late, `{"spec":{"access":[{"group":"late-devs","role":"viewer"}]}}`)
+	f.ready(late)
+	(*stop)()
+	f.rush(ctx, &clients, "late-b", 4, 10*time.Millisecond)
+	f.eventually("all that is in force to be used", func() string {
+		if now, _ := census.of("configmaps"); now < configMaps {
+			return fmt.Sprint(now)
+		}
+		return ""
+	})
+	if err := f.cluster.Start(manager); err != nil {
+		f.Fatal(err)
+	}
+	f.eventually("the shares to be in force", func() string {
+		for _, q := range f.quotas("late") {
+			if !share.Same(q.Spec.Hard, q.Status.Hard) {
+				return fmt.Sprint(q.Status)
+			}
+		}
+		return ""
+	})
+	// What came to be used is not given to late-a, but left to late-b.
+	*stop = f.operate()
+	f.settled(late)
+	cancel()
+	clients.Wait()
+	if now, most := census.of("configmaps"); most > configMaps {
+		f.Errorf("there were %d ConfigMaps at a time, and are %d, of %d", most, now, configMaps)
 	}
 }
 
