@@ -1,6 +1,7 @@
 package share_test
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -158,5 +159,28 @@ func TestEven(t *testing.T) {
 	}
 	if share.Even(corev1.ResourceList{}, []string{"a"}) != nil {
 		t.Error("no quota has shares")
+	}
+}
+
+// BenchmarkPlan is what each look at a tenant's use costs.
+func BenchmarkPlan(b *testing.B) {
+	for _, n := range []int{4, 64} {
+		b.Run(fmt.Sprintf("%d namespaces", n), func(b *testing.B) {
+			total, spaces := corev1.ResourceList{}, make([]share.Space, n)
+			for i := range spaces {
+				spaces[i] = share.Space{Namespace: fmt.Sprint(i), Share: corev1.ResourceList{}, Used: corev1.ResourceList{}}
+				spaces[i].Spec, spaces[i].Hard = spaces[i].Share, spaces[i].Share
+			}
+			for r := range 20 {
+				name := corev1.ResourceName(fmt.Sprintf("count/%d", r))
+				total[name] = resource.MustParse("6400")
+				for i, s := range spaces {
+					s.Share[name], s.Used[name] = *resource.NewQuantity(int64(6400/n), resource.DecimalSI), *resource.NewQuantity(int64(i%8), resource.DecimalSI)
+				}
+			}
+			for b.Loop() {
+				share.Plan(total, spaces)
+			}
+		})
 	}
 }

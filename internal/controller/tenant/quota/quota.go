@@ -35,11 +35,13 @@ type Quota struct {
 	// sharing are the tenants with more than one namespace, by name: those whose
 	// use is looked at.
 	sharing map[string]*estate.Tenant
+	// expected are those that are about to be looked at.
+	expected map[string]bool
 }
 
 // New returns a Quota. cached reads from an indexed cache, live from the API server.
 func New(cached client.Client, live client.Reader) *Quota {
-	return &Quota{cached: cached, live: live, sharing: map[string]*estate.Tenant{}}
+	return &Quota{cached: cached, live: live, sharing: map[string]*estate.Tenant{}, expected: map[string]bool{}}
 }
 
 // Forget is called when a tenant is gone.

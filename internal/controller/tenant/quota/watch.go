@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/share"
 )
 
-// pause is how long use is left to settle before shares move after it. A burst of
-// pods is one move, and what was let in last has had the time to be counted.
+// pause is how long use is left to settle before it is looked at. A burst of pods
+// is one look, and what was let in last has had the time to be counted.
 const pause = 500 * time.Millisecond
 
 // Handler asks for a tenant when the status of one of its ResourceQuotas says
@@ -37,8 +37,13 @@ func (q *Quota) Handler() handler.EventHandler {
 		case !q.isSharing(name) || share.Same(before.Status.Hard, after.Status.Hard) && share.Same(before.Status.Used, after.Status.Used):
 		case !share.Same(before.Status.Hard, after.Status.Hard):
 			queue.Add(request)
-		case q.unsettled(ctx, name):
-			queue.AddAfter(request, pause)
+		case q.expect(name, true):
+			time.AfterFunc(pause, func() {
+				q.expect(name, false)
+				if q.unsettled(ctx, name) {
+					queue.Add(request)
+				}
+			})
 		}
 	}}
 }
@@ -47,6 +52,20 @@ func (q *Quota) isSharing(tenant string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.sharing[tenant] != nil
+}
+
+// expect notes whether a look at a tenant is to come, and reports whether that is
+// new.
+func (q *Quota) expect(tenant string, look bool) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	was := q.expected[tenant]
+	if look {
+		q.expected[tenant] = true
+	} else {
+		delete(q.expected, tenant)
+	}
+	return was != look
 }
 
 // unsettled reports whether a tenant's quota would be divided otherwise by now.
