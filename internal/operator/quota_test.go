@@ -37,6 +37,7 @@ func TestQuota(t *testing.T) {
 		{"what is given up is in force before others get it", func(f *field) { quotaLate(f, &stop) }},
 		{"many clients in many namespaces", quotaRush},
 		{"what does not matter is not written", quotaQuiet},
+		{"nobody is let in before it is counted", quotaUncounted},
 		{"one namespace, two, and one again", quotaNamespaces},
 		{"the quota is declared anew", quotaDeclared},
 		{"nobody declares one", quotaBuiltin},
@@ -369,19 +370,25 @@ func quotaQuiet(f *field) {
 			f.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "quiet-"}})
 		}
 	}
-	marker := tenant("marker", "apps")
+	more := func(tenant, namespace string) {
+		f.eventually(namespace+" to get more", func() string {
+			q := f.quotas(tenant)[namespace]
+			if hard := q.Status.Hard["configmaps"]; hard.Value() <= 21 {
+				return hard.String()
+			}
+			return ""
+		})
+	}
+	marker := shared("marker", []string{"marker-a", "marker-b"}, amounts("configmaps", "42"))
 	f.create(marker)
-	f.ready(marker)
+	f.untouched(marker)
 
-	// Some of the share is used, and nothing happens: when another tenant that was
-	// changed later has been gone through, and more than the pause after, this
-	// one has been, too.
+	// Some of the share is used, and nothing happens: when another tenant that runs
+	// short after that has been looked at, this one has been, too.
 	writes := len(f.writes.since(0))
 	create("quiet-a", 8)
-	for _, role := range []string{"viewer", "operator", "viewer"} {
-		f.patch(marker, `{"spec":{"access":[{"group":"x","role":"`+role+`"}]}}`)
-		f.ready(marker)
-	}
+	create("marker-a", 13)
+	more("marker", "marker-a")
 	for _, write := range f.writes.since(writes) {
 		if strings.Contains(write, "quiet") {
 			t := f.quotas("quiet")
@@ -394,15 +401,9 @@ func quotaQuiet(f *field) {
 
 	// Then it runs short, and gets more.
 	writes = len(f.writes.since(0))
-	create("quiet-a", 5)
 	start := time.Now()
-	f.eventually("quiet-a to get more", func() string {
-		q := f.quotas("quiet")["quiet-a"]
-		if hard := q.Status.Hard.Name("configmaps", resource.DecimalSI).Value(); hard <= 21 {
-			return fmt.Sprint(hard)
-		}
-		return ""
-	})
+	create("quiet-a", 5)
+	more("quiet", "quiet-a")
 	f.Logf("a share moved in %s", time.Since(start).Round(time.Millisecond))
 	f.settled(quiet)
 	var moves []string
@@ -414,6 +415,38 @@ func quotaQuiet(f *field) {
 	f.Logf("by %d writes:\n%s", len(moves), strings.Join(moves, "\n"))
 	if len(moves) > 4 {
 		f.Errorf("%d writes for one move", len(moves))
+	}
+}
+
+// quotaUncounted is about the moment in which a quota is written and holds
+// nothing yet.
+func quotaUncounted(f *field) {
+	const manager = "kube-controller-manager"
+	if err := f.cluster.Stop(manager); err != nil {
+		f.Fatal(err)
+	}
+	fresh := tenant("fresh", "apps")
+	fresh.Spec.Quota = amounts("configmaps", "2")
+	f.create(fresh)
+	condition := f.condition(fresh, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnforcedYet)
+	if !strings.Contains(condition.Message, "has not counted what is used in fresh") {
+		f.Errorf("the message does not say what is missing: %s", condition.Message)
+	}
+	for range 3 {
+		f.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "fresh", GenerateName: "fresh-"}})
+	}
+	if n := f.bindings("fresh"); n > 0 {
+		f.Errorf("%d bindings, where the quota does not hold", n)
+	}
+	if err := f.cluster.Start(manager); err != nil {
+		f.Fatal(err)
+	}
+	f.ready(fresh)
+	if f.bindings("fresh") == 0 {
+		f.Error("nobody is let in")
+	}
+	if err := f.client.Create(f.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "fresh", Name: "late"}}); !apierrors.IsForbidden(err) {
+		f.Errorf("the quota does not hold: %v", err)
 	}
 }
 
