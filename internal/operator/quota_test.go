@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/share"
@@ -488,8 +489,12 @@ func quotaDeclared(f *field) {
 		f.patch(anew, `{"spec":{"quota":`+quota+`}}`)
 		f.settled(anew)
 	}
-	f.patch(anew, `{"spec":{"quota":null}}`)
-	f.patch(anew, `{"spec":{"quota":{}}}`)
+	// As croft apply does it: an empty quota is not the same as none.
+	lifted := shared("anew", anew.Spec.Namespaces, corev1.ResourceList{})
+	lifted.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tenant"))
+	if _, err := apply.New(f.client).Apply(f.Context(), lifted); err != nil {
+		f.Fatal(err)
+	}
 	f.ready(anew)
 	f.eventually("the quotas to go", func() string {
 		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(anew), anew); err != nil {
