@@ -18,6 +18,10 @@
 //     beside marshalling the same objects from memory to YAML, below which nothing
 //     that prints them can go. Then the time for each tenant beyond the first of
 //     1,000, beside the same of 100: 1 is linear.
+//   - admission: the creation of a pod with all rules on, in tenants' namespaces,
+//     beside one in a namespace that no policy looks at, with 1, 100 and 1,000
+//     tenants; and of a pod of 30 containers, which must stay below the limits of
+//     CEL.
 //   - converge: `croft apply` of a file of tenants until all are Ready, beside as
 //     many tenants' objects written by a client that waits for nothing, with as
 //     many workers as croft has. Both count from the first write. Platform and
@@ -64,6 +68,7 @@ type measurement struct {
 var measurements = []measurement{
 	{"start", measureStart},
 	{"render", measureRender},
+	{"admission", measureAdmission},
 	{"converge", measureConverge},
 	{"steady", measureSteady},
 	{"memory", measureMemory},

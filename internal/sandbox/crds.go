@@ -236,7 +236,6 @@ func readCRDsOf(path string) ([]crd, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Here, once: the API server takes several times as long for YAML.
 		content, err := yaml.YAMLToJSON(document)
 		if err != nil {
 			return nil, err

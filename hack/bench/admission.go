@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/wall"
+)
+
+const (
+	// admissionPairs is how many pods are created on each side at each size.
+	admissionPairs = 500
+	// plainNamespace has no tenant, so that no policy looks at it.
+	plainNamespace = "plain"
+	// manyContainers is how many a pod has that is to be as costly as pods come.
+	manyContainers = 30
+)
+
+// admissionSizes are how many tenants there are.
+var admissionSizes = []int{1, 100, 1000}
+
+// admissionSamples are how long the creation of each pod took, in seconds.
+type admissionSamples struct {
+	Tenants int       `json:"tenants"`
+	What    string    `json:"what"`
+	Croft   []float64 `json:"croftSeconds"`
+	Beside  []float64 `json:"besideSeconds"`
+}
+
+// measureAdmission creates pods in tenants' namespaces and, in turns, in a
+// namespace that no policy looks at, while the number of tenants grows. Nothing
+// of croft runs: it is the API server that holds the walls.
+func measureAdmission(ctx context.Context, _ *bench) ([]comparison, error) {
+	var found []comparison
+	err := withSandbox(ctx, sandbox.Options{Components: sandbox.WithControllers}, func(c *sandbox.Cluster) error {
+		a, err := newAdmission(ctx, c)
+		if err != nil {
+			return err
+		}
+		for _, tenants := range admissionSizes {
+			say("admission: %d tenants", tenants)
+			if err := a.grow(ctx, tenants); err != nil {
+				return err
+			}
+			kinds := []struct {
+				what  string
+				pod   corev1.PodSpec
+				kept  bool
+				pairs int
+			}{{"create a pod, dry run", attack.PodSpec(), false, admissionPairs}}
+			if tenants == admissionSizes[len(admissionSizes)-1] {
+				kinds = append(kinds, kinds[0], kinds[0])
+				kinds[1].what, kinds[1].kept = "create a pod, stored", true
+				kinds[2].what, kinds[2].pod, kinds[2].pairs = fmt.Sprintf("create a pod of %d containers, dry run", manyContainers), large(), admissionPairs/2
+			}
+			for _, k := range kinds {
+				samples, err := a.measure(ctx, k.pod, k.kept, k.pairs)
+				if err != nil {
+					return fmt.Errorf("%s, %d tenants: %w", k.what, tenants, err)
+				}
+				samples.Tenants, samples.What = tenants, k.what
+				found = append(found, samples.compare())
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+func (s *admissionSamples) compare() comparison {
+	croft, beside := median(s.Croft), median(s.Beside)
+	return comparison{
+		Name: fmt.Sprintf("%s, %d tenants", s.What, s.Tenants), Unit: inSeconds, Croft: croft, Beside: beside, Raw: s,
+		Note: fmt.Sprintf("all rules on, beside none; medians of %d pairs in turns: %+.2f ms; p99 %.1f ms beside %.1f ms",
+			len(s.Croft), (croft-beside)*1000, percentile(99, s.Croft)*1000, percentile(99, s.Beside)*1000),
+	}
+}
+
+// large is a pod of many containers, each with what real ones have.
+func large() corev1.PodSpec {
+	spec := attack.PodSpec()
+	first := spec.Containers[0]
+	spec.Containers = nil
+	for i := range manyContainers {
+		c := *first.DeepCopy()
+		c.Name = fmt.Sprintf("c%d", i)
+		for v := range 20 {
+			c.Env = append(c.Env, corev1.EnvVar{Name: fmt.Sprintf("VARIABLE_%d", v), Value: "value"})
+		}
+		spec.Containers = append(spec.Containers, c)
+	}
+	for i := range manyContainers {
+		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: fmt.Sprintf("v%d", i), VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: fmt.Sprintf("node.kubernetes.io/t%d", i), Operator: corev1.TolerationOpExists})
+	}
+	return spec
+}
+
+// admission is a cluster with a growing number of tenants.
+type admission struct {
+	client     client.Client
+	namespaces []string
+}
+
+func newAdmission(ctx context.Context, c *sandbox.Cluster) (*admission, error) {
+	config := rest.CopyConfig(c.Config)
+	config.QPS = -1
+	admin, err := client.New(config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		return nil, err
+	}
+	e, err := build(platformText)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := apply.New(admin).Apply(ctx, wall.PlatformObjects(&e.Platform)...); err != nil {
+		return nil, err
+	}
+	return &admission{client: admin}, admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plainNamespace}})
+}
+
+// grow adds tenants until there are that many, and waits until pods are let into
+// the last of them and, the policies having read its rules, are placed.
+func (a *admission) grow(ctx context.Context, tenants int) error {
+	e, err := build(platformText + tenantsText("t", tenants))
+	if err != nil {
+		return err
+	}
+	group, writing := errgroup.WithContext(ctx)
+	group.SetLimit(bareWorkers)
+	for _, tenant := range e.Tenants[len(a.namespaces):] {
+		a.namespaces = append(a.namespaces, tenant.Namespaces[0])
+		group.Go(func() error {
+			_, err := apply.New(a.client).Apply(writing, wall.TenantObjects(&e.Platform, tenant)...)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, namespace := range append(a.namespaces, plainNamespace) {
+		var last error
+		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			pod := a.pod(namespace, attack.PodSpec())
+			last = a.client.Create(ctx, pod, client.DryRunAll)
+			return last == nil && (namespace == plainNamespace || len(pod.Spec.NodeSelector) > 0), nil
+		})
+		if err != nil {
+			return fmt.Errorf("pods in namespace %s: %w: %w", namespace, err, last)
+		}
+	}
+	return nil
+}
+
+func (a *admission) pod(namespace string, spec corev1.PodSpec) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "p-"}, Spec: *spec.DeepCopy()}
+}
+
+// measure creates pods on both sides, in turns, so that both see the same
+// machine.
+func (a *admission) measure(ctx context.Context, spec corev1.PodSpec, kept bool, pairs int) (*admissionSamples, error) {
+	var samples admissionSamples
+	create := func(namespace string) (float64, error) {
+		pod := a.pod(namespace, spec)
+		var options []client.CreateOption
+		if !kept {
+			options = append(options, client.DryRunAll)
+		}
+		took, err := seconds(func() error { return a.client.Create(ctx, pod, options...) })
+		if err == nil && kept {
+			err = a.client.Delete(ctx, pod, client.GracePeriodSeconds(0))
+		}
+		return took, err
+	}
+	for i := range pairs {
+		for _, side := range []struct {
+			namespace string
+			samples   *[]float64
+		}{{a.namespaces[i*7919%len(a.namespaces)], &samples.Croft}, {plainNamespace, &samples.Beside}} {
+			took, err := create(side.namespace)
+			if err != nil {
+				return nil, err
+			}
+			*side.samples = append(*side.samples, took)
+		}
+	}
+	return &samples, nil
+}
