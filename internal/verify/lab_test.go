@@ -22,8 +22,9 @@ import (
 
 // mutant is one thing that is taken away from the walls, or turned around.
 type mutant struct {
-	// name says what was done.
-	name string
+	// name says what was done; what is the same for the same thing done to several
+	// tenants.
+	name, what string
 	// object is what it was done to: mutants of one object take turns.
 	object string
 	// mutate does it, and returns what undoes it.
@@ -39,7 +40,9 @@ type mutant struct {
 // finding is what became of a mutant.
 type finding struct {
 	mutant, noticedBy string
-	err               error
+	// group is what many mutants are counted under, where a table would be long.
+	group string
+	err   error
 }
 
 const (

@@ -96,8 +96,17 @@ func changedBy(policy string, o client.Object) func(attack.Attack) bool {
 	}
 }
 
-// tenantMutants are made of what stands in the first namespace of a tenant.
-func (l *lab) tenantMutants(s *proving, t, other *estate.Tenant) []mutant {
+// tenantMutants are made of what stands in the first namespace of each tenant.
+// What both have is taken from the one that is held more tightly: the other has
+// only the attacks that the first cannot try.
+func (l *lab) tenantMutants(s *proving) []mutant {
+	first := l.mutantsOf(s, s.by, s.on)
+	return append(first, slices.DeleteFunc(l.mutantsOf(s, s.on, s.by), func(m mutant) bool {
+		return slices.ContainsFunc(first, func(f mutant) bool { return f.what == m.what })
+	})...)
+}
+
+func (l *lab) mutantsOf(s *proving, t, other *estate.Tenant) []mutant {
 	var all []mutant
 	for _, o := range s.tenantObjects(t) {
 		if cmp.Or(o.GetNamespace(), o.GetName()) != t.Namespaces[0] {
@@ -123,10 +132,8 @@ func (l *lab) tenantMutants(s *proving, t, other *estate.Tenant) []mutant {
 }
 
 func (s *proving) mutant(o client.Object, what string) mutant {
-	return mutant{
-		name:   fmt.Sprintf("%s %s: %s (%s)", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), what, s.name),
-		object: s.name, scenes: []*proving{s},
-	}
+	kind := o.GetObjectKind().GroupVersionKind().Kind
+	return mutant{name: fmt.Sprintf("%s: %s", kind, what), what: kind + " " + what, object: s.name, scenes: []*proving{s}}
 }
 
 const podSecurity = "pod-security.kubernetes.io/"
@@ -137,14 +144,18 @@ func (l *lab) labelMutants(s *proving, o *corev1.Namespace) []mutant {
 	for _, mode := range []string{"enforce", "warn"} {
 		level := o.Labels[podSecurity+mode]
 		for _, weaker := range []string{"", "privileged", "baseline"} {
-			if level != weaker && level != "privileged" {
+			// Without its own label, Kubernetes warns of what it would refuse.
+			if level != weaker && (mode == "enforce" || weaker != "") {
 				edits = append(edits, edit{podSecurity + mode, weaker})
 			}
 		}
 	}
 	var all []mutant
 	for _, e := range edits {
-		m := s.mutant(o, e.key+" = "+e.value)
+		m := s.mutant(o, fmt.Sprintf("label %s=%s instead of %s", e.key, e.value, o.Labels[e.key]))
+		if e.key == v1alpha1.TenantLabel {
+			m = s.mutant(o, "without label "+e.key)
+		}
 		m.suspects = func(a attack.Attack) bool {
 			if e.key == v1alpha1.TenantLabel {
 				return a.StoppedBy.Policy != "" && a.StoppedBy.Refuses != nil
@@ -229,11 +240,14 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 	spec, other := own["spec"].(map[string]any), others["spec"].(map[string]any)
 	var all []mutant
 	for _, field := range slices.Sorted(maps.Keys(spec)) {
+		if field == "allowCIDRs" && spec["egress"] == string(v1alpha1.EgressOpen) {
+			continue // they are for Restricted egress
+		}
 		widened := widen(field, spec[field], other[field], another.Namespaces[0])
 		if widened == nil {
 			continue
 		}
-		m := s.mutant(o, fmt.Sprintf("%s = %v", field, widened))
+		m := s.mutant(o, field+" widened")
 		m.suspects = func(a attack.Attack) bool { return a.StoppedBy.Policy != "" && a.Request != nil }
 		m.mutate = l.edited(o, func(live client.Object) {
 			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
@@ -409,7 +423,7 @@ func (l *lab) bindingMutants(s *proving) []mutant {
 	for _, o := range s.tenantObjects(s.by) {
 		if b, ok := o.(*rbacv1.RoleBinding); ok && b.Namespace == s.by.Namespaces[0] {
 			own[b.Name] = b
-			m := s.mutant(b, "deleted")
+			m := s.mutant(b, b.Name+" deleted")
 			m.suspects = func(a attack.Attack) bool { return a.Kind == attack.Mirror && a.Request != nil && a.Wall == "identity" }
 			m.mutate = l.deleted(b)
 			all = append(all, m)
@@ -417,7 +431,7 @@ func (l *lab) bindingMutants(s *proving) []mutant {
 	}
 	for _, o := range s.tenantObjects(s.on) {
 		if b, ok := o.(*rbacv1.RoleBinding); ok && b.Namespace == s.on.Namespaces[0] {
-			m := s.mutant(b, "of the other tenant, names this one's people too")
+			m := s.mutant(b, b.Name+" of the other tenant names this one's people too")
 			m.suspects = func(a attack.Attack) bool { return a.Kind == attack.Breach && a.Wall == "identity" }
 			m.mutate = l.edited(b, func(live client.Object) {
 				binding := live.(*rbacv1.RoleBinding)

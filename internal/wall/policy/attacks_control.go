@@ -317,7 +317,18 @@ func (s scene) shares() []attack.Attack {
 		}
 		return nil
 	})
-	all = append(all, open)
+	idle := attack.Creating("run-without-requests", "run a container that says nothing of CPU and memory, and gets what the LimitRange gives", attack.Nobody,
+		s.pod("run-without-requests", func(p *corev1.Pod) { p.Spec.Containers[0].Resources = corev1.ResourceRequirements{} }))
+	given := s.by.Limits.DefaultRequest
+	idle.Outcome = attack.As(func(p *corev1.Pod) error {
+		for name := range given {
+			if _, ok := p.Spec.Containers[0].Resources.Requests[name]; !ok {
+				return fmt.Errorf("the container requests no %s", name)
+			}
+		}
+		return nil
+	})
+	all = append(all, open, idle)
 	_, cpu := s.by.Quota[corev1.ResourceRequestsCPU]
 	if cpu {
 		all = append(all, attack.Creating("exceed-quota", "ask for more CPU than the quota", attack.ByQuota, s.pod("exceed-quota", func(p *corev1.Pod) {

@@ -78,6 +78,10 @@ func (s scene) escapes() []attack.Attack {
 			escape("run-as-root", "run as root", func(p *corev1.Pod) {
 				p.Spec.SecurityContext.RunAsNonRoot, p.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
 			}),
+			warned("root-in-template", "run as root by a Deployment, whose pods would be refused unseen", attack.ByPodSecurityWarning, s.deployment("root-in-template",
+				func(t *corev1.PodTemplateSpec) {
+					t.Spec.SecurityContext.RunAsNonRoot, t.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
+				})),
 			escape("escalate-privileges", "run a container that can gain privileges", container(func(c *corev1.SecurityContext) { c.AllowPrivilegeEscalation = ptr.To(true) })),
 			escape("keep-capabilities", "keep the capabilities that containers get", container(func(c *corev1.SecurityContext) { c.Capabilities.Drop = nil })),
 		)
