@@ -72,10 +72,11 @@ func (l *lab) policyMutants(objects []client.Object) []mutant {
 	return all
 }
 
-// idle makes a policy change nothing.
+// idle makes a policy change nothing. An empty list alone would not be one of
+// patches.
 func (l *lab) idle(o *admissionv1.MutatingAdmissionPolicy) mutation {
 	return l.edited(o, func(live client.Object) {
-		live.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations[0].JSONPatch.Expression = "[]"
+		live.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations[0].JSONPatch.Expression = `[JSONPatch{op: "test", path: "/"}].filter(p, false)`
 	})
 }
 
