@@ -64,24 +64,25 @@ type lab struct {
 	sound map[*proving][]attack.Attack
 }
 
-func newLab(t *testing.T, scenes ...*proving) *lab {
-	l := &lab{t: t, admin: scenes[0].admin, scenes: scenes, runners: map[*proving]*verify.Runner{}, sound: map[*proving][]attack.Attack{}}
-	for _, s := range scenes {
-		l.runners[s] = s.runner(t)
+// add adds a scene to the lab when everything in it holds.
+func (l *lab) add(s *proving) {
+	if l.runners == nil {
+		l.admin, l.runners, l.sound = s.admin, map[*proving]*verify.Runner{}, map[*proving][]attack.Attack{}
 	}
-	for _, s := range scenes {
-		for _, r := range s.settled(t, l.runners[s]) {
-			switch {
-			case s.attack(t, r.Name).Pairs != nil && r.Kind == attack.Mirror:
-				// It is about all tenants of the cluster, and these are of several platforms.
-			case r.Result == verify.Held:
-				l.sound[s] = append(l.sound[s], s.attack(t, r.Name))
-			default:
-				t.Errorf("%s: %s/%s is %s before anything is taken away: %s", s.name, r.Wall, r.Name, r.Result, r.Message)
-			}
+	l.scenes = append(l.scenes, s)
+	l.runners[s] = s.runner(l.t)
+	for _, r := range s.settled(l.t, l.runners[s]) {
+		a := s.attack(l.t, r.Name)
+		switch {
+		case r.Result != verify.Held:
+			l.t.Errorf("%s: %s/%s is %s before anything is taken away: %s", s.name, r.Wall, r.Name, r.Result, r.Message)
+		case a.Pairs != nil && a.Kind == attack.Mirror:
+			// It is about all tenants of the cluster, and the scenes are of several
+			// platforms.
+		default:
+			l.sound[s] = append(l.sound[s], a)
 		}
 	}
-	return l
 }
 
 // attacks are those of a scene that would notice something.

@@ -314,6 +314,10 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 		if !ok {
 			continue
 		}
+		changed := func(a attack.Attack) bool { return a.Kind == attack.Breach && a.StoppedBy.Policy == changing.Name }
+		if len(l.attacks(l.scenes[0], changed)) == 0 {
+			continue
+		}
 		nothing := l.idle(changing)
 		for _, o := range objects {
 			checking, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
@@ -329,7 +333,7 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 				m := mutant{name: fmt.Sprintf("policy %s: rule %s asks nothing", checking.Name, rule), object: "deep", deep: true}
 				m.mutate, m.suspects = l.behind(nothing, l.edited(checking, func(live client.Object) {
 					live.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations[i].Expression = "true"
-				}), func(a attack.Attack) bool { return a.Kind == attack.Breach && a.StoppedBy.Policy == changing.Name },
+				}), changed,
 					"'"+checking.Name+"' denied request: "+admission.Refusal(rule))
 				m.scenes = l.scenes[:1]
 				all = append(all, m)

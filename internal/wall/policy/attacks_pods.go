@@ -208,6 +208,10 @@ func (s scene) asks() []attack.Attack {
 	refused("announce-pod-as-other-host", "have a DNS record of another tenant's host point at a pod", AnnotatedHostsRule, func(p *corev1.Pod) { p.Annotations = foreign })
 	inTemplate("announce-pods-as-other-host", "have a DNS record of another tenant's host point at the pods of a Deployment", AnnotatedHostsRule,
 		func(t *corev1.PodTemplateSpec) { t.Annotations = foreign })
+	all = append(all, attack.Changing("announce-pods-as-other-host-later", "have a DNS record of another tenant's host point at the pods of a template that is there",
+		attack.ByWarning(PodTemplatesPolicy, AnnotatedHostsRule), &corev1.PodTemplate{
+			TypeMeta: core("PodTemplate"), ObjectMeta: s.meta("announce-pods-later"), Template: attack.Template(),
+		}, func(t *corev1.PodTemplate) { t.Template.Annotations = foreign }))
 	return attack.Because("what one tenant takes beyond its own, others miss, or lose to it", nil, append(all, s.terminations()...)...)
 }
 
