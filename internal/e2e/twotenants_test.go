@@ -53,6 +53,8 @@ func TestTwoTenants(t *testing.T) {
 		{"Diff", testDiff},
 		{"Status", testStatus},
 		{"Verify", testVerify},
+		{"Interrupt", testInterrupt},
+		{"Breaches", testBreaches},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
 	}

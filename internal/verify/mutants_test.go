@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -15,22 +16,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
 )
 
-// policyMutants are made of what stands once in the cluster: each rule of each
-// policy that denies or warns is made to hold always, each policy that changes
-// things is made to change nothing, and each binding is deleted.
+// ruleMutants are made of the policies that deny or warn: each rule is made to
+// hold always, and each binding is deleted.
 //
 // Conditions that narrow what a policy looks at are left alone: without them a
 // policy is only stricter, towards the platform.
-func (l *lab) policyMutants(objects []client.Object) (mutating, validating []mutant) {
+func (l *lab) ruleMutants(objects []client.Object) []mutant {
+	var all []mutant
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *admissionv1.ValidatingAdmissionPolicy:
 			for i := range o.Spec.Validations {
 				rule := ruleName(o.Spec.Validations[i].MessageExpression)
-				validating = append(validating, mutant{
+				all = append(all, mutant{
 					name: fmt.Sprintf("policy %s: rule %s asks nothing", o.Name, rule), object: o.Name,
 					suspects: func(a attack.Attack) bool { return a.StoppedBy.Policy == o.Name && a.StoppedBy.Rule == rule },
 					mutate: l.edited(o, func(live client.Object) {
@@ -39,29 +42,45 @@ func (l *lab) policyMutants(objects []client.Object) (mutating, validating []mut
 				})
 			}
 		case *admissionv1.ValidatingAdmissionPolicyBinding:
-			validating = append(validating, mutant{
+			all = append(all, mutant{
 				name: fmt.Sprintf("policy %s: binding %s deleted", o.Spec.PolicyName, o.Name), object: o.Spec.PolicyName,
 				suspects: func(a attack.Attack) bool { return a.StoppedBy.Policy == o.Spec.PolicyName }, mutate: l.deleted(o),
 			})
+		}
+	}
+	return all
+}
+
+// policyMutants are made of the policies that change things: each is made to
+// change nothing, and each binding is deleted.
+func (l *lab) policyMutants(objects []client.Object) []mutant {
+	var all []mutant
+	for _, o := range objects {
+		switch o := o.(type) {
 		case *admissionv1.MutatingAdmissionPolicy:
-			mutating = append(mutating, mutant{
+			all = append(all, mutant{
 				name: fmt.Sprintf("mutation %s: changes nothing", o.Name), object: "mutation " + o.Name,
-				suspects: changedBy(o.Name, o),
-				mutate: l.edited(o, func(live client.Object) {
-					live.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations[0].JSONPatch.Expression = "[]"
-				}),
+				suspects: changedBy(o.Name, o), mutate: l.idle(o),
 			})
 		case *admissionv1.MutatingAdmissionPolicyBinding:
-			mutating = append(mutating, mutant{
+			all = append(all, mutant{
 				name: fmt.Sprintf("mutation %s: binding %s deleted", o.Spec.PolicyName, o.Name), object: "mutation " + o.Spec.PolicyName,
 				suspects: changedBy(o.Spec.PolicyName, o), mutate: l.deleted(o),
 			})
 		}
 	}
-	return mutating, validating
+	return all
 }
 
-var inBrackets = regexp.MustCompile(`^"\[([a-z0-9-]+)\] "`)
+// idle makes a policy change nothing. An empty list alone would not be one of
+// patches.
+func (l *lab) idle(o *admissionv1.MutatingAdmissionPolicy) mutation {
+	return l.edited(o, func(live client.Object) {
+		live.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations[0].JSONPatch.Expression = `[JSONPatch{op: "test", path: "/"}].filter(p, false)`
+	})
+}
+
+var inBrackets = regexp.MustCompile(`"\[([a-z0-9-]+)\] "`)
 
 func ruleName(message string) string {
 	if match := inBrackets.FindStringSubmatch(message); match != nil {
@@ -74,14 +93,26 @@ func ruleName(message string) string {
 // wall.
 func changedBy(policy string, o client.Object) func(attack.Attack) bool {
 	return func(a attack.Attack) bool {
-		return a.StoppedBy.Policy == policy || a.Kind == attack.Mirror && a.Wall == o.GetLabels()[v1alpha1.WallLabel] && a.Request != nil
+		return a.StoppedBy.Policy == policy || a.Kind == attack.Mirror && (o.GetLabels()[v1alpha1.WallLabel] == a.Wall || o.GetLabels()[v1alpha1.WallLabel] == "shared") && a.Request != nil && len(a.Setup) == 0
 	}
 }
 
-// tenantMutants are made of what stands in each tenant's own namespaces.
+// tenantMutants are made of what stands in the first namespace of each tenant.
+// What both have is taken from the one that is held more tightly: the other has
+// only the attacks that the first cannot try.
 func (l *lab) tenantMutants(s *proving) []mutant {
+	first := l.mutantsOf(s, s.by, s.on)
+	return append(first, slices.DeleteFunc(l.mutantsOf(s, s.on, s.by), func(m mutant) bool {
+		return slices.ContainsFunc(first, func(f mutant) bool { return f.what == m.what })
+	})...)
+}
+
+func (l *lab) mutantsOf(s *proving, t, other *estate.Tenant) []mutant {
 	var all []mutant
-	for _, o := range s.tenantObjects(s.by) {
+	for _, o := range s.tenantObjects(t) {
+		if cmp.Or(o.GetNamespace(), o.GetName()) != t.Namespaces[0] {
+			continue
+		}
 		switch o := o.(type) {
 		case *corev1.Namespace:
 			all = append(all, l.labelMutants(s, o)...)
@@ -90,17 +121,20 @@ func (l *lab) tenantMutants(s *proving) []mutant {
 		case *corev1.LimitRange:
 			all = append(all, l.limitMutants(s, o)...)
 		case *v1alpha1.TenantRules:
-			all = append(all, l.rulesMutants(s, o)...)
+			all = append(all, l.rulesMutants(s, o, other)...)
 		}
+	}
+	for i := range all {
+		about := all[i].suspects
+		all[i].object = t.Name
+		all[i].suspects = func(a attack.Attack) bool { return a.By == t.Name && about(a) }
 	}
 	return all
 }
 
 func (s *proving) mutant(o client.Object, what string) mutant {
-	return mutant{
-		name:   fmt.Sprintf("%s %s: %s (%s)", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), what, s.name),
-		object: s.name, scenes: []*proving{s},
-	}
+	kind := o.GetObjectKind().GroupVersionKind().Kind
+	return mutant{name: fmt.Sprintf("%s: %s", kind, what), what: kind + " " + what, object: s.name, scenes: []*proving{s}}
 }
 
 const podSecurity = "pod-security.kubernetes.io/"
@@ -111,14 +145,18 @@ func (l *lab) labelMutants(s *proving, o *corev1.Namespace) []mutant {
 	for _, mode := range []string{"enforce", "warn"} {
 		level := o.Labels[podSecurity+mode]
 		for _, weaker := range []string{"", "privileged", "baseline"} {
-			if level != weaker && level != "privileged" {
+			// Without its own label, Kubernetes warns of what it would refuse.
+			if level != weaker && (mode == "enforce" || weaker != "") {
 				edits = append(edits, edit{podSecurity + mode, weaker})
 			}
 		}
 	}
 	var all []mutant
 	for _, e := range edits {
-		m := s.mutant(o, e.key+" = "+e.value)
+		m := s.mutant(o, fmt.Sprintf("label %s=%s instead of %s", e.key, e.value, o.Labels[e.key]))
+		if e.key == v1alpha1.TenantLabel {
+			m = s.mutant(o, "without label "+e.key)
+		}
 		m.suspects = func(a attack.Attack) bool {
 			if e.key == v1alpha1.TenantLabel {
 				return a.StoppedBy.Policy != "" && a.StoppedBy.Refuses != nil
@@ -191,23 +229,26 @@ var wider = map[string][]any{
 
 // rulesMutants widen each field of the TenantRules. A field that is as wide as
 // it can be in a scene is narrower in another.
-func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules) []mutant {
+func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.Tenant) []mutant {
 	own, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	others, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.tenantRules(s.on))
+	others, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.tenantRules(another))
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	spec, other := own["spec"].(map[string]any), others["spec"].(map[string]any)
 	var all []mutant
 	for _, field := range slices.Sorted(maps.Keys(spec)) {
-		widened := widen(field, spec[field], other[field], s.on.Namespaces[0])
+		if field == "allowCIDRs" && spec["egress"] == string(v1alpha1.EgressOpen) {
+			continue // they are for Restricted egress
+		}
+		widened := widen(field, spec[field], other[field], another.Namespaces[0])
 		if widened == nil {
 			continue
 		}
-		m := s.mutant(o, fmt.Sprintf("%s = %v", field, widened))
+		m := s.mutant(o, field+" widened")
 		m.suspects = func(a attack.Attack) bool { return a.StoppedBy.Policy != "" && a.Request != nil }
 		m.mutate = l.edited(o, func(live client.Object) {
 			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
@@ -227,38 +268,82 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules) []mutant {
 func widen(field string, value, others any, other string) any {
 	switch value := value.(type) {
 	case bool:
-		return !value
+		if value {
+			return nil
+		}
+		return true
 	case int64:
 		return value * 1000
 	case string:
-		if field == "egress" {
-			if value == string(v1alpha1.EgressOpen) {
-				return nil
-			}
+		switch {
+		case field == "tenant":
+			return others
+		case value == string(v1alpha1.EgressOpen):
+			return nil
+		default:
 			return string(v1alpha1.EgressOpen)
 		}
-		return others
 	case []any:
-		if slices.Contains(value, any("*")) {
+		more, ok := wider[field]
+		switch {
+		case ok:
+		case field == "platformNamespaces":
+			more = []any{other}
+		case field == "pools", field == "namespaces", field == "domains":
+			more = others.([]any)
+		default:
+			more = []any{"*"}
+		}
+		more = slices.DeleteFunc(slices.Clone(more), func(v any) bool { return slices.Contains(value, v) })
+		if len(more) == 0 {
 			return nil
 		}
-		if more, ok := wider[field]; ok {
-			return append(slices.Clone(value), more...)
-		}
-		switch field {
-		case "pools", "namespaces", "domains":
-			return append(slices.Clone(value), others.([]any)...)
-		case "platformNamespaces":
-			return append(slices.Clone(value), other)
-		default:
-			return append(slices.Clone(value), "*")
-		}
+		return append(slices.Clone(value), more...)
 	default:
 		return nil
 	}
 }
 
-// networkMutants are made of the tenant's NetworkPolicies, by their names: one
+// deepMutants are of rules that stand behind a policy which changes things, so
+// that nothing gets as far as to them: such a rule is to hold when that policy is
+// gone, and it is noticed when both are.
+func (l *lab) deepMutants(objects []client.Object) []mutant {
+	var all []mutant
+	for _, o := range objects {
+		changing, ok := o.(*admissionv1.MutatingAdmissionPolicy)
+		if !ok {
+			continue
+		}
+		changed := func(a attack.Attack) bool { return a.Kind == attack.Breach && a.StoppedBy.Policy == changing.Name }
+		if len(l.attacks(l.scenes[0], changed)) == 0 {
+			continue
+		}
+		nothing := l.idle(changing)
+		for _, o := range objects {
+			checking, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
+			if !ok || checking.Labels[v1alpha1.WallLabel] != changing.Labels[v1alpha1.WallLabel] {
+				continue
+			}
+			for i := range checking.Spec.Validations {
+				rule := ruleName(checking.Spec.Validations[i].MessageExpression)
+				stops := func(a attack.Attack) bool { return a.StoppedBy.Policy == checking.Name && a.StoppedBy.Rule == rule }
+				if slices.ContainsFunc(l.scenes, func(s *proving) bool { return len(l.attacks(s, stops)) > 0 }) {
+					continue
+				}
+				m := mutant{name: fmt.Sprintf("policy %s: rule %s asks nothing", checking.Name, rule), object: "deep", deep: true}
+				m.mutate, m.suspects = l.behind(nothing, l.edited(checking, func(live client.Object) {
+					live.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations[i].Expression = "true"
+				}), changed,
+					"'"+checking.Name+"' denied request: "+admission.Refusal(rule))
+				m.scenes = l.scenes[:1]
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// networkMutants are made of the tenants' NetworkPolicies, by their names: one
 // policy may matter only where another does not stand in for it, so it is changed
 // in all scenes and in all of the tenant's namespaces at once.
 func (l *lab) networkMutants() []mutant {
@@ -269,7 +354,7 @@ func (l *lab) networkMutants() []mutant {
 	changes := map[string]map[string]change{}
 	var names []string
 	for _, s := range l.scenes {
-		for _, o := range s.tenantObjects(s.by) {
+		for _, o := range s.scratch.Objects() {
 			np, ok := o.(*networkingv1.NetworkPolicy)
 			if !ok {
 				continue
@@ -315,7 +400,7 @@ func (l *lab) networkMutants() []mutant {
 			c := changes[name][what]
 			var each []mutation
 			for _, s := range l.scenes {
-				for _, o := range s.tenantObjects(s.by) {
+				for _, o := range s.scratch.Objects() {
 					np, ok := o.(*networkingv1.NetworkPolicy)
 					switch {
 					case !ok || np.Name != name:
@@ -343,7 +428,7 @@ func (l *lab) bindingMutants(s *proving) []mutant {
 	for _, o := range s.tenantObjects(s.by) {
 		if b, ok := o.(*rbacv1.RoleBinding); ok && b.Namespace == s.by.Namespaces[0] {
 			own[b.Name] = b
-			m := s.mutant(b, "deleted")
+			m := s.mutant(b, b.Name+" deleted")
 			m.suspects = func(a attack.Attack) bool { return a.Kind == attack.Mirror && a.Request != nil && a.Wall == "identity" }
 			m.mutate = l.deleted(b)
 			all = append(all, m)
@@ -351,7 +436,7 @@ func (l *lab) bindingMutants(s *proving) []mutant {
 	}
 	for _, o := range s.tenantObjects(s.on) {
 		if b, ok := o.(*rbacv1.RoleBinding); ok && b.Namespace == s.on.Namespaces[0] {
-			m := s.mutant(b, "of the other tenant, names this one's people too")
+			m := s.mutant(b, b.Name+" of the other tenant names this one's people too")
 			m.suspects = func(a attack.Attack) bool { return a.Kind == attack.Breach && a.Wall == "identity" }
 			m.mutate = l.edited(b, func(live client.Object) {
 				binding := live.(*rbacv1.RoleBinding)

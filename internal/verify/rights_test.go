@@ -87,10 +87,10 @@ func (l *lab) rightsFindings() []finding {
 		name := identity.ClusterRole(role.Role)
 		clusterRole := s.object(l.t, "ClusterRole", name).(*rbacv1.ClusterRole)
 		given, withheld := split(namespaced, clusterRole.Rules)
-		all = append(all, l.swept("ClusterRole "+name+": gives ", withheld, []string{role.exceeds}, l.edited(clusterRole, func(live client.Object) {
+		all = append(all, l.swept("ClusterRole "+name+" gives ", "a right that it withholds", withheld, []string{role.exceeds}, l.edited(clusterRole, func(live client.Object) {
 			live.(*rbacv1.ClusterRole).Rules = append(live.(*rbacv1.ClusterRole).Rules, rulesOf(withheld)...)
 		}))...)
-		all = append(all, l.swept("ClusterRole "+name+": withholds ", given, []string{role.uses}, l.edited(clusterRole, func(live client.Object) {
+		all = append(all, l.swept("ClusterRole "+name+" withholds ", "a right that it gives", given, []string{role.uses}, l.edited(clusterRole, func(live client.Object) {
 			live.(*rbacv1.ClusterRole).Rules = nil
 		}))...)
 	}
@@ -103,7 +103,7 @@ func (l *lab) rightsFindings() []finding {
 			withheld = append(withheld, r)
 		}
 	}
-	return append(all, l.swept("the whole cluster: gives ", withheld,
+	return append(all, l.swept("somebody gives for the whole cluster ", "a right that nobody gives", withheld,
 		[]string{"read-anything-cluster-wide", "write-anything-cluster-wide"}, l.given(s, rulesOf(withheld)...))...)
 }
 
@@ -145,7 +145,7 @@ func (l *lab) given(s *proving, rules ...rbacv1.PolicyRule) mutation {
 
 // swept makes a mutation that concerns many rights, and looks for each in what
 // the sweeps find.
-func (l *lab) swept(prefix string, rights []right, sweeps []string, mutate mutation) []finding {
+func (l *lab) swept(prefix, group string, rights []right, sweeps []string, mutate mutation) []finding {
 	ctx := l.t.Context()
 	undo, err := mutate(ctx)
 	if err != nil {
@@ -174,7 +174,7 @@ func (l *lab) swept(prefix string, rights []right, sweeps []string, mutate mutat
 		if !ok {
 			i = len(all)
 			byClass[class(r)] = i
-			all = append(all, finding{mutant: prefix + class(r), noticedBy: noticed[r.String()], err: err})
+			all = append(all, finding{mutant: prefix + class(r), noticedBy: noticed[r.String()], group: prefix + group, err: err})
 		}
 		// Each verb must be noticed, not only one of a class.
 		if noticed[r.String()] == "" {

@@ -49,10 +49,7 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 					{Group: name + "-operators", Role: v1alpha1.RoleOperator},
 					{Group: name + "-viewers", Role: v1alpha1.RoleViewer},
 				},
-				Quota: corev1.ResourceList{
-					corev1.ResourcePods:        resource.MustParse("50"),
-					corev1.ResourceRequestsCPU: resource.MustParse("50"),
-				},
+				Quota:    corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("50")},
 				Domains:  []string{name + ".croft-verify.example", "*." + name + ".croft-verify.example"},
 				Deletion: v1alpha1.DeletionDelete,
 			},

@@ -109,6 +109,11 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 			flow("call-the-internet", "connect to an address outside the cluster", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
 			letOut("let-the-internet-out", "write a NetworkPolicy that lets traffic out everywhere but to the metadata address", "", block("0.0.0.0/0", metadata[0])))
 	}
+	if by.Egress == v1alpha1.EgressRestricted {
+		mirrors = append(mirrors, flow("resolve-names-although-restricted", "ask the cluster's DNS, with Restricted egress", attack.Flow{
+			FromNamespace: own, ToNamespace: metav1.NamespaceSystem, ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53, Protocol: "UDP",
+		}))
+	}
 	if services := p.Network.PlatformNamespaces; len(services) > 0 {
 		mirrors = append(mirrors, attack.Attack{
 			Name: "serve-every-tenant", Summary: "connect from the platform's services to every tenant of the cluster",

@@ -164,6 +164,11 @@ func (s scene) templates() []attack.Attack {
 		kind := maker.GetObjectKind().GroupVersionKind().Kind
 		warned("tolerate-in-"+strings.ToLower(kind), "tolerate every taint in the template of a "+kind, TolerationsRule, maker)
 	}
+	all = append(all, attack.Changing("tolerate-in-template-later", "tolerate every taint in a template that is there", attack.ByWarning(admission.PodTemplatesPolicy, TolerationsRule),
+		&corev1.PodTemplate{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "croft-tolerate-later-in-template"}, Template: attack.Template(),
+		}, func(t *corev1.PodTemplate) { t.Template.Spec.Tolerations = stray.Spec.Tolerations }))
 	deployment := func(name string, edit func(*corev1.PodSpec)) client.Object {
 		return attack.Deployment(s.namespace, "croft-"+name, attack.Template(func(t *corev1.PodTemplateSpec) { edit(&t.Spec) }))
 	}

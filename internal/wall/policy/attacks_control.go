@@ -11,6 +11,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -270,7 +271,7 @@ func (s scene) devices() []attack.Attack {
 // flux is what Flux would do on the tenant's behalf, where the cluster has it.
 func (s scene) flux() []attack.Attack {
 	const kustomize, helm, source = "kustomize.toolkit.fluxcd.io/v1", "helm.toolkit.fluxcd.io/v2", "source.toolkit.fluxcd.io/v1"
-	kustomization := func(name string, edit func(map[string]any)) client.Object {
+	kustomization := func(name string, edit func(map[string]any)) *unstructured.Unstructured {
 		spec := map[string]any{"interval": "1m", "prune": true, "serviceAccountName": "flux", "sourceRef": map[string]any{"kind": "GitRepository", "name": "app"}}
 		edit(spec)
 		return attack.Custom(kustomize, "Kustomization", s.own, "croft-"+name, spec)
@@ -284,7 +285,7 @@ func (s scene) flux() []attack.Attack {
 		return map[string]any{"kind": kind, "name": "app", "namespace": s.other}
 	}
 	by := func(rule string) attack.Stopper { return attack.ByPolicy(FluxPolicy, rule) }
-	repository := func(name string, spec map[string]any) client.Object {
+	repository := func(name string, spec map[string]any) *unstructured.Unstructured {
 		return attack.Custom(source, "OCIRepository", s.own, "croft-"+name, spec)
 	}
 	none := func(map[string]any) {}
@@ -298,6 +299,13 @@ func (s scene) flux() []attack.Attack {
 		attack.Creating("install-other-source", "have Flux install another tenant's chart", by(SourceNamespaceRule), release("install-other-source", func(m map[string]any) { m["chartRef"] = ref("OCIRepository") })),
 		attack.Creating("fetch-as-platform", "have Flux fetch with the platform's cloud identity", attack.ByPolicy(FluxSourcesPolicy, ProviderRule),
 			repository("fetch-as-platform", map[string]any{"interval": "1m", "url": "oci://registry.example.com/other/app", "provider": "aws"})),
+		attack.Changing("apply-as-flux-later", "have Flux apply manifests with its own rights, by a Kustomization that is there", by(ServiceAccountRule),
+			kustomization("apply-as-flux-later", none), func(u *unstructured.Unstructured) {
+				unstructured.RemoveNestedField(u.Object, "spec", "serviceAccountName")
+			}),
+		attack.Changing("fetch-as-platform-later", "have Flux fetch with the platform's cloud identity, by a source that is there", attack.ByPolicy(FluxSourcesPolicy, ProviderRule),
+			repository("fetch-as-platform-later", map[string]any{"interval": "1m", "url": "oci://registry.example.com/other/app"}),
+			func(u *unstructured.Unstructured) { set(u, "aws", "spec", "provider") }),
 		attack.Creating("apply-by-flux", "have Flux apply manifests as a service account", attack.Nobody, kustomization("apply-by-flux", none)),
 		attack.Creating("install-by-flux", "have Flux install a chart as a service account", attack.Nobody, release("install-by-flux", none)),
 		attack.Creating("fetch-by-flux", "have Flux fetch with a secret", attack.Nobody, repository("fetch-by-flux", map[string]any{"interval": "1m", "url": "oci://registry.example.com/own/app"})),
@@ -318,7 +326,18 @@ func (s scene) shares() []attack.Attack {
 		}
 		return nil
 	})
-	all = append(all, open)
+	idle := attack.Creating("run-without-requests", "run a container that says nothing of CPU and memory, and gets what the LimitRange gives", attack.Nobody,
+		s.pod("run-without-requests", func(p *corev1.Pod) { p.Spec.Containers[0].Resources = corev1.ResourceRequirements{} }))
+	given := s.by.Limits.DefaultRequest
+	idle.Outcome = attack.As(func(p *corev1.Pod) error {
+		for name := range given {
+			if _, ok := p.Spec.Containers[0].Resources.Requests[name]; !ok {
+				return fmt.Errorf("the container requests no %s", name)
+			}
+		}
+		return nil
+	})
+	all = append(all, open, idle)
 	_, cpu := s.by.Quota[corev1.ResourceRequestsCPU]
 	if cpu {
 		all = append(all, attack.Creating("exceed-quota", "ask for more CPU than the quota", attack.ByQuota, s.pod("exceed-quota", func(p *corev1.Pod) {

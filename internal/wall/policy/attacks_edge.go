@@ -280,6 +280,10 @@ func (s scene) gateways() []attack.Attack {
 				set(u, "internal", "spec", "gatewayClassName")
 			}))
 		}
+		all = append(all, attack.Changing("listen-for-other-host-later", "listen for another tenant's host by a Gateway that is there", attack.ByPolicy(GatewaysPolicy, HostsRule),
+			listener("listen-for-other-host-later", s.host), func(u *unstructured.Unstructured) {
+				set(u, []any{map[string]any{"name": "http", "port": int64(80), "protocol": "HTTP", "hostname": s.otherHost}}, "spec", "listeners")
+			}))
 		all = append(all, attack.Creating("listen-for-own-host", "listen for a host of one's own by a Gateway", attack.Nobody, listener("listen-for-own-host", s.host)))
 	}
 	all = attack.Because("whoever routes another's host reads its users' passwords", nil, all...)

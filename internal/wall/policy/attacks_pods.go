@@ -79,6 +79,10 @@ func (s scene) escapes() []attack.Attack {
 			escape("run-as-root", "run as root", func(p *corev1.Pod) {
 				p.Spec.SecurityContext.RunAsNonRoot, p.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
 			}),
+			warned("root-in-template", "run as root by a Deployment, whose pods would be refused unseen", attack.ByPodSecurityWarning, s.deployment("root-in-template",
+				func(t *corev1.PodTemplateSpec) {
+					t.Spec.SecurityContext.RunAsNonRoot, t.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
+				})),
 			escape("escalate-privileges", "run a container that can gain privileges", container(func(c *corev1.SecurityContext) { c.AllowPrivilegeEscalation = ptr.To(true) })),
 			escape("keep-capabilities", "keep the capabilities that containers get", container(func(c *corev1.SecurityContext) { c.Capabilities.Drop = nil })),
 		)
@@ -205,6 +209,10 @@ func (s scene) asks() []attack.Attack {
 	refused("announce-pod-as-other-host", "have a DNS record of another tenant's host point at a pod", AnnotatedHostsRule, func(p *corev1.Pod) { p.Annotations = foreign })
 	inTemplate("announce-pods-as-other-host", "have a DNS record of another tenant's host point at the pods of a Deployment", AnnotatedHostsRule,
 		func(t *corev1.PodTemplateSpec) { t.Annotations = foreign })
+	all = append(all, attack.Changing("announce-pods-as-other-host-later", "have a DNS record of another tenant's host point at the pods of a template that is there",
+		attack.ByWarning(admission.PodTemplatesPolicy, AnnotatedHostsRule), &corev1.PodTemplate{
+			TypeMeta: core("PodTemplate"), ObjectMeta: s.meta("announce-pods-later"), Template: attack.Template(),
+		}, func(t *corev1.PodTemplate) { t.Template.Annotations = foreign }))
 	return attack.Because("what one tenant takes beyond its own, others miss, or lose to it", nil, append(all, s.terminations()...)...)
 }
 

@@ -18,7 +18,6 @@ const (
 	VolumeRule       = "volume-name"
 	StorageClassRule = "storage-class"
 	SelectorRule     = "volume-selector"
-	DataSourceRule   = "data-source"
 	DisruptionRule   = "allows-disruption"
 )
 
@@ -54,12 +53,6 @@ func checkClaims() admission.Validating {
 					object.spec.storageClassName + " is not among the storage classes of the tenant") + "; storage classes of tenant " + params.spec.tenant + ": " + ` +
 					listed("storageClasses") + ` + "; a platform admin allows others by policy.storageClasses"`,
 			},
-			{
-				Name: DataSourceRule, Says: "claims copy volumes of the tenant's namespaces only",
-				Holds: `!variables.new || !has(object.spec.dataSourceRef) || !has(object.spec.dataSourceRef.namespace) ||
-					object.spec.dataSourceRef.namespace in params.spec.namespaces`,
-				Message: `"spec.dataSourceRef.namespace: it is not a namespace of tenant " + params.spec.tenant + ": " + ` + listed("namespaces"),
-			},
 		},
 	}
 }
@@ -80,22 +73,20 @@ func checkDisruption() admission.Validating {
 	}
 }
 
-// checkTermination holds whoever deletes a pod to the grace period that the pod
-// itself could have asked for.
+// checkTermination holds whoever evicts a pod to the grace period that the pod
+// itself could have asked for. Policies do not see the grace period with which a
+// pod is deleted.
 func checkTermination() admission.Validating {
 	return admission.Validating{
 		Name: TerminationPolicy,
 		Resources: []admission.Resource{
-			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Delete}},
 			{Version: "v1", Resources: []string{"pods/eviction"}, Operations: []admissionv1.OperationType{admissionv1.Create}},
 		},
 		Variables: []admission.Variable{
-			{Name: "options", Expression: `request.operation == "DELETE" ? dyn(request.options) :
-				has(object.deleteOptions) ? dyn(object.deleteOptions) : dyn({})`},
-			{Name: "seconds", Expression: `variables.options != null && has(variables.options.gracePeriodSeconds) ? variables.options.gracePeriodSeconds : 0`},
+			{Name: "seconds", Expression: `has(object.deleteOptions) && has(object.deleteOptions.gracePeriodSeconds) ? object.deleteOptions.gracePeriodSeconds : 0`},
 		},
 		Rules: []admission.Rule{{
-			Name: GracePeriodRule, Says: "pods are deleted and evicted within the tenant's maxTerminationGracePeriodSeconds",
+			Name: GracePeriodRule, Says: "pods are evicted within the tenant's maxTerminationGracePeriodSeconds",
 			Holds: `variables.seconds <= params.spec.maxTerminationGracePeriodSeconds`,
 			Message: `"gracePeriodSeconds: " + string(variables.seconds) + " is more than the " + string(params.spec.maxTerminationGracePeriodSeconds) +
 				" that pods of tenant " + params.spec.tenant + " may take to end: lower it"`,

@@ -1,0 +1,58 @@
+package verify
+
+import (
+	"slices"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
+)
+
+// TestPhases wants attacks apart that would disturb one another: those that need
+// an object of one name take turns, and those that are given rights by mistake
+// come when nobody is left who would have them too.
+func TestPhases(t *testing.T) {
+	on := func(name string, setup ...client.Object) attack.Attack {
+		return attack.Attack{Name: name, Setup: setup, Request: &attack.Request{Object: attack.Pod("own", name)}}
+	}
+	mistake := &rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"}}
+	attacks := []attack.Attack{
+		on("a"),
+		on("b", attack.Pod("own", "shared")),
+		on("c", attack.Pod("own", "shared"), attack.Pod("own", "other")),
+		on("d", mistake),
+		on("shared"), // would create what b and c need
+		on("e", attack.Pod("own", "other")),
+	}
+	want := [][][]int{{{0}, {1, 2, 4, 5}}, {{3}}}
+	got := phases(attacks)
+	if len(got) != len(want) || !slices.EqualFunc(got[0], want[0], slices.Equal) || !slices.EqualFunc(got[1], want[1], slices.Equal) {
+		t.Errorf("phases are %v, want %v", got, want)
+	}
+}
+
+// TestExistingIsTriedOnOthers wants a tenant to be tried on one whose people are
+// others: who works in both may do in both what they like.
+func TestExistingIsTriedOnOthers(t *testing.T) {
+	tenant := func(name, group string, pools ...string) *estate.Tenant {
+		return &estate.Tenant{Name: name, Namespaces: []string{name}, Pools: pools, Access: []v1alpha1.Access{{Group: group, Role: v1alpha1.RoleOperator}}}
+	}
+	by, same, other := tenant("a", "devs", "apps"), tenant("b", "devs", "jobs"), tenant("c", "others", "apps")
+
+	x := NewExisting(&estate.Estate{Tenants: []*estate.Tenant{by, same, other}}, by)
+	if x.alone || x.on.Name != "c" || slices.Contains(x.on.Pools, "apps") {
+		t.Errorf("tried on %+v", x.on)
+	}
+	if other.Pools[0] != "apps" {
+		t.Error("the estate was changed")
+	}
+	x = NewExisting(&estate.Estate{Tenants: []*estate.Tenant{by, same}}, by)
+	if !x.alone || !isOn(attack.Attack{Sweep: &attack.Sweep{Namespace: x.on.Namespaces[0]}}, nobodys) {
+		t.Errorf("there is nobody to try it on, but it is tried on %+v", x.on)
+	}
+}
