@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/verify"
 	"croft.dev/croft/internal/wall/identity"
 	"croft.dev/croft/internal/wall/network"
-	"croft.dev/croft/internal/wall/nodes"
 )
 
 // testBreaches fails if verify does not see that something was taken away by
@@ -45,7 +45,7 @@ func testBreaches(t *testing.T, c *twoTenants) {
 		breached string
 	}{
 		{
-			&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: nodes.PlacementPolicy}},
+			&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: admission.PodsPolicy}},
 			[]string{"--wall", "nodes"}, "tolerate-every-taint",
 		},
 		{

@@ -192,16 +192,15 @@ func limitsOf(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) *v1alpha1.C
 }
 
 // builtinLimits hold where neither the tenant nor the platform gives any: a
-// container that asks for nothing gets a tenth of a CPU and 128Mi, and may use
-// 512Mi. CPU is not limited, since a node's idle CPU is nobody's loss.
+// container that asks for nothing counts for a tenth of a CPU and 128Mi. Nothing
+// is limited: the API server would refuse every container that requests more than
+// a default limit and names none, as many charts do; and whoever uses more memory
+// than it requested is evicted first.
 func builtinLimits() *v1alpha1.ContainerLimits {
 	return &v1alpha1.ContainerLimits{
 		DefaultRequest: corev1.ResourceList{
 			corev1.ResourceCPU:    *resource.NewMilliQuantity(100, resource.DecimalSI),
 			corev1.ResourceMemory: *resource.NewQuantity(128<<20, resource.BinarySI),
-		},
-		Default: corev1.ResourceList{
-			corev1.ResourceMemory: *resource.NewQuantity(512<<20, resource.BinarySI),
 		},
 	}
 }

@@ -32,6 +32,7 @@ var resources = []rbacv1.PolicyRule{
 	{APIGroups: []string{"batch"}, Resources: []string{"jobs", "cronjobs"}},
 	{APIGroups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"}},
 	{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}},
+	{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}},
 	{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingresses", "networkpolicies"}},
 	{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"roles", "rolebindings"}},
 	{APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"gateways", "httproutes", "grpcroutes", "tlsroutes", "referencegrants"}},
@@ -55,7 +56,9 @@ var readOnly = []rbacv1.PolicyRule{
 // operatorOnly are what the operator may do and the viewer may not even read.
 var operatorOnly = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: append(slices.Clone(read), write...)},
-	{APIGroups: []string{""}, Resources: []string{"pods/exec", "pods/attach", "pods/portforward"}, Verbs: []string{"get", "create"}},
+	// As Kubernetes' own role edit has them, since charts write Roles like it.
+	{APIGroups: []string{""}, Resources: []string{"pods/exec", "pods/attach", "pods/portforward"}, Verbs: append(slices.Clone(read), write...)},
+	{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
 	{APIGroups: []string{""}, Resources: []string{"pods/eviction", "serviceaccounts/token"}, Verbs: []string{"create"}},
 	{APIGroups: []string{""}, Resources: []string{"pods/ephemeralcontainers", "pods/resize"}, Verbs: []string{"get", "update", "patch"}},
 }

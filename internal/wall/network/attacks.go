@@ -5,6 +5,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
@@ -71,10 +72,20 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 				np.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{block("0.0.0.0/0")}}}
 			}),
 	)...)
+	toPorts := func(ports ...networkingv1.NetworkPolicyPort) []networkingv1.NetworkPolicyEgressRule {
+		return []networkingv1.NetworkPolicyEgressRule{{Ports: ports}}
+	}
+	dnsOrMore := dnsPorts()[0]
+	dnsOrMore.EndPort = ptr.To[int32](80)
+	attacks = append(attacks, attack.Because("NetworkPolicies only ever add up: one that opens undoes all that close", nil,
+		attack.Creating("let-ports-out", "write a NetworkPolicy that lets traffic out everywhere on a range of ports, from that of DNS on", attack.ByPolicy(FloorPolicy, EgressNamespacesRule),
+			written(own, "let-ports-out", nil, toPorts(dnsOrMore))))...)
 	if by.Egress == v1alpha1.EgressRestricted {
 		attacks = append(attacks, attack.Because("a tenant that handles others' data sends it only where it was allowed to", nil,
 			flow("call-the-internet-although-restricted", "connect to an address outside that was not allowed", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
 			letOut("let-unlisted-network-out", "write a NetworkPolicy that lets traffic out to a network that was not allowed", EgressAddressesRule, block("203.0.113.0/24")),
+			attack.Creating("let-port-53-out", "write a NetworkPolicy that lets traffic out everywhere on the port of DNS, although egress is Restricted", attack.ByPolicy(FloorPolicy, EgressNamespacesRule),
+				written(own, "let-port-53-out", nil, toPorts(dnsPorts()...))),
 			letOut("let-every-namespace-out", "write a NetworkPolicy that lets traffic out to every namespace", EgressNamespacesRule, networkingv1.NetworkPolicyPeer{NamespaceSelector: everybody}),
 		)...)
 	}
@@ -106,6 +117,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	}
 	if by.Egress == v1alpha1.EgressOpen {
 		mirrors = append(mirrors,
+			attack.Creating("let-names-be-resolved", "write a NetworkPolicy that lets names be resolved, wherever that is", attack.Nobody, written(own, "let-names-be-resolved", nil, toPorts(dnsPorts()...))),
 			flow("call-the-internet", "connect to an address outside the cluster", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
 			letOut("let-the-internet-out", "write a NetworkPolicy that lets traffic out everywhere but to the metadata address", "", block("0.0.0.0/0", metadata[0])))
 	}

@@ -48,9 +48,9 @@ func floor(admins []string) admission.Validating {
 			},
 			{
 				Name: EgressNamespacesRule, Says: "they let out to named destinations; with Restricted egress, to the tenant's namespaces and the platform's",
-				Holds: `variables.egress.all(rule, has(rule.to) && rule.to.size() > 0 && rule.to.all(peer,
+				Holds: `variables.egress.all(rule, !has(rule.to) || rule.to.size() == 0 ? params.spec.egress == "Open" && ` + onlyDNS + ` : rule.to.all(peer,
 					has(peer.ipBlock) || !has(peer.namespaceSelector) || params.spec.egress == "Open" || ` + near("peer.namespaceSelector") + `))`,
-				Message: `"spec.egress: give every rule a to, and select namespaces by kubernetes.io/metadata.name in ["
+				Message: `"spec.egress: give every rule a to (it may be left out for port 53 alone, with Open egress), and select namespaces by kubernetes.io/metadata.name in ["
 					+ variables.near.map(n, string(n)).join(", ") + "]: tenant " + params.spec.tenant + " has " + params.spec.egress + " egress"`,
 			},
 			{
@@ -66,6 +66,11 @@ func floor(admins []string) admission.Validating {
 		},
 	}
 }
+
+// onlyDNS is a CEL expression that is true where an egress rule is for port 53
+// alone, to wherever that is: so charts let names be resolved, and no metadata is
+// served there.
+const onlyDNS = `has(rule.ports) && rule.ports.size() > 0 && rule.ports.all(p, has(p.port) && string(p.port) == "53" && !has(p.endPort))`
 
 // near is a CEL expression that is true where a namespace selector selects no
 // namespace beyond the tenant's own and the platform's. More labels beside those
