@@ -179,7 +179,7 @@ func (l *lab) run(mutants []mutant) []finding {
 	}
 	group.Wait()
 	for i, f := range findings {
-		if f.noticedBy == "" && f.err == nil {
+		if f.noticedBy == "" && f.err == nil && !mutants[i].deep {
 			findings[i] = l.loose(mutants[i], func(a attack.Attack) bool { return a.Sweep == nil }, patience/5)
 			show(findings[i])
 		}

@@ -93,7 +93,7 @@ func ruleName(message string) string {
 // wall.
 func changedBy(policy string, o client.Object) func(attack.Attack) bool {
 	return func(a attack.Attack) bool {
-		return a.StoppedBy.Policy == policy || a.Kind == attack.Mirror && a.Wall == o.GetLabels()[v1alpha1.WallLabel] && a.Request != nil && len(a.Setup) == 0
+		return a.StoppedBy.Name == attack.ByMutation(policy).Name || a.Kind == attack.Mirror && a.Wall == o.GetLabels()[v1alpha1.WallLabel] && a.Request != nil && len(a.Setup) == 0
 	}
 }
 
@@ -314,7 +314,7 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 		if !ok {
 			continue
 		}
-		changed := func(a attack.Attack) bool { return a.Kind == attack.Breach && a.StoppedBy.Policy == changing.Name }
+		changed := func(a attack.Attack) bool { return a.StoppedBy.Name == attack.ByMutation(changing.Name).Name }
 		if len(l.attacks(l.scenes[0], changed)) == 0 {
 			continue
 		}
