@@ -9,7 +9,7 @@ const (
 	// that nodes are selected by: that is the Platform's nodePoolKey.
 	PoolLabel = "croft.dev/pool"
 	// WallLabel names the wall that an object belongs to: network, nodes,
-	// identity or policy.
+	// identity or policy; shared if several have it in common.
 	WallLabel = "croft.dev/wall"
 	// CostCodeLabel carries a Pool's or Tenant's cost code on nodes and namespaces.
 	CostCodeLabel = "croft.dev/cost-code"

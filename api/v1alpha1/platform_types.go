@@ -217,9 +217,11 @@ type TenantDefaults struct {
 	// +kubebuilder:default={}
 	// +optional
 	Policy Allowances `json:"policy,omitempty"`
-	// Quota is what all of a namespace's objects may ask for together.
+	// Quota is what all objects in all of a tenant's namespaces together may ask
+	// for. Without one there are generous bounds on the number of objects; an
+	// empty one, {}, lifts them.
 	// +optional
-	Quota corev1.ResourceList `json:"quota,omitempty"`
+	Quota corev1.ResourceList `json:"quota,omitzero"`
 	// Limits are the requests and limits of containers.
 	// +optional
 	Limits *ContainerLimits `json:"limits,omitempty"`

@@ -72,10 +72,12 @@ type TenantSpec struct {
 	// +optional
 	Domains []string `json:"domains,omitempty"`
 
-	// Quota is what all objects of a namespace may ask for together. It replaces
-	// the Platform's default as a whole.
+	// Quota is what all objects in all of the tenant's namespaces together may ask
+	// for, by the names that a ResourceQuota knows. It replaces the Platform's
+	// default as a whole; an empty one, {}, lifts it. Of several namespaces each
+	// has a share, which follows what it uses: status.shares.
 	// +optional
-	Quota corev1.ResourceList `json:"quota,omitempty"`
+	Quota corev1.ResourceList `json:"quota,omitzero"`
 
 	// Limits are the requests and limits of containers. They replace the
 	// Platform's default as a whole.
@@ -322,6 +324,23 @@ type TenantStatus struct {
 	// +listType=atomic
 	// +optional
 	Domains []string `json:"domains,omitempty"`
+	// Shares are how the quota is divided among several namespaces: the ledger
+	// from which their ResourceQuotas are written. A single one has the whole, and
+	// no ledger is kept.
+	// +listType=map
+	// +listMapKey=namespace
+	// +optional
+	Shares []QuotaShare `json:"shares,omitempty"`
+}
+
+// QuotaShare is one namespace's share of its tenant's quota.
+type QuotaShare struct {
+	// Namespace has the share.
+	// +required
+	Namespace string `json:"namespace"`
+	// Hard is what all of the namespace's objects may ask for together.
+	// +optional
+	Hard corev1.ResourceList `json:"hard,omitempty"`
 }
 
 // TenantList is a list of Tenants.

@@ -61,6 +61,17 @@ const (
 	SaysAnnotation = "croft.dev/says"
 )
 
+// message is evaluated by the API server for every request, also for those that
+// the rule lets through: so it is made only where the rule is broken. Only the
+// rules themselves can ask the authorizer.
+func (r Rule) message() string {
+	message := Quote(Refusal(r.Name)) + " + (" + clean(r.Message) + ")"
+	if strings.Contains(r.Holds, "authorizer.") {
+		return message
+	}
+	return "(" + clean(r.Holds) + `) ? "" : ` + message
+}
+
 // Refusal is how everything begins that a rule tells a tenant.
 func Refusal(rule string) string { return "[" + rule + "] " }
 
@@ -78,6 +89,8 @@ const (
 type Validating struct {
 	Name      string
 	Resources []Resource
+	// Except are left out of Resources.
+	Except []Resource
 	// Selection leaves out objects before anything else is asked; none if empty.
 	// It is the only way to let croft write into a namespace whose TenantRules the
 	// API server has not seen yet: a missing parameter denies before any condition
@@ -115,6 +128,7 @@ func (v Validating) Objects() []client.Object {
 			Variables:        variables(v.Variables),
 		},
 	}
+	policy.Spec.MatchConstraints.ExcludeResourceRules = resourceRules(v.Except)
 	if v.Anywhere {
 		policy.Spec.MatchConstraints.NamespaceSelector = &metav1.LabelSelector{}
 	}
@@ -124,7 +138,7 @@ func (v Validating) Objects() []client.Object {
 	for _, r := range v.Rules {
 		policy.Spec.Validations = append(policy.Spec.Validations, admissionv1.Validation{
 			Expression:        clean(r.Holds),
-			MessageExpression: Quote(Refusal(r.Name)) + " + (" + clean(r.Message) + ")",
+			MessageExpression: r.message(),
 			Reason:            ptr.To(metav1.StatusReasonForbidden),
 		})
 	}
@@ -150,6 +164,11 @@ type Mutating struct {
 	// Says is what the policy does, in one line for people.
 	Says      string
 	Resources []Resource
+	// Only are CEL expressions, by name, that must all hold for the policy to
+	// change anything. A policy that finds nothing to do is best left out by one:
+	// the object is written anew even for an empty patch, and the policy is run a
+	// second time after its own change.
+	Only      map[string]string
 	Variables []Variable
 	// Patch is a CEL expression that gives a list of JSONPatch. It is one
 	// expression, since the order of several is not defined; and it must find
@@ -169,6 +188,7 @@ func (m Mutating) Objects() []client.Object {
 				FailurePolicy:      ptr.To(admissionv1.Fail),
 				ReinvocationPolicy: admissionv1.IfNeededReinvocationPolicy,
 				MatchConstraints:   tenants(m.Resources, ""),
+				MatchConditions:    conditions(m.Only),
 				Variables:          variables(m.Variables),
 				Mutations: []admissionv1.Mutation{{
 					PatchType: admissionv1.PatchTypeJSONPatch,

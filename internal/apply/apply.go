@@ -37,7 +37,8 @@ func NewCached(c client.Client, live client.Reader) *Applier { return &Applier{c
 // and says what became of each. It goes on where one fails, with two exceptions:
 // nothing is written into a namespace that could not be had, and no RoleBinding
 // is written for a tenant of which anything before failed, since people get in
-// only when the walls stand.
+// only when the walls stand. An object that has a resourceVersion is written only
+// over that version.
 //
 // The error joins the Err of every Change.
 func (a *Applier) Apply(ctx context.Context, objects ...client.Object) ([]Change, error) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,8 +48,21 @@ func (a *Applier) object(ctx context.Context, o client.Object) (Action, []string
 			return Failed, nil, err
 		}
 	}
+	if version := o.GetResourceVersion(); version != "" {
+		want = onlyOver(version, want)
+	}
 	action, err := a.write(ctx, want, found.live)
 	return action, found.undone, err
+}
+
+// onlyOver makes a write fail as a conflict unless it is over that version of the
+// object: for what somebody has decided by looking at it.
+func onlyOver(version string, want tree) tree {
+	want = runtime.DeepCopyJSON(want)
+	if metadata, ok := want["metadata"].(tree); ok {
+		metadata["resourceVersion"] = version
+	}
+	return want
 }
 
 // find reads an object and judges it. Where it is read from a cache and does not
@@ -124,6 +139,13 @@ func (a *Applier) blank(o client.Object) (client.Object, error) {
 // access, and that for a moment. Nothing else is ever deleted to be replaced.
 func (a *Applier) write(ctx context.Context, want tree, live client.Object) (Action, error) {
 	written, err := a.patch(ctx, want)
+	if bare, emptied := withoutEmpty(want); emptied && apierrors.IsInvalid(err) && strings.Contains(err.Error(), `"null"`) {
+		// Server-side apply makes null of a map of which the last key goes. Without
+		// the map it goes, and then there is nothing to take a key from.
+		if _, err = a.patch(ctx, bare); err == nil {
+			written, err = a.patch(ctx, want)
+		}
+	}
 	if roleRefChanged(err) && live != nil && live.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy {
 		if err := a.client.Delete(ctx, live, client.Preconditions{UID: ptr.To(live.GetUID())}); client.IgnoreNotFound(err) != nil {
 			return Failed, fmt.Errorf("delete, to make it anew with another role: %w", err)
@@ -141,6 +163,23 @@ func (a *Applier) write(ctx context.Context, want tree, live client.Object) (Act
 	default:
 		return Configured, nil
 	}
+}
+
+// withoutEmpty leaves out the empty maps of a specification, and reports whether
+// there are any.
+func withoutEmpty(want tree) (tree, bool) {
+	spec, ok := want["spec"].(tree)
+	if !ok {
+		return want, false
+	}
+	bare, kept := maps.Clone(want), tree{}
+	for field, v := range spec {
+		if m, ok := v.(tree); !ok || len(m) > 0 {
+			kept[field] = v
+		}
+	}
+	bare["spec"] = kept
+	return bare, len(kept) < len(spec)
 }
 
 func (a *Applier) patch(ctx context.Context, want tree, opts ...client.ApplyOption) (*unstructured.Unstructured, error) {

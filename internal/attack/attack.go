@@ -132,7 +132,7 @@ type Flow struct {
 // request which fails for another reason is never taken for one that was
 // stopped.
 type Stopper struct {
-	// Name is what a person reads: "policy croft-placement", "RBAC".
+	// Name is what a person reads: "policy croft-pods", "RBAC".
 	Name string
 	// Policy and Rule name the rule of an admission policy, where it is one.
 	Policy, Rule string

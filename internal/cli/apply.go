@@ -15,6 +15,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/share"
 )
 
 func newApply(a *app) *cobra.Command {
@@ -70,7 +71,31 @@ func (a *app) propose(ctx context.Context, files *fileFlags) (client.Client, *es
 		return nil, nil, nil, failed(err)
 	}
 	e, problems := estate.Build(whole)
+	divide(e, whole.Tenants)
 	return c, file, e, problems.Err()
+}
+
+// divide divides quotas as the cluster has them divided. What is new there begins
+// with nothing.
+func divide(e *estate.Estate, tenants []v1alpha1.Tenant) {
+	for i := range tenants {
+		ledger := tenants[i].Status.Shares
+		if len(ledger) == 0 || e == nil {
+			continue
+		}
+		t := e.Tenant(tenants[i].Name)
+		if t == nil || len(t.Quota) == 0 || len(t.Namespaces) == 1 {
+			continue
+		}
+		for namespace := range t.Shares {
+			t.Shares[namespace] = share.None(t.Quota)
+		}
+		for _, entry := range ledger {
+			if _, ok := t.Shares[entry.Namespace]; ok {
+				t.Shares[entry.Namespace] = entry.Hard
+			}
+		}
+	}
 }
 
 // overlay is what would be declared in the cluster once the file was applied.
@@ -81,15 +106,16 @@ func overlay(ctx context.Context, c client.Reader, file *estate.Declaration) (*e
 	}
 	// A tenant that is new is younger than all that are there: of two that claim
 	// one domain it is the later.
-	born := map[string]metav1.Time{}
+	live := map[string]v1alpha1.Tenant{}
 	for _, t := range whole.Tenants {
-		born[t.Name] = t.CreationTimestamp
+		live[t.Name] = t
 	}
 	for i := range file.Tenants {
 		t := &file.Tenants[i]
 		t.CreationTimestamp = metav1.Now()
-		if b, ok := born[t.Name]; ok {
-			t.CreationTimestamp = b
+		if l, ok := live[t.Name]; ok {
+			t.CreationTimestamp = l.CreationTimestamp
+			t.Status.Shares = l.Status.Shares
 		}
 	}
 	whole.Platforms = without(whole.Platforms, file.Platforms, func(p v1alpha1.Platform) string { return p.Name })

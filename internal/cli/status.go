@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,6 +102,30 @@ func (a *app) printStatus(live *estate.Declaration, walls []wallStatus) {
 	}
 	say(a.out, "\n")
 	table(a.out, []string{"TENANT", "READY", "REASON", "POOL", "NAMESPACES", "AGE"}, rows)
+
+	if rows := shares(live); len(rows) > 0 {
+		say(a.out, "\n")
+		table(a.out, []string{"TENANT", "NAMESPACE", "SHARE OF THE QUOTA"}, rows)
+	}
+}
+
+// shares are how quotas that somebody has declared are divided among namespaces.
+func shares(live *estate.Declaration) [][]string {
+	var rows [][]string
+	for _, t := range live.Tenants {
+		if t.Spec.Quota == nil && live.Platforms[0].Spec.TenantDefaults.Quota == nil {
+			continue
+		}
+		for _, entry := range t.Status.Shares {
+			var parts []string
+			for name, amount := range entry.Hard {
+				parts = append(parts, string(name)+"="+amount.String())
+			}
+			slices.Sort(parts)
+			rows = append(rows, []string{t.Name, entry.Namespace, strings.Join(parts, ",")})
+		}
+	}
+	return rows
 }
 
 func verdict(generation int64, status v1alpha1.Status) (ready, reason string) {

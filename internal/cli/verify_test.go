@@ -13,7 +13,7 @@ import (
 
 var results = []verify.Result{
 	{Wall: "network", Kind: attack.Breach, Name: "call-other-tenant", Result: verify.Held, StoppedBy: "network policy"},
-	{Wall: "nodes", Kind: attack.Breach, Name: "choose-node", Result: verify.Held, StoppedBy: "policy croft-placement, rule node-name",
+	{Wall: "nodes", Kind: attack.Breach, Name: "choose-node", Result: verify.Held, StoppedBy: "policy croft-pods, rule node-name",
 		Message: "pods \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: [node-name] spec.nodeName: no"},
 	{Wall: "nodes", Kind: attack.Breach, Name: "choose-scheduler", Result: verify.Breached, Summary: "choose <one> & \x01 another", StoppedBy: "policy", Message: "the request \"went\" through"},
 	{Wall: "nodes", Kind: attack.Mirror, Name: "run-a-pod", Result: verify.NotTried, Message: "nobody has the role"},

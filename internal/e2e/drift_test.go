@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/wall/identity"
 	"croft.dev/croft/internal/wall/network"
-	"croft.dev/croft/internal/wall/nodes"
 )
 
 // testDrift fails if the operator does not watch a kind that it writes, or takes
@@ -49,7 +49,7 @@ func testDrift(t *testing.T, c *twoTenants) {
 		},
 		{
 			name:   "the placement policy's binding is deleted",
-			object: &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: nodes.PlacementPolicy}},
+			object: &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: admission.PodsPolicy}},
 		},
 	} {
 		t.Run(d.name, func(t *testing.T) {

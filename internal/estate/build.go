@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/share"
 )
 
 // Build checks the objects of a declaration against one another and makes the
@@ -72,13 +73,15 @@ func classOf(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) *v1alpha1.NodeCl
 
 func resolveTenant(platform *Platform, t *v1alpha1.Tenant) *Tenant {
 	defaults := &platform.TenantDefaults
+	quota := quotaOf(defaults, t)
 	return &Tenant{
 		Name:        t.Name,
 		Pools:       poolsOf(t),
 		Namespaces:  namespacesOf(t),
 		Access:      prefixed(platform.GroupPrefix, t.Spec.Access),
 		Domains:     domainsOf(platform.TenantDomain, t),
-		Quota:       quotaOf(defaults, t),
+		Quota:       quota,
+		Shares:      share.Even(quota, namespacesOf(t)),
 		Limits:      limitsOf(defaults, t),
 		Egress:      cmp.Or(t.Spec.Network.Egress, defaults.Egress),
 		AllowCIDRs:  t.Spec.Network.AllowCIDRs,
@@ -131,12 +134,50 @@ func domainsOf(tenantDomain string, t *v1alpha1.Tenant) []string {
 	return all
 }
 
-// quotaOf tells an empty quota, which lifts the platform's, from none.
+// quotaOf tells an empty quota, which lifts the platform's or croft's own, from
+// none.
 func quotaOf(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) corev1.ResourceList {
-	if t.Spec.Quota != nil {
+	switch {
+	case t.Spec.Quota != nil:
 		return t.Spec.Quota
+	case defaults.Quota != nil:
+		return defaults.Quota
+	default:
+		return builtinQuota()
 	}
-	return defaults.Quota
+}
+
+// builtinQuota holds where neither the tenant nor the platform gives any: far
+// more objects than a team has, and far fewer than would hurt the control plane.
+// It says nothing about CPU and memory, since then every pod would have to.
+func builtinQuota() corev1.ResourceList {
+	quota := corev1.ResourceList{}
+	for name, most := range map[corev1.ResourceName]int64{
+		corev1.ResourcePods:                            1000,
+		corev1.ResourceServices:                        250,
+		corev1.ResourceSecrets:                         1000,
+		corev1.ResourceConfigMaps:                      1000,
+		corev1.ResourcePersistentVolumeClaims:          250,
+		corev1.ResourceReplicationControllers:          250,
+		"count/podtemplates":                           250,
+		"count/serviceaccounts":                        250,
+		"count/controllerrevisions.apps":               2500,
+		"count/deployments.apps":                       500,
+		"count/replicasets.apps":                       5000,
+		"count/statefulsets.apps":                      250,
+		"count/daemonsets.apps":                        100,
+		"count/jobs.batch":                             1000,
+		"count/cronjobs.batch":                         250,
+		"count/horizontalpodautoscalers.autoscaling":   500,
+		"count/poddisruptionbudgets.policy":            500,
+		"count/ingresses.networking.k8s.io":            250,
+		"count/networkpolicies.networking.k8s.io":      250,
+		"count/roles.rbac.authorization.k8s.io":        250,
+		"count/rolebindings.rbac.authorization.k8s.io": 250,
+	} {
+		quota[name] = *resource.NewQuantity(most, resource.DecimalSI)
+	}
+	return quota
 }
 
 func limitsOf(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) *v1alpha1.ContainerLimits {

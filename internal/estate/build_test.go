@@ -2,6 +2,7 @@ package estate
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +62,7 @@ tenants:
 		Access:  []v1alpha1.Access{{Group: "oidc:devs", Role: v1alpha1.RoleOperator}, {User: "ann", Role: v1alpha1.RoleViewer}},
 		Domains: []string{"shop.tenants.example.org", "*.shop.tenants.example.org", "shop.example.org"},
 		Quota:   corev1.ResourceList{"requests.cpu": resource.MustParse("4")}, Limits: &v1alpha1.ContainerLimits{Max: quantity("2")},
+		Shares: map[string]corev1.ResourceList{"shop": {"requests.cpu": resource.MustParse("4")}},
 		Egress: v1alpha1.EgressRestricted, PodSecurity: v1alpha1.PodSecurityRestricted, Allowances: builtinAllowances(), Deletion: v1alpha1.DeletionRetain,
 	}}
 	if diff := cmp.Diff(want, e.Tenants); diff != "" {
@@ -113,6 +115,7 @@ func TestBuildLiterals(t *testing.T) {
 	}
 	want := &Tenant{
 		Name: "old", Pools: []string{"jobs"}, Namespaces: []string{"old"}, Domains: []string{"*.example.org"},
+		Quota: builtinQuota(), Shares: map[string]corev1.ResourceList{"old": builtinQuota()},
 		Limits: builtinLimits(), Egress: v1alpha1.EgressOpen, PodSecurity: v1alpha1.PodSecurityBaseline, Allowances: builtinAllowances(), Deletion: v1alpha1.DeletionRetain,
 	}
 	if diff := cmp.Diff(want, e.Tenants[0]); diff != "" {
@@ -268,5 +271,40 @@ tenants:
 		if diff := cmp.Diff(want, e.Tenant(name).Allowances); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// TestBuiltinQuota wants a bound on every kind that could fill the control plane,
+// and none that every pod would have to know of.
+func TestBuiltinQuota(t *testing.T) {
+	quota := builtinQuota()
+	for _, name := range []corev1.ResourceName{"pods", "secrets", "configmaps", "count/jobs.batch", "count/cronjobs.batch", "count/deployments.apps"} {
+		if q := quota[name]; q.Sign() <= 0 {
+			t.Errorf("any number of %s", name)
+		}
+	}
+	for name := range quota {
+		if strings.Contains(string(name), "cpu") || strings.Contains(string(name), "memory") {
+			t.Errorf("every container would need %s", name)
+		}
+	}
+	for _, test := range []struct {
+		name, defaults, own string
+		want                int
+	}{
+		{"neither says anything", "", "", len(quota)},
+		{"the platform's", "quota: {pods: 7}", "", 1},
+		{"the tenant's", "quota: {pods: 7}", "quota: {pods: 1, services: 1}", 2},
+		{"the platform lifts it", "quota: {}", "", 0},
+		{"the tenant lifts it", "", "quota: {}", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, e := valid(t, "platform: {clusterName: demo, nodeClass: {kwok: {}}, tenantDefaults: {"+test.defaults+"}}\n"+
+				"pools: {a: {}}\ntenants: {shop: {pool: a, namespaces: [x, y], "+test.own+"}}\n")
+			shop := e.Tenant("shop")
+			if len(shop.Quota) != test.want || len(shop.Shares["x"]) != test.want || len(shop.Shares["y"]) != test.want {
+				t.Errorf("quota %v, shares %v", shop.Quota, shop.Shares)
+			}
+		})
 	}
 }

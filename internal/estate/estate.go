@@ -50,9 +50,13 @@ type Tenant struct {
 	// Domains are all hosts that the tenant may serve, exact or "*.", derived
 	// ones first.
 	Domains []string
-	Quota   corev1.ResourceList
-	Limits  *v1alpha1.ContainerLimits
-	Egress  v1alpha1.Egress
+	// Quota is for all namespaces together; nothing is counted if it is empty.
+	Quota corev1.ResourceList
+	// Shares divide the quota among the namespaces: evenly, unless somebody knows
+	// better.
+	Shares map[string]corev1.ResourceList
+	Limits *v1alpha1.ContainerLimits
+	Egress v1alpha1.Egress
 	// AllowCIDRs widen restricted egress.
 	AllowCIDRs  []string
 	PodSecurity v1alpha1.PodSecurityLevel

@@ -38,9 +38,10 @@ const deadline = time.Minute
 // field is a cluster with croft installed, and an admin's client.
 type field struct {
 	testing.TB
-	client client.Client
-	config *rest.Config
-	writes *writes
+	client  client.Client
+	config  *rest.Config
+	cluster *sandbox.Cluster
+	writes  *writes
 }
 
 // writes are the requests by which the operator wrote, as "METHOD path".
@@ -79,7 +80,7 @@ func newField(t testing.TB, components []string) *field {
 	if _, err := install.Install(t.Context(), c, install.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	return &field{TB: t, client: c, config: cluster.Config, writes: &writes{}}
+	return &field{TB: t, client: c, config: cluster.Config, cluster: cluster, writes: &writes{}}
 }
 
 // operate runs an operator with the rights that Install gives it, and returns

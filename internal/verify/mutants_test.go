@@ -80,7 +80,7 @@ func (l *lab) idle(o *admissionv1.MutatingAdmissionPolicy) mutation {
 	})
 }
 
-var inBrackets = regexp.MustCompile(`^"\[([a-z0-9-]+)\] "`)
+var inBrackets = regexp.MustCompile(`"\[([a-z0-9-]+)\] "`)
 
 func ruleName(message string) string {
 	if match := inBrackets.FindStringSubmatch(message); match != nil {
@@ -93,7 +93,9 @@ func ruleName(message string) string {
 // wall.
 func changedBy(policy string, o client.Object) func(attack.Attack) bool {
 	return func(a attack.Attack) bool {
-		return a.StoppedBy.Name == attack.ByMutation(policy).Name || a.Kind == attack.Mirror && a.Wall == o.GetLabels()[v1alpha1.WallLabel] && a.Request != nil && len(a.Setup) == 0
+		wall := o.GetLabels()[v1alpha1.WallLabel]
+		return a.StoppedBy.Name == attack.ByMutation(policy).Name ||
+			a.Kind == attack.Mirror && (a.Wall == wall || wall == "shared") && a.Request != nil && len(a.Setup) == 0
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/admission"
@@ -42,30 +43,39 @@ func Rules(p *estate.Platform) []Rule {
 	}
 	for _, w := range All() {
 		for _, o := range objects {
-			if o.GetLabels()[v1alpha1.WallLabel] != w.Name() {
-				continue
+			if o.GetLabels()[v1alpha1.WallLabel] == w.Name() {
+				all = append(all, rulesOf(w.Name(), o, warning[o.GetName()])...)
 			}
-			rule := Rule{Wall: w.Name(), Policy: o.GetName()}
-			switch o := o.(type) {
-			case *admissionv1.MutatingAdmissionPolicy:
-				rule.Says = o.Annotations[admission.SaysAnnotation]
-				all = append(all, rule)
-			case *admissionv1.ValidatingAdmissionPolicy:
-				for _, v := range o.Spec.Validations {
-					rule.Name, rule.Exception = "", ""
-					for key, says := range o.Annotations {
-						name, found := strings.CutPrefix(key, admission.RuleAnnotation)
-						if found && strings.HasPrefix(v.MessageExpression, `"`+admission.Refusal(name)) {
-							rule.Name, rule.Says = name, says
-						}
-					}
-					if match := exception.FindStringSubmatch(v.MessageExpression); match != nil {
-						rule.Exception = match[1]
-					}
-					rule.Warns = warning[o.Name]
-					all = append(all, rule)
+		}
+		if w, ok := w.(asksPods); ok {
+			for _, o := range admission.PodPolicies([]admission.Pods{w.Pods(p)}) {
+				all = append(all, rulesOf(w.Name(), o, warning[o.GetName()])...)
+			}
+		}
+	}
+	return all
+}
+
+func rulesOf(wall string, o client.Object, warns bool) []Rule {
+	var all []Rule
+	rule := Rule{Wall: wall, Policy: o.GetName()}
+	switch o := o.(type) {
+	case *admissionv1.MutatingAdmissionPolicy:
+		rule.Says = o.Annotations[admission.SaysAnnotation]
+		all = append(all, rule)
+	case *admissionv1.ValidatingAdmissionPolicy:
+		for _, v := range o.Spec.Validations {
+			rule.Name, rule.Exception, rule.Warns = "", "", warns
+			for key, says := range o.Annotations {
+				name, found := strings.CutPrefix(key, admission.RuleAnnotation)
+				if found && strings.Contains(v.MessageExpression, `"`+admission.Refusal(name)) {
+					rule.Name, rule.Says = name, says
 				}
 			}
+			if match := exception.FindStringSubmatch(v.MessageExpression); match != nil {
+				rule.Exception = match[1]
+			}
+			all = append(all, rule)
 		}
 	}
 	return all

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall/identity"
@@ -38,6 +39,15 @@ type Wall interface {
 	Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack
 }
 
+// asksPods is a wall that has a part in the policies on pods.
+type asksPods interface {
+	Wall
+	Pods(*estate.Platform) admission.Pods
+}
+
+// sharedWall marks what several walls have in common.
+const sharedWall = "shared"
+
 // All are the walls, in the order in which they are spoken of.
 func All() []Wall {
 	return []Wall{network.Wall{}, nodes.Wall{}, identity.Wall{}, policy.Wall{}}
@@ -46,7 +56,19 @@ func All() []Wall {
 // PlatformObjects returns what all walls want once in the cluster, in the order
 // in which to write it.
 func PlatformObjects(p *estate.Platform) []client.Object {
-	return collect(nil, func(w Wall) []client.Object { return w.Platform(p) })
+	all := collect(nil, func(w Wall) []client.Object { return w.Platform(p) })
+	var parts []admission.Pods
+	for _, w := range All() {
+		if w, ok := w.(asksPods); ok {
+			parts = append(parts, w.Pods(p))
+		}
+	}
+	for _, o := range admission.PodPolicies(parts) {
+		o.SetLabels(map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.WallLabel: sharedWall})
+		all = append(all, o)
+	}
+	slices.SortStableFunc(all, byRank)
+	return all
 }
 
 // PoolObjects returns what all walls want for one pool, in the order in which

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -30,8 +31,10 @@ import (
 	"croft.dev/croft/internal/controller/tenant/deletion"
 	"croft.dev/croft/internal/controller/tenant/enforcement"
 	"croft.dev/croft/internal/controller/tenant/namespaces"
+	"croft.dev/croft/internal/controller/tenant/quota"
 	"croft.dev/croft/internal/controller/tenant/walls"
 	"croft.dev/croft/internal/controller/watch"
+	"croft.dev/croft/internal/estate"
 )
 
 // concurrency is how many tenants are worked on at once. Each waits for the API
@@ -47,6 +50,7 @@ type Controller struct {
 
 	walls      *walls.Walls
 	namespaces *namespaces.Namespaces
+	quota      *quota.Quota
 	probe      *enforcement.Probe
 	deletion   *deletion.Deletion
 }
@@ -58,6 +62,7 @@ func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r even
 		client: cached, declared: d, recorder: r, memory: newMemory(),
 		walls:      walls.New(a),
 		namespaces: namespaces.New(cached, a),
+		quota:      quota.New(cached, live),
 		probe:      enforcement.New(cached),
 		deletion:   deletion.New(live),
 	}
@@ -79,6 +84,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	} {
 		b = b.Watches(o, watch.ByLabel(v1alpha1.TenantLabel), builder.WithPredicates(watch.Drift()))
 	}
+	b = b.Watches(&corev1.ResourceQuota{}, c.quota.Handler())
 	return b.Complete(c)
 }
 
@@ -98,6 +104,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (resu
 	if err := c.client.Get(ctx, req.NamespacedName, tenant); err != nil {
 		if apierrors.IsNotFound(err) {
 			c.memory.forget(req.Name)
+			c.quota.Forget(req.Name)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -137,17 +144,17 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (resu
 			return outcome.Of(err)
 		}
 	}
-	return c.stand(ctx, snapshot, &seen)
+	return c.stand(ctx, snapshot, tenant, &seen)
 }
 
 // stand makes the walls of a valid tenant stand, and sees whether they hold.
-func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, seen *sighting) (reconcile.Result, error) {
+func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, object *v1alpha1.Tenant, seen *sighting) (reconcile.Result, error) {
 	tenant := seen.entry.Value
 	last := c.memory.of(tenant.Name)
 	seen.stood = last.revision == seen.entry.Revision
 
 	withdrawn, withdrawErr := c.namespaces.Reconcile(ctx, tenant)
-	applied, applyErr := c.walls.Reconcile(ctx, snapshot.Platform, tenant)
+	division, applied, applyErr := c.write(ctx, snapshot.Platform, object, tenant)
 	seen.applied = true
 	seen.changes = slices.Concat(withdrawn, applied)
 	seen.err = errors.Join(withdrawErr, applyErr)
@@ -156,6 +163,14 @@ func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, see
 		return outcome.Of(seen.err)
 	}
 
+	if len(division.Uncounted) > 0 {
+		// An event will tell when it is counted.
+		c.memory.remember(tenant.Name, standing{})
+		seen.probed = true
+		seen.why = "the quota does not hold yet, and so nobody is let in: kube-controller-manager has not counted what is used in " +
+			strings.Join(division.Uncounted, ", ")
+		return reconcile.Result{RequeueAfter: seen.patience()}, nil
+	}
 	if seen.stood && last.enforced && !seen.wrote() {
 		seen.enforced = true
 		return reconcile.Result{}, nil
@@ -168,6 +183,26 @@ func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, see
 		return reconcile.Result{RequeueAfter: seen.patience()}, nil
 	}
 	return reconcile.Result{}, nil
+}
+
+// attempts are how often a tenant's walls are gone through if somebody else writes
+// to its ResourceQuotas meanwhile, as the API server does with every pod.
+const attempts = 5
+
+// write divides the quota and writes the walls by it.
+func (c *Controller) write(ctx context.Context, platform *estate.Platform, object *v1alpha1.Tenant, tenant *estate.Tenant) (*quota.Division, []apply.Change, error) {
+	var all []apply.Change
+	for attempt := 1; ; attempt++ {
+		division, err := c.quota.Reconcile(ctx, object, tenant)
+		if err == nil {
+			var changes []apply.Change
+			changes, err = c.walls.Reconcile(ctx, platform, division)
+			all = append(all, division.News(changes)...)
+		}
+		if !apierrors.IsConflict(err) || attempt == attempts {
+			return division, all, err
+		}
+	}
 }
 
 // delete takes away what the tenant has, and then lets the Tenant go.

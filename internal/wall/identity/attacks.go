@@ -59,10 +59,10 @@ func (Wall) Attacks(_ *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 			ObjectMeta: metav1.ObjectMeta{Name: own}}),
 		breach("delete-policy", "delete the policy that places pods", attack.Delete, &admissionv1.ValidatingAdmissionPolicy{
 			TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
-			ObjectMeta: metav1.ObjectMeta{Name: "croft-placement"}}),
+			ObjectMeta: metav1.ObjectMeta{Name: "croft-pods"}}),
 		breach("unbind-policy", "delete the binding of the policy that places pods", attack.Delete, &admissionv1.ValidatingAdmissionPolicyBinding{
 			TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
-			ObjectMeta: metav1.ObjectMeta{Name: "croft-placement"}}),
+			ObjectMeta: metav1.ObjectMeta{Name: "croft-pods"}}),
 		breach("declare-tenant", "declare a Tenant of one's own", attack.Create, &v1alpha1.Tenant{
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Tenant"},
 			ObjectMeta: metav1.ObjectMeta{Name: own + "-more"}, Spec: v1alpha1.TenantSpec{Pool: by.Pools[0]}}),

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 )
@@ -57,7 +58,7 @@ func (s scene) strays() []attack.Attack {
 		}
 	}
 	afterwards := func(name, summary string, t corev1.Toleration) attack.Attack {
-		return attack.Changing(name, summary, attack.ByPolicy(PlacementPolicy, TolerationsRule),
+		return attack.Changing(name, summary, attack.ByPolicy(admission.PodsPolicy, TolerationsRule),
 			attack.Pod(s.namespace, "croft-"+name), toleration(t))
 	}
 	all := []attack.Attack{
@@ -154,7 +155,7 @@ func (s scene) bindings() []attack.Attack {
 func (s scene) templates() []attack.Attack {
 	var all []attack.Attack
 	warned := func(name, summary, rule string, object client.Object) {
-		all = append(all, attack.Creating(name, summary, attack.ByWarning(PlacementTemplatesPolicy, rule), object))
+		all = append(all, attack.Creating(name, summary, attack.ByWarning(admission.PodTemplatesPolicy, rule), object))
 	}
 	stray := attack.Template(func(t *corev1.PodTemplateSpec) {
 		t.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
@@ -163,7 +164,7 @@ func (s scene) templates() []attack.Attack {
 		kind := maker.GetObjectKind().GroupVersionKind().Kind
 		warned("tolerate-in-"+strings.ToLower(kind), "tolerate every taint in the template of a "+kind, TolerationsRule, maker)
 	}
-	all = append(all, attack.Changing("tolerate-in-template-later", "tolerate every taint in a template that is there", attack.ByWarning(PlacementTemplatesPolicy, TolerationsRule),
+	all = append(all, attack.Changing("tolerate-in-template-later", "tolerate every taint in a template that is there", attack.ByWarning(admission.PodTemplatesPolicy, TolerationsRule),
 		&corev1.PodTemplate{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "croft-tolerate-later-in-template"}, Template: attack.Template(),
@@ -186,7 +187,7 @@ func (s scene) templates() []attack.Attack {
 
 // harmless is an attack by a pod that is let in, and placed on the tenant's pool.
 func (s scene) harmless(name, summary string, edit func(*corev1.Pod)) attack.Attack {
-	a := attack.Creating(name, summary, attack.ByMutation(PlacementPolicy), attack.Pod(s.namespace, "croft-"+name, edit))
+	a := attack.Creating(name, summary, attack.ByMutation(admission.PodsPolicy), attack.Pod(s.namespace, "croft-"+name, edit))
 	a.Outcome = attack.As(func(p *corev1.Pod) error { return s.placed(&p.Spec) })
 	return a
 }
@@ -267,7 +268,7 @@ func (s scene) create(name, summary, rule string, edit func(*corev1.Pod)) attack
 	return attack.Attack{
 		Name: name, Kind: attack.Breach, Summary: summary,
 		Request:   &attack.Request{Verb: attack.Create, Object: attack.Pod(s.namespace, "croft-"+name, edit)},
-		StoppedBy: attack.ByPolicy(PlacementPolicy, rule),
+		StoppedBy: attack.ByPolicy(admission.PodsPolicy, rule),
 	}
 }
 

@@ -1,23 +1,17 @@
 package nodes
 
 import (
+	"strings"
+
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/admission"
 )
 
-// PlacementPolicy is the name of the policies that put a tenant's pods on the
-// tenant's pools, and that check that they are there.
-const PlacementPolicy = "croft-placement"
-
 // DaemonSetPolicy is the name of the policy that places the pods of a tenant's
 // DaemonSets.
 const DaemonSetPolicy = "croft-placement-daemonsets"
-
-// PlacementTemplatesPolicy warns of templates whose pods would not be placed as
-// they say, or not be let in.
-const PlacementTemplatesPolicy = "croft-placement-templates"
 
 // BindingPolicy is the name of the policy on who may bind pods to nodes.
 const BindingPolicy = "croft-binding"
@@ -32,25 +26,93 @@ const (
 	SchedulerRule    = "scheduler"
 )
 
-var pods = admission.Resource{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}}
-
-// policies are the first two of the four layers of placement: pods are placed
-// at creation, and whatever became of them is checked. The other two, the
-// taints and the label that a node cannot forge, come with each pool.
+// policies are those of placement that are not about pods.
 func policies(poolKey string) []client.Object {
-	var all []client.Object
-	all = append(all, place(poolKey, PlacementPolicy, pods, "spec").Objects()...)
-	// The DaemonSet controller makes a pod for every node that the template's own
-	// selector and tolerations let it on, before any pod is admitted: an unplaced
-	// template would get pods only for nodes that the tenant may not have.
-	all = append(all, place(poolKey, DaemonSetPolicy, admission.Resource{
-		Group: "apps", Version: "v1", Resources: []string{"daemonsets"},
-		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-	}, "spec", "template", "spec").Objects()...)
-	all = append(all, checkPlacement(poolKey).Objects()...)
-	all = append(all, warnOfTemplates(poolKey).Objects()...)
-	all = append(all, checkBinding().Objects()...)
-	return all
+	return append(placeDaemonSets(poolKey).Objects(), checkBinding().Objects()...)
+}
+
+// podPart is the first two of the four layers of placement: pods are placed at
+// creation, and whatever became of them is checked. The other two, the taints and
+// the label that a node cannot forge, come with each pool.
+func podPart(poolKey string) admission.Pods {
+	variables, patch := place(poolKey, "spec")
+	return admission.Pods{
+		Variables: []admission.Variable{
+			{Name: "key", Expression: admission.Quote(poolKey)},
+			{Name: "pools", Expression: `params.spec.pools.map(p, string(p)).join(", ")`},
+			{Name: "selected", Expression: `has(variables.spec.nodeSelector) && variables.key in variables.spec.nodeSelector
+				? variables.spec.nodeSelector[variables.key] : ""`},
+			{Name: "refusedTolerations", Expression: `!has(variables.spec.tolerations) ? [] : variables.spec.tolerations.filter(t, !(
+				has(t.key) && (t.key.startsWith("node.kubernetes.io/") ||
+				t.key == variables.key && (!has(t.operator) || t.operator == "Equal") && has(t.value) && t.value in params.spec.pools) ||
+				variables.specBefore.exists(s, has(s.tolerations) && t in s.tolerations)))`},
+		},
+		Rules: []admission.Rule{
+			{
+				Name: TolerationsRule, Says: "pods tolerate the taint of the tenant's pools and the life cycle of nodes, and nothing else",
+				Holds: `variables.refusedTolerations.size() == 0`,
+				Message: `"spec.tolerations: pods of tenant " + params.spec.tenant + " may tolerate only keys below node.kubernetes.io/ and the taint of pool "
+					+ variables.pools + ", which croft adds: remove the toleration of "
+					+ variables.refusedTolerations.map(t, has(t.key) ? t.key : "every taint").join(", ")`,
+			},
+			{
+				Name: NodeNameRule, Says: "pods do not choose their node",
+				Holds:   `!variables.new || !has(variables.spec.nodeName) || variables.spec.nodeName == ""`,
+				Message: `"spec.nodeName: the scheduler chooses the node: remove the field, and ask by nodeAffinity for the kind of node"`,
+			},
+			{
+				Name: RuntimeClassRule, Says: "pods ask for no runtime class but the tenant's, since a class can add tolerations and a nodeSelector",
+				Holds: `!variables.new || !has(variables.spec.runtimeClassName) || "*" in params.spec.runtimeClasses || variables.spec.runtimeClassName in params.spec.runtimeClasses`,
+				Message: `"spec.runtimeClassName: " + variables.spec.runtimeClassName + " is not among the runtime classes of tenant " + params.spec.tenant + ": "
+					+ (params.spec.runtimeClasses.size() == 0 ? "none" : params.spec.runtimeClasses.map(c, string(c)).join(", "))
+					+ "; leave the field out; a platform admin allows others by policy.runtimeClasses"`,
+			},
+			{
+				Name: SchedulerRule, Says: "pods are scheduled by the default scheduler",
+				Holds:   `!variables.new || !has(variables.spec.schedulerName) || variables.spec.schedulerName == "default-scheduler"`,
+				Message: `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: remove the field"`,
+			},
+		},
+		// On an update only what changed is asked about, so that pods which are older
+		// than the policy can still be labelled, finished and deleted.
+		PodRules: []admission.Rule{{
+			Name: NodeSelectorRule, Says: "pods select one of the tenant's pools",
+			Holds: `variables.selected in params.spec.pools || variables.specBefore.exists(s, variables.selected ==
+				(has(s.nodeSelector) && variables.key in s.nodeSelector ? s.nodeSelector[variables.key] : ""))`,
+			Message: `"spec.nodeSelector: pods of tenant " + params.spec.tenant + " run on pool " + variables.pools
+				+ ": leave out " + variables.key + ", or set it to one of these"`,
+		}},
+		TemplateRules: []admission.Rule{{
+			Name: NodeSelectorRule, Says: "templates name no pool that is not the tenant's: their pods run on the tenant's default pool instead",
+			Holds: `variables.selected == "" || variables.selected in params.spec.pools`,
+			Message: `"its pods will run elsewhere: spec.nodeSelector: " + variables.selected + " is not a pool of tenant " + params.spec.tenant + ": " + variables.pools
+				+ ": leave out " + variables.key + ", or set it to one of these"`,
+		}},
+		PatchVariables: variables,
+		Patch:          `!variables.new ? [] : ` + patch,
+		Says:           "pods get the nodeSelector and the toleration of the tenant's pool",
+		Done: strings.ReplaceAll(`has(object.spec.nodeSelector) && KEY in object.spec.nodeSelector && object.spec.nodeSelector[KEY] in params.spec.pools &&
+			has(object.spec.tolerations) && object.spec.tolerations.exists(t, has(t.key) && t.key == KEY &&
+			has(t.value) && t.value == object.spec.nodeSelector[KEY] && (!has(t.operator) || t.operator == "Equal") && !has(t.effect))`, "KEY", admission.Quote(poolKey)),
+	}
+}
+
+// placeDaemonSets is because the DaemonSet controller makes a pod for every node
+// that the template's own selector and tolerations let it on, before any pod is
+// admitted: an unplaced template would get pods only for nodes that the tenant may
+// not have.
+func placeDaemonSets(poolKey string) admission.Mutating {
+	variables, patch := place(poolKey, "spec", "template", "spec")
+	return admission.Mutating{
+		Name: DaemonSetPolicy,
+		Says: "DaemonSets get the nodeSelector and the toleration of the tenant's pool in their template",
+		Resources: []admission.Resource{{
+			Group: "apps", Version: "v1", Resources: []string{"daemonsets"},
+			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+		}},
+		Variables: variables,
+		Patch:     patch,
+	}
 }
 
 // place sets the nodeSelector and adds the toleration of the tenant's pool in
@@ -61,17 +123,13 @@ func policies(poolKey string) []client.Object {
 // The values are plain CEL maps: an Object{} inside a list can panic the
 // request (kubernetes/kubernetes#139032), and an ApplyConfiguration may not
 // touch the atomic nodeSelector and tolerations at all.
-func place(poolKey, name string, resource admission.Resource, path ...string) admission.Mutating {
+func place(poolKey string, path ...string) ([]admission.Variable, string) {
 	object, pointer := "object", ""
 	for _, p := range path {
 		object += "." + p
 		pointer += "/" + p
 	}
-	return admission.Mutating{
-		Name:      name,
-		Says:      "pods get the nodeSelector and the toleration of the tenant's pool",
-		Resources: []admission.Resource{resource},
-		Variables: []admission.Variable{
+	return []admission.Variable{
 			{Name: "key", Expression: admission.Quote(poolKey)},
 			{Name: "pod", Expression: object},
 			{Name: "asked", Expression: `has(variables.pod.nodeSelector) && variables.key in variables.pod.nodeSelector
@@ -80,110 +138,13 @@ func place(poolKey, name string, resource admission.Resource, path ...string) ad
 			{Name: "tolerated", Expression: `has(variables.pod.tolerations) && variables.pod.tolerations.exists(t,
 				has(t.key) && t.key == variables.key && has(t.value) && t.value == variables.pool &&
 				(!has(t.operator) || t.operator == "Equal") && !has(t.effect))`},
-		},
-		Patch: `
+		}, `
 			(has(variables.pod.nodeSelector)
 			? [JSONPatch{op: "add", path: "` + pointer + `/nodeSelector/" + jsonpatch.escapeKey(variables.key), value: string(variables.pool)}]
 			: [JSONPatch{op: "add", path: "` + pointer + `/nodeSelector", value: {variables.key: string(variables.pool)}}])
 			+ (variables.tolerated ? [] : has(variables.pod.tolerations)
 			? [JSONPatch{op: "add", path: "` + pointer + `/tolerations/-", value: {"key": variables.key, "operator": "Equal", "value": string(variables.pool)}}]
-			: [JSONPatch{op: "add", path: "` + pointer + `/tolerations", value: [{"key": variables.key, "operator": "Equal", "value": string(variables.pool)}]}])`,
-	}
-}
-
-// checkPlacement denies a pod that is not where its tenant's pods belong,
-// whatever came between it and the mutation. On an update only what changed is
-// asked about, so that pods which are older than the policy can still be
-// labelled, finished and deleted.
-func checkPlacement(poolKey string) admission.Validating {
-	return admission.Validating{
-		Name: PlacementPolicy,
-		Resources: []admission.Resource{
-			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}},
-			{Version: "v1", Resources: []string{"pods/ephemeralcontainers", "pods/resize"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
-		},
-		Variables: placementVariables(poolKey,
-			admission.Variable{Name: "new", Expression: `request.operation == "CREATE"`},
-			admission.Variable{Name: "spec", Expression: `object.spec`},
-			admission.Variable{Name: "selectedBefore", Expression: `!variables.new && has(oldObject.spec.nodeSelector) && variables.key in oldObject.spec.nodeSelector
-				? oldObject.spec.nodeSelector[variables.key] : ""`},
-			admission.Variable{Name: "toleratedBefore", Expression: `!variables.new && has(oldObject.spec.tolerations) ? oldObject.spec.tolerations : []`},
-		),
-		Rules: append([]admission.Rule{{
-			Name: NodeSelectorRule, Says: "pods select one of the tenant's pools",
-			Holds: `variables.selected in params.spec.pools || !variables.new && variables.selected == variables.selectedBefore`,
-			Message: `"spec.nodeSelector: pods of tenant " + params.spec.tenant + " run on pool " + variables.pools
-				+ ": leave out " + variables.key + ", or set it to one of these"`,
-		}}, placementRules()...),
-	}
-}
-
-// warnOfTemplates says at once what would otherwise be seen only when the pods of
-// a Deployment or a Job do not come.
-func warnOfTemplates(poolKey string) admission.Validating {
-	rules := append(placementRules(), admission.Rule{
-		Name: NodeSelectorRule, Says: "templates name no pool that is not the tenant's: their pods run on the tenant's default pool instead",
-		Holds: `variables.selected == "" || variables.selected in params.spec.pools`,
-		Message: `"its pods will run elsewhere: spec.nodeSelector: " + variables.selected + " is not a pool of tenant " + params.spec.tenant + ": " + variables.pools
-			+ ": leave out " + variables.key + ", or set it to one of these"`,
-	})
-	for i := range placementRules() {
-		rules[i].Message = admission.FromTemplate(rules[i].Message)
-	}
-	return admission.Validating{
-		Name: PlacementTemplatesPolicy, Resources: admission.Templates(), Warns: true,
-		Variables: placementVariables(poolKey, append(admission.TemplateVariables(),
-			admission.Variable{Name: "new", Expression: `true`},
-			admission.Variable{Name: "spec", Expression: `variables.template.spec`},
-			admission.Variable{Name: "toleratedBefore", Expression: `[]`},
-		)...),
-		Rules: rules,
-	}
-}
-
-// placementVariables are what the rules ask about. The first ones say what is a
-// pod's spec and what it was.
-func placementVariables(poolKey string, first ...admission.Variable) []admission.Variable {
-	return append([]admission.Variable{{Name: "key", Expression: admission.Quote(poolKey)}}, append(first,
-		admission.Variable{Name: "pools", Expression: `params.spec.pools.map(p, string(p)).join(", ")`},
-		admission.Variable{Name: "selected", Expression: `has(variables.spec.nodeSelector) && variables.key in variables.spec.nodeSelector
-			? variables.spec.nodeSelector[variables.key] : ""`},
-		admission.Variable{Name: "tolerations", Expression: `has(variables.spec.tolerations) ? variables.spec.tolerations : []`},
-		admission.Variable{Name: "refusedTolerations", Expression: `variables.tolerations.filter(t, !(
-			has(t.key) && (t.key.startsWith("node.kubernetes.io/") ||
-			t.key == variables.key && (!has(t.operator) || t.operator == "Equal") && has(t.value) && t.value in params.spec.pools) ||
-			t in variables.toleratedBefore))`},
-	)...)
-}
-
-// placementRules are asked of pods, and of the templates that pods are made from.
-func placementRules() []admission.Rule {
-	return []admission.Rule{
-		{
-			Name: TolerationsRule, Says: "pods tolerate the taint of the tenant's pools and the life cycle of nodes, and nothing else",
-			Holds: `variables.refusedTolerations.size() == 0`,
-			Message: `"spec.tolerations: pods of tenant " + params.spec.tenant + " may tolerate only keys below node.kubernetes.io/ and the taint of pool "
-				+ variables.pools + ", which croft adds: remove the toleration of "
-				+ variables.refusedTolerations.map(t, has(t.key) ? t.key : "every taint").join(", ")`,
-		},
-		{
-			Name: NodeNameRule, Says: "pods do not choose their node",
-			Holds:   `!variables.new || !has(variables.spec.nodeName) || variables.spec.nodeName == ""`,
-			Message: `"spec.nodeName: the scheduler chooses the node: remove the field, and ask by nodeAffinity for the kind of node"`,
-		},
-		{
-			Name: RuntimeClassRule, Says: "pods ask for no runtime class but the tenant's, since a class can add tolerations and a nodeSelector",
-			Holds: `!variables.new || !has(variables.spec.runtimeClassName) || "*" in params.spec.runtimeClasses || variables.spec.runtimeClassName in params.spec.runtimeClasses`,
-			Message: `"spec.runtimeClassName: " + variables.spec.runtimeClassName + " is not among the runtime classes of tenant " + params.spec.tenant + ": "
-				+ (params.spec.runtimeClasses.size() == 0 ? "none" : params.spec.runtimeClasses.map(c, string(c)).join(", "))
-				+ "; leave the field out; a platform admin allows others by policy.runtimeClasses"`,
-		},
-		{
-			Name: SchedulerRule, Says: "pods are scheduled by the default scheduler",
-			Holds:   `!variables.new || !has(variables.spec.schedulerName) || variables.spec.schedulerName == "default-scheduler"`,
-			Message: `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: remove the field"`,
-		},
-	}
+			: [JSONPatch{op: "add", path: "` + pointer + `/tolerations", value: [{"key": variables.key, "operator": "Equal", "value": string(variables.pool)}]}])`
 }
 
 // checkBinding lets only the scheduler bind pods. A Binding shows nothing of its

@@ -4,6 +4,7 @@ package nodes
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/estate"
 )
 
@@ -14,8 +15,11 @@ type Wall struct{}
 // Name implements wall.Wall.
 func (Wall) Name() string { return "nodes" }
 
-// Platform returns the placement policies.
+// Platform returns the policies of placement that are not about pods.
 func (Wall) Platform(p *estate.Platform) []client.Object { return policies(p.NodePoolKey) }
+
+// Pods returns how pods are placed.
+func (Wall) Pods(p *estate.Platform) admission.Pods { return podPart(p.NodePoolKey) }
 
 // Pool returns the pool's node class and its NodePool.
 func (Wall) Pool(p *estate.Platform, pool *estate.Pool) []client.Object {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/attack"
 )
 
@@ -105,7 +106,7 @@ func (s scene) controls() []attack.Attack {
 	protected.Finalizers = []string{"kubernetes.io/pvc-protection"}
 	all = append(all, attack.Because("a finalizer that nobody takes off keeps its namespace, and the tenant's name, for ever", nil,
 		attack.Creating("stay-for-ever", "write an object that cannot be deleted, by a finalizer", byFinalizers, config),
-		attack.Creating("stay-for-ever-as-pod", "write a pod that cannot be deleted, by a finalizer", byFinalizers, pod),
+		attack.Creating("stay-for-ever-as-pod", "write a pod that cannot be deleted, by a finalizer", attack.ByPolicy(admission.PodsPolicy, FinalizersRule), pod),
 		attack.Changing("stay-for-ever-later", "keep an object that is there from being deleted, by a finalizer", byFinalizers, held("stay-for-ever-later"),
 			func(c *corev1.ConfigMap) { stay(c) }),
 		attack.Creating("use-known-finalizer", "write an object with a finalizer of Kubernetes", attack.Nobody, protected),

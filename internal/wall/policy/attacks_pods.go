@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/attack"
 )
 
@@ -104,10 +105,10 @@ func (s scene) asks() []attack.Attack {
 	may := s.by.Allowances
 	var all []attack.Attack
 	refused := func(name, summary, rule string, edit func(*corev1.Pod)) {
-		all = append(all, attack.Creating(name, summary, attack.ByPolicy(PodsPolicy, rule), s.pod(name, edit)))
+		all = append(all, attack.Creating(name, summary, attack.ByPolicy(admission.PodsPolicy, rule), s.pod(name, edit)))
 	}
 	inTemplate := func(name, summary, rule string, edit func(*corev1.PodTemplateSpec)) {
-		all = append(all, warned(name, summary, attack.ByWarning(PodTemplatesPolicy, rule), s.deployment(name, edit)))
+		all = append(all, warned(name, summary, attack.ByWarning(admission.PodTemplatesPolicy, rule), s.deployment(name, edit)))
 	}
 	mayToo := func(name, summary string, edit func(*corev1.Pod)) {
 		all = append(all, attack.Creating(name, summary, attack.Nobody, s.pod(name, edit)))
@@ -125,9 +126,9 @@ func (s scene) asks() []attack.Attack {
 		refused("mount-image-from-other-registry", "mount an image from another registry as a volume", RegistryRule, func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "registry.example.com/other/app:1"}}}}
 		})
-		all = append(all, attack.Changing("pull-from-other-registry-later", "change the image of a pod that is there to another registry's", attack.ByPolicy(PodsPolicy, RegistryRule),
+		all = append(all, attack.Changing("pull-from-other-registry-later", "change the image of a pod that is there to another registry's", attack.ByPolicy(admission.PodsPolicy, RegistryRule),
 			s.pod("pull-from-other-registry-later"), image("registry.example.com/other/app:1")))
-		debug := attack.Changing("debug-from-other-registry", "debug a pod by an image of another registry", attack.ByPolicy(PodsPolicy, RegistryRule),
+		debug := attack.Changing("debug-from-other-registry", "debug a pod by an image of another registry", attack.ByPolicy(admission.PodsPolicy, RegistryRule),
 			s.pod("debug-from-other-registry"), func(p *corev1.Pod) {
 				p.Spec.EphemeralContainers = []corev1.EphemeralContainer{ephemeral(func(c *corev1.EphemeralContainer) { c.Image = "registry.example.com/other/app:1" })}
 			})
@@ -139,7 +140,7 @@ func (s scene) asks() []attack.Attack {
 	}
 	if !slices.Contains(may.ImagePullPolicies, corev1.PullNever) {
 		pulled := func(name, summary string, a attack.Attack, containers func(*corev1.Pod) []corev1.PullPolicy) attack.Attack {
-			a.Name, a.Summary, a.StoppedBy = name, summary, attack.ByMutation(PullPolicy)
+			a.Name, a.Summary, a.StoppedBy = name, summary, attack.ByMutation(admission.PodsPolicy)
 			a.Outcome = attack.As(func(p *corev1.Pod) error {
 				for _, policy := range containers(p) {
 					if !slices.Contains(may.ImagePullPolicies, policy) {
@@ -150,12 +151,12 @@ func (s scene) asks() []attack.Attack {
 			})
 			return a
 		}
-		all = append(all, pulled("use-cached-image", "run an image that somebody else pulled to the node", attack.Creating("", "", attack.ByMutation(PullPolicy),
+		all = append(all, pulled("use-cached-image", "run an image that somebody else pulled to the node", attack.Creating("", "", attack.ByMutation(admission.PodsPolicy),
 			s.pod("use-cached-image", func(p *corev1.Pod) { p.Spec.Containers[0].ImagePullPolicy = corev1.PullNever })),
 			func(p *corev1.Pod) []corev1.PullPolicy {
 				return []corev1.PullPolicy{p.Spec.Containers[0].ImagePullPolicy}
 			}))
-		all = append(all, pulled("use-cached-image-in-init", "run an image that somebody else pulled to the node, as an init container", attack.Creating("", "", attack.ByMutation(PullPolicy),
+		all = append(all, pulled("use-cached-image-in-init", "run an image that somebody else pulled to the node, as an init container", attack.Creating("", "", attack.ByMutation(admission.PodsPolicy),
 			s.pod("use-cached-image-in-init", func(p *corev1.Pod) {
 				p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
 				p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].ImagePullPolicy = "init", corev1.PullNever
@@ -163,7 +164,7 @@ func (s scene) asks() []attack.Attack {
 			func(p *corev1.Pod) []corev1.PullPolicy {
 				return []corev1.PullPolicy{p.Spec.InitContainers[0].ImagePullPolicy}
 			}))
-		debug := attack.Changing("", "", attack.ByMutation(PullPolicy), s.pod("use-cached-image-to-debug"), func(p *corev1.Pod) {
+		debug := attack.Changing("", "", attack.ByMutation(admission.PodsPolicy), s.pod("use-cached-image-to-debug"), func(p *corev1.Pod) {
 			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{ephemeral(func(c *corev1.EphemeralContainer) { c.ImagePullPolicy = corev1.PullNever })}
 		})
 		debug.Request.Subresource = "ephemeralcontainers"
@@ -200,7 +201,7 @@ func (s scene) asks() []attack.Attack {
 		mayToo("hold-node-as-allowed", "keep a node from being disrupted, as the tenant may", func(p *corev1.Pod) { p.Annotations = hold })
 	} else {
 		refused("hold-node", "keep a node from ever being disrupted", DoNotDisruptRule, func(p *corev1.Pod) { p.Annotations = hold })
-		all = append(all, attack.Changing("hold-node-later", "keep a node from being disrupted by a pod that is there", attack.ByPolicy(PodsPolicy, DoNotDisruptRule),
+		all = append(all, attack.Changing("hold-node-later", "keep a node from being disrupted by a pod that is there", attack.ByPolicy(admission.PodsPolicy, DoNotDisruptRule),
 			s.pod("hold-node-later"), func(p *corev1.Pod) { p.Annotations = hold }))
 		inTemplate("hold-node-in-template", "keep nodes from being disrupted by a Deployment", DoNotDisruptRule, func(t *corev1.PodTemplateSpec) { t.Annotations = hold })
 	}
@@ -209,7 +210,7 @@ func (s scene) asks() []attack.Attack {
 	inTemplate("announce-pods-as-other-host", "have a DNS record of another tenant's host point at the pods of a Deployment", AnnotatedHostsRule,
 		func(t *corev1.PodTemplateSpec) { t.Annotations = foreign })
 	all = append(all, attack.Changing("announce-pods-as-other-host-later", "have a DNS record of another tenant's host point at the pods of a template that is there",
-		attack.ByWarning(PodTemplatesPolicy, AnnotatedHostsRule), &corev1.PodTemplate{
+		attack.ByWarning(admission.PodTemplatesPolicy, AnnotatedHostsRule), &corev1.PodTemplate{
 			TypeMeta: core("PodTemplate"), ObjectMeta: s.meta("announce-pods-later"), Template: attack.Template(),
 		}, func(t *corev1.PodTemplate) { t.Template.Annotations = foreign }))
 	return attack.Because("what one tenant takes beyond its own, others miss, or lose to it", nil, append(all, s.terminations()...)...)

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	"croft.dev/croft/internal/admission"
 )
 
@@ -53,7 +55,8 @@ func checkEndpoints() admission.Validating {
 var finalizers = []string{"kubernetes.io/pvc-protection", "batch.kubernetes.io/job-tracking", "foregroundDeletion", "orphan"}
 
 // checkFinalizers keeps namespaces from staying for ever. It looks at every kind
-// of object, but only at those that have a finalizer.
+// of object, but only at those that have a finalizer; pods are asked the same
+// with everything else that pods are asked.
 func checkFinalizers(more []string) admission.Validating {
 	return admission.Validating{
 		Name:     FinalizersPolicy,
@@ -61,16 +64,28 @@ func checkFinalizers(more []string) admission.Validating {
 		Resources: []admission.Resource{
 			{Group: "*", Version: "*", Resources: []string{"*"}, Operations: write},
 		},
-		Only: map[string]string{"has-finalizers": `object != null && has(object.metadata) && has(object.metadata.finalizers)`},
-		Variables: []admission.Variable{
-			{Name: "before", Expression: before(`(has(oldObject.metadata.finalizers) ? oldObject.metadata.finalizers : [])`, `[]`)},
-			{Name: "refused", Expression: `object.metadata.finalizers.filter(f, !(f in ` + quoted(append(finalizers, more...)) + `) && !(f in variables.before))`},
+		Except: []admission.Resource{
+			{Version: "v1", Resources: []string{"pods"}, Operations: write},
 		},
-		Rules: []admission.Rule{{
-			Name: FinalizersRule, Says: "tenants put no finalizers on their objects but Kubernetes' own and the Platform's finalizers",
-			Holds:   `variables.refused.size() == 0 || ` + clusterWide,
-			Message: `"metadata.finalizers: " + ` + some("variables.refused", 3) + ` + " would keep the namespace from going: remove it; a platform admin allows it by the Platform's finalizers"`,
-		}},
+		Only:      map[string]string{"has-finalizers": `object != null && has(object.metadata) && has(object.metadata.finalizers)`},
+		Variables: refusedFinalizers(more),
+		Rules:     []admission.Rule{finalizersRule()},
+	}
+}
+
+func refusedFinalizers(more []string) []admission.Variable {
+	return []admission.Variable{
+		{Name: "finalizersBefore", Expression: before(`(has(oldObject.metadata.finalizers) ? oldObject.metadata.finalizers : [])`, `[]`)},
+		{Name: "refusedFinalizers", Expression: `!has(object.metadata.finalizers) ? [] : object.metadata.finalizers.filter(f, !(f in ` +
+			quoted(append(slices.Clone(finalizers), more...)) + `) && !(f in variables.finalizersBefore))`},
+	}
+}
+
+func finalizersRule() admission.Rule {
+	return admission.Rule{
+		Name: FinalizersRule, Says: "tenants put no finalizers on their objects but Kubernetes' own and the Platform's finalizers",
+		Holds:   `variables.refusedFinalizers.size() == 0 || ` + clusterWide,
+		Message: `"metadata.finalizers: " + ` + some("variables.refusedFinalizers", 3) + ` + " would keep the namespace from going: remove it; a platform admin allows it by the Platform's finalizers"`,
 	}
 }
 

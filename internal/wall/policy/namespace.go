@@ -68,11 +68,12 @@ func list(values []string) []string {
 	return values
 }
 
+// quota is the namespace's share of the tenant's quota.
 func quota(t *estate.Tenant, namespace string) *corev1.ResourceQuota {
 	return &corev1.ResourceQuota{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Name},
-		Spec:       corev1.ResourceQuotaSpec{Hard: t.Quota},
+		Spec:       corev1.ResourceQuotaSpec{Hard: t.Shares[namespace]},
 	}
 }
 

@@ -1,21 +1,10 @@
 package policy
 
 import (
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-
 	"croft.dev/croft/internal/admission"
 )
 
-// PodsPolicy is the name of the policy on what pods may ask for beside a place.
-const PodsPolicy = "croft-pods"
-
-// PodTemplatesPolicy warns of templates whose pods PodsPolicy would refuse.
-const PodTemplatesPolicy = "croft-pod-templates"
-
-// PullPolicy is the name of the policy that sets how images are pulled.
-const PullPolicy = "croft-image-pull"
-
-// The rules of the first two.
+// The rules of pods.
 const (
 	RegistryRule     = "registry"
 	PullPolicyRule   = "pull-policy"
@@ -25,48 +14,36 @@ const (
 	DoNotDisruptRule = "do-not-disrupt"
 )
 
-func checkPods() admission.Validating {
-	return admission.Validating{
-		Name: PodsPolicy,
-		Resources: []admission.Resource{
-			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}},
-			{Version: "v1", Resources: []string{"pods/ephemeralcontainers"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
-		},
-		Variables: podVariables(
-			admission.Variable{Name: "new", Expression: `request.operation == "CREATE"`},
-			admission.Variable{Name: "spec", Expression: `object.spec`},
-			admission.Variable{Name: "annotations", Expression: annotations("object.metadata")},
-			admission.Variable{Name: "annotationsBefore", Expression: before(annotations("oldObject.metadata"), `{}`)},
-			admission.Variable{Name: "imagesBefore", Expression: before(images("oldObject.spec"), `[]`)},
-		),
-		Rules: append(podRules(), admission.Rule{
-			Name: PullPolicyRule, Says: "containers pull their image as imagePullPolicies of the tenant says; croft-image-pull sets it",
+// podPart is what pods may ask for beside a place. Of what cannot change in a
+// pod's life only new pods are asked.
+func podPart(finalizers []string) admission.Pods {
+	variables, patch := setPullPolicy()
+	return admission.Pods{
+		Variables: append([]admission.Variable{
+			annotatedHosts(),
+			// As a container runtime reads them: what has no registry is docker.io's.
+			{Name: "images", Expression: `"*" in params.spec.registries ? [] : ` + images("variables.spec") + `.filter(i, !variables.specBefore.exists(s, i in ` + images("s") + `))`},
+			{Name: "refusedImages", Expression: `variables.images.map(i,
+					!i.contains("/") ? "docker.io/library/" + i : i.split("/")[0].matches("[.:]|^localhost$") ? i : "docker.io/" + i)
+				.filter(i, !params.spec.registries.exists(r, i.startsWith(r + "/") || r.contains("/") && (i == r || i.startsWith(r + ":") || i.startsWith(r + "@"))))`},
+			{Name: "refusedDrivers", Expression: `has(variables.spec.volumes) ? variables.spec.volumes.filter(v, has(v.csi) &&
+				!` + allowed("csiDrivers", "v.csi.driver") + `).map(v, v.csi.driver) : []`},
+			{Name: "gracePeriod", Expression: `has(variables.spec.terminationGracePeriodSeconds) ? variables.spec.terminationGracePeriodSeconds : 30`},
+		}, refusedFinalizers(finalizers)...),
+		Rules: podRules(),
+		PodRules: []admission.Rule{{
+			Name: PullPolicyRule, Says: "containers pull their image as the tenant's imagePullPolicies say, which is set for them",
 			Holds: `!variables.new && !has(variables.spec.ephemeralContainers) ||
 				variables.spec.containers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies) &&
 				(!has(variables.spec.initContainers) || variables.spec.initContainers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies)) &&
 				(!has(variables.spec.ephemeralContainers) || variables.spec.ephemeralContainers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies))`,
 			Message: `"spec.containers[].imagePullPolicy: tenant " + params.spec.tenant + " may use " + ` + listed("imagePullPolicies") + ` + ": remove the field"`,
-		}),
-	}
-}
-
-// warnOfTemplates says at once what would otherwise be seen only when the pods of
-// a Deployment or a Job do not come.
-func warnOfTemplates() admission.Validating {
-	rules := podRules()
-	for i := range rules {
-		rules[i].Message = admission.FromTemplate(rules[i].Message)
-	}
-	return admission.Validating{
-		Name: PodTemplatesPolicy, Resources: admission.Templates(), Warns: true,
-		Variables: podVariables(append(admission.TemplateVariables(),
-			admission.Variable{Name: "new", Expression: `true`},
-			admission.Variable{Name: "spec", Expression: `variables.template.spec`},
-			admission.Variable{Name: "annotations", Expression: `has(variables.template.metadata) ? ` + annotations("variables.template.metadata") + ` : {}`},
-			admission.Variable{Name: "annotationsBefore", Expression: `{}`},
-			admission.Variable{Name: "imagesBefore", Expression: `[]`},
-		)...),
-		Rules: rules,
+		}, finalizersRule()},
+		PatchVariables: variables,
+		Patch:          patch,
+		Done: `object.spec.containers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies) &&
+			(!has(object.spec.initContainers) || object.spec.initContainers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies))`,
+		Says: "containers get the first of the tenant's imagePullPolicies, where theirs is none of them",
 	}
 }
 
@@ -78,23 +55,7 @@ func images(spec string) string {
 		+ (has(SPEC.volumes) ? SPEC.volumes.filter(v, has(v.image) && has(v.image.reference)).map(v, v.image.reference) : []))`, "SPEC", spec)
 }
 
-// podVariables are what podRules ask about. The first ones say what is a pod's
-// spec and what it was: new, spec, annotations, annotationsBefore, imagesBefore.
-func podVariables(first ...admission.Variable) []admission.Variable {
-	return append(append(first, annotatedHosts()),
-		// As a container runtime reads them: what has no registry is docker.io's.
-		admission.Variable{Name: "images", Expression: `"*" in params.spec.registries ? [] : ` + images("variables.spec") + `.filter(i, !(i in variables.imagesBefore))`},
-		admission.Variable{Name: "refusedImages", Expression: `variables.images.map(i,
-				!i.contains("/") ? "docker.io/library/" + i : i.split("/")[0].matches("[.:]|^localhost$") ? i : "docker.io/" + i)
-			.filter(i, !params.spec.registries.exists(r, i.startsWith(r + "/") || r.contains("/") && (i == r || i.startsWith(r + ":") || i.startsWith(r + "@"))))`},
-		admission.Variable{Name: "refusedDrivers", Expression: `has(variables.spec.volumes) ? variables.spec.volumes.filter(v, has(v.csi) &&
-			!` + allowed("csiDrivers", "v.csi.driver") + `).map(v, v.csi.driver) : []`},
-		admission.Variable{Name: "gracePeriod", Expression: `has(variables.spec.terminationGracePeriodSeconds) ? variables.spec.terminationGracePeriodSeconds : 30`},
-	)
-}
-
-// podRules are asked of pods, and of the templates that pods are made from. Of
-// what cannot change in a pod's life only new pods are asked.
+// podRules are asked of pods, and of the templates that pods are made from.
 func podRules() []admission.Rule {
 	return []admission.Rule{
 		{
@@ -134,24 +95,14 @@ func podRules() []admission.Rule {
 // setPullPolicy gives containers the first of the tenant's pull policies, where
 // they ask for one that is not among them: with Always, whoever runs an image has
 // shown a secret that may pull it.
-func setPullPolicy() admission.Mutating {
+func setPullPolicy() ([]admission.Variable, string) {
 	each := func(list string) string {
 		return with(`(has(object.spec.LIST) ? object.spec.LIST.transformList(i, c, !(c.imagePullPolicy in params.spec.imagePullPolicies) && !(c.name in variables.before),
 			JSONPatch{op: "replace", path: "/spec/LIST/" + string(i) + "/imagePullPolicy", value: string(params.spec.imagePullPolicies[0])}) : [])`, "LIST", list)
 	}
-	return admission.Mutating{
-		Name: PullPolicy,
-		Says: "containers pull their image as the tenant's imagePullPolicies say, Always unless it says otherwise",
-		Resources: []admission.Resource{
-			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}},
-			{Version: "v1", Resources: []string{"pods/ephemeralcontainers"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
-		},
-		Variables: []admission.Variable{{
-			// Of a pod that is there, only the ephemeral containers to come can change.
-			Name: "before", Expression: `request.operation == "CREATE" ? [] : oldObject.spec.containers.map(c, c.name)
-				+ (has(oldObject.spec.initContainers) ? oldObject.spec.initContainers.map(c, c.name) : [])
-				+ (has(oldObject.spec.ephemeralContainers) ? oldObject.spec.ephemeralContainers.map(c, c.name) : [])`,
-		}},
-		Patch: each("containers") + ` + ` + each("initContainers") + ` + ` + each("ephemeralContainers"),
-	}
+	// Of a pod that is there, only the ephemeral containers to come can change.
+	before := admission.Variable{Name: "before", Expression: `variables.new ? [] : oldObject.spec.containers.map(c, c.name)
+		+ (has(oldObject.spec.initContainers) ? oldObject.spec.initContainers.map(c, c.name) : [])
+		+ (has(oldObject.spec.ephemeralContainers) ? oldObject.spec.ephemeralContainers.map(c, c.name) : [])`}
+	return []admission.Variable{before}, each("containers") + ` + ` + each("initContainers") + ` + ` + each("ephemeralContainers")
 }

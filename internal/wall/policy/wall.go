@@ -17,9 +17,9 @@ func (Wall) Name() string { return "policy" }
 
 // Platform returns the policies. None of them grows with the tenants.
 func (Wall) Platform(p *estate.Platform) []client.Object {
-	all := setPullPolicy().Objects()
+	var all []client.Object
 	for _, policy := range []admission.Validating{
-		checkPods(), warnOfTemplates(), checkTermination(), checkDisruption(), checkClaims(),
+		checkTermination(), checkDisruption(), checkClaims(),
 		checkServices(), checkEndpoints(),
 		checkIngresses(), checkRoutes(), checkGateways(), checkCertificates(),
 		protection(p.Admins), checkNamespaces(p.Admins), checkRoleBindings(p.Admins), checkFinalizers(p.Finalizers),
@@ -29,6 +29,9 @@ func (Wall) Platform(p *estate.Platform) []client.Object {
 	}
 	return all
 }
+
+// Pods returns what pods may ask for beside a place.
+func (Wall) Pods(p *estate.Platform) admission.Pods { return podPart(p.Finalizers) }
 
 // Pool returns nothing.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }

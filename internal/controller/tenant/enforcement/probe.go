@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall/nodes"
@@ -44,7 +45,7 @@ func (p *Probe) check(ctx context.Context, platform *estate.Platform, tenant *es
 	switch {
 	case err == nil:
 		return "a dry-run pod that tolerates every taint was let through: the check of the placement has not taken effect"
-	case !attack.ByPolicy(nodes.PlacementPolicy, nodes.TolerationsRule).Refuses(err):
+	case !attack.ByPolicy(admission.PodsPolicy, nodes.TolerationsRule).Refuses(err):
 		return fmt.Sprintf("a dry-run pod was refused for another reason than its placement: %v", err)
 	default:
 		return ""

@@ -86,7 +86,7 @@ func TestCheck(t *testing.T) {
 	set(platform...)
 	await("")
 
-	binding := take("MutatingAdmissionPolicyBinding", "croft-placement")
+	binding := take("MutatingAdmissionPolicyBinding", "croft-pods")
 	await("a dry-run pod was refused") // by the check, since nothing placed it
 	set(binding)
 	await("")
@@ -100,9 +100,9 @@ func TestCheck(t *testing.T) {
 	if err := admin.Update(t.Context(), quota); err != nil {
 		t.Fatal(err)
 	}
-	binding = take("ValidatingAdmissionPolicyBinding", "croft-placement")
+	binding = take("ValidatingAdmissionPolicyBinding", "croft-pods")
 	await("tolerates every taint was let through")
-	mutation := take("MutatingAdmissionPolicyBinding", "croft-placement")
+	mutation := take("MutatingAdmissionPolicyBinding", "croft-pods")
 	await("a dry-run pod was not placed")
 	set(binding, mutation)
 	await("")

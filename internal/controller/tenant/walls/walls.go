@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/tenant/quota"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
 )
@@ -18,10 +19,12 @@ func New(a *apply.Applier) *Walls { return &Walls{a} }
 
 // Reconcile applies what all walls want for a tenant, and deletes from its
 // namespaces what they want no longer. Access that was taken away goes at once;
-// anything else only once what replaces it stands.
-func (w *Walls) Reconcile(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant) ([]apply.Change, error) {
+// anything else only once what replaces it stands. Of the objects, those are
+// written that the quota's division lets through.
+func (w *Walls) Reconcile(ctx context.Context, platform *estate.Platform, division *quota.Division) ([]apply.Change, error) {
+	tenant := division.Tenant
 	objects := wall.TenantObjects(platform, tenant)
-	changes, err := w.applier.Apply(ctx, objects...)
+	changes, err := w.applier.Apply(ctx, division.Ready(objects)...)
 	prunable := apply.TenantKinds
 	if err != nil {
 		prunable = apply.AccessKinds

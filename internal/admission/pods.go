@@ -1,0 +1,121 @@
+package admission
+
+import (
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The names of the policies on pods, which all walls have in common.
+const (
+	// PodsPolicy changes pods when they are created, and checks what became of
+	// them.
+	PodsPolicy = "croft-pods"
+	// PodTemplatesPolicy warns of templates whose pods would be refused, or would
+	// not come out as they say.
+	PodTemplatesPolicy = "croft-pod-templates"
+)
+
+// Pods is what one wall asks of pods. The API server spends most of a policy's
+// time on there being one: on reading the pod for it, and on writing the pod
+// anew. So the walls' parts are put together, and a pod passes one policy that
+// changes it and one that checks it, however many rules there are.
+type Pods struct {
+	// Variables are for the rules. They may use those that the policies have by
+	// themselves:
+	//   - new: whether the pod is being created;
+	//   - spec and annotations: the pod's, or the template's;
+	//   - specBefore and annotationsBefore: those that it had; for a new pod and for
+	//     a template, specBefore is an empty list, otherwise a list of one.
+	Variables []Variable
+	// Rules are asked of pods and, as warnings, of templates.
+	Rules []Rule
+	// PodRules are asked of pods only, TemplateRules of templates only.
+	PodRules, TemplateRules []Rule
+	// PatchVariables and Patch change a pod that is created, and the ephemeral
+	// containers that one gets: see Mutating. Says is what they do. Done is true
+	// where a pod that is created has it all already; it may use the object and the
+	// rules, and no variables.
+	PatchVariables    []Variable
+	Patch, Says, Done string
+}
+
+// PodPolicies puts the walls' parts together.
+func PodPolicies(parts []Pods) []client.Object {
+	var patches, says, done []string
+	change := Mutating{
+		Name: PodsPolicy,
+		Resources: []Resource{
+			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}},
+			{Version: "v1", Resources: []string{"pods/ephemeralcontainers"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
+		},
+		Variables: []Variable{{Name: "new", Expression: `request.operation == "CREATE"`}},
+	}
+	check := Validating{
+		Name: PodsPolicy,
+		Resources: []Resource{
+			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}},
+			{Version: "v1", Resources: []string{"pods/ephemeralcontainers", "pods/resize"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
+		},
+		Variables: []Variable{
+			{Name: "new", Expression: `request.operation == "CREATE"`},
+			{Name: "spec", Expression: `object.spec`},
+			{Name: "specBefore", Expression: `variables.new ? [] : [oldObject.spec]`},
+			{Name: "annotations", Expression: `has(object.metadata.annotations) ? object.metadata.annotations : {}`},
+			{Name: "annotationsBefore", Expression: `!variables.new && has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}`},
+		},
+	}
+	warn := Validating{
+		Name: PodTemplatesPolicy, Resources: templates(), Warns: true,
+		// The object is of several kinds, so its fields are looked up without being
+		// checked against one of them.
+		Variables: []Variable{
+			{Name: "object", Expression: `dyn(object)`},
+			{Name: "template", Expression: `has(variables.object.template) ? variables.object.template :
+				has(variables.object.spec.jobTemplate) ? variables.object.spec.jobTemplate.spec.template : variables.object.spec.template`},
+			{Name: "new", Expression: `true`},
+			{Name: "spec", Expression: `variables.template.spec`},
+			{Name: "specBefore", Expression: `[]`},
+			{Name: "annotations", Expression: `has(variables.template.metadata) && has(variables.template.metadata.annotations)
+				? variables.template.metadata.annotations : {}`},
+			{Name: "annotationsBefore", Expression: `{}`},
+		},
+	}
+	for _, p := range parts {
+		if p.Patch != "" {
+			change.Variables = append(change.Variables, p.PatchVariables...)
+			patches, says = append(patches, "("+p.Patch+")"), append(says, p.Says)
+			done = append(done, "("+clean(p.Done)+")")
+		}
+		check.Variables = append(check.Variables, p.Variables...)
+		check.Rules = slices.Concat(check.Rules, p.Rules, p.PodRules)
+		warn.Variables = append(warn.Variables, p.Variables...)
+		warn.Rules = slices.Concat(warn.Rules, ofTemplates(p.Rules), p.TemplateRules)
+	}
+	change.Only = map[string]string{"not-done": `request.operation != "CREATE" || !(` + strings.Join(done, " &&\n") + `)`}
+	change.Patch, change.Says = strings.Join(patches, " + "), strings.Join(says, "; ")
+	return slices.Concat(change.Objects(), check.Objects(), warn.Objects())
+}
+
+// ofTemplates are rules about pods, said of a template of them: what is written
+// there is refused only when its pods are made, which a person who waits for a
+// Deployment does not see.
+func ofTemplates(rules []Rule) []Rule {
+	all := slices.Clone(rules)
+	for i := range all {
+		all[i].Message = `"its pods will be refused: " + ` + all[i].Message
+	}
+	return all
+}
+
+// templates are the kinds that pods are made from by controllers.
+func templates() []Resource {
+	write := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
+	return []Resource{
+		{Group: "apps", Version: "v1", Resources: []string{"deployments", "statefulsets", "daemonsets", "replicasets"}, Operations: write},
+		{Group: "batch", Version: "v1", Resources: []string{"jobs", "cronjobs"}, Operations: write},
+		{Version: "v1", Resources: []string{"replicationcontrollers", "podtemplates"}, Operations: write},
+	}
+}

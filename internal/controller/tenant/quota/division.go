@@ -1,0 +1,148 @@
+package quota
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/share"
+	"croft.dev/croft/internal/wall/policy"
+)
+
+// sight is a tenant's ledger and ResourceQuotas as they were read, and the plan
+// that follows from them.
+type sight struct {
+	tenant *estate.Tenant
+	spaces []share.Space
+	quotas map[string]*corev1.ResourceQuota
+	next   map[string]corev1.ResourceList
+}
+
+func observe(ctx context.Context, reader client.Reader, object *v1alpha1.Tenant, tenant *estate.Tenant, names []string) (*sight, error) {
+	entries := map[string]corev1.ResourceList{}
+	for _, entry := range object.Status.Shares {
+		entries[entry.Namespace] = entry.Hard
+		if entry.Hard == nil {
+			entries[entry.Namespace] = corev1.ResourceList{}
+		}
+	}
+	s := &sight{tenant: tenant, quotas: map[string]*corev1.ResourceQuota{}}
+	for _, name := range names {
+		quota, err := quotaIn(ctx, reader, name)
+		if err != nil {
+			return nil, err
+		}
+		space := share.Space{Namespace: name, Share: entries[name], Leaving: !slices.Contains(tenant.Namespaces, name)}
+		mine := quota != nil && quota.Labels[v1alpha1.TenantLabel] == tenant.Name
+		if space.Leaving && !mine {
+			// Gone, or given back.
+			continue
+		}
+		if quota != nil {
+			s.quotas[name] = quota
+			space.Spec, space.Hard, space.Used = quota.Spec.Hard, quota.Status.Hard, quota.Status.Used
+		}
+		s.spaces = append(s.spaces, space)
+	}
+	s.next = share.Plan(tenant.Quota, s.spaces)
+	return s, nil
+}
+
+// replanned reports whether the ledger is to be written.
+func (s *sight) replanned() bool {
+	return slices.ContainsFunc(s.spaces, func(space share.Space) bool {
+		next, ok := s.next[space.Namespace]
+		return ok != (space.Share != nil) || !share.Same(next, space.Share)
+	})
+}
+
+// settled reports whether nothing is to be written.
+func (s *sight) settled() bool { return !s.replanned() && len(s.moving()) == 0 }
+
+// moving are the namespaces whose ResourceQuotas are to be written.
+func (s *sight) moving() map[string]bool {
+	all := map[string]bool{}
+	for _, space := range s.spaces {
+		if !space.Leaving && !share.Same(space.Spec, s.next[space.Namespace]) {
+			all[space.Namespace] = true
+		}
+	}
+	return all
+}
+
+func (s *sight) ledger() []v1alpha1.QuotaShare {
+	var ledger []v1alpha1.QuotaShare
+	for _, space := range s.spaces {
+		if hard, ok := s.next[space.Namespace]; ok {
+			ledger = append(ledger, v1alpha1.QuotaShare{Namespace: space.Namespace, Hard: hard})
+		}
+	}
+	return ledger
+}
+
+func (s *sight) division() *Division {
+	divided := *s.tenant
+	divided.Shares = map[string]corev1.ResourceList{}
+	d := &Division{Tenant: &divided, versions: map[string]string{}, moving: s.moving()}
+	for _, name := range s.tenant.Namespaces {
+		// A new ResourceQuota is made with nothing in it, and filled afterwards: so it
+		// does no harm if somebody makes it who is late.
+		divided.Shares[name] = share.None(s.tenant.Quota)
+		if quota := s.quotas[name]; quota != nil {
+			divided.Shares[name] = s.next[name]
+			d.versions[name] = quota.ResourceVersion
+		}
+		d.count(name, s.quotas[name])
+	}
+	return d
+}
+
+// Division is how a tenant's quota is divided at one moment.
+type Division struct {
+	// Tenant is the tenant with its shares.
+	Tenant *estate.Tenant
+	// Uncounted are the namespaces in which nobody has counted yet what is used.
+	// The API server lets everything through there, as if there were no quota.
+	Uncounted []string
+
+	versions map[string]string
+	moving   map[string]bool
+}
+
+func (d *Division) count(namespace string, quota *corev1.ResourceQuota) {
+	if quota == nil || len(quota.Status.Hard) == 0 {
+		d.Uncounted = append(d.Uncounted, namespace)
+	}
+}
+
+// Ready are, of a tenant's objects, those that can be written: ResourceQuotas
+// over the version that was seen, and people's access only where the quota
+// holds. What is there already stays.
+func (d *Division) Ready(objects []client.Object) []client.Object {
+	var ready []client.Object
+	for _, o := range objects {
+		switch o.GetObjectKind().GroupVersionKind().Kind {
+		case "ResourceQuota":
+			o.SetResourceVersion(d.versions[o.GetNamespace()])
+		case "RoleBinding":
+			if slices.Contains(d.Uncounted, o.GetNamespace()) {
+				continue
+			}
+		}
+		ready = append(ready, o)
+	}
+	return ready
+}
+
+// News leaves out the changes by which shares were moved: nobody has done
+// anything that was put back.
+func (d *Division) News(changes []apply.Change) []apply.Change {
+	return slices.DeleteFunc(slices.Clone(changes), func(c apply.Change) bool {
+		return c.Kind == "ResourceQuota" && c.Name == policy.Name && c.Action == apply.Configured && d.moving[c.Namespace]
+	})
+}

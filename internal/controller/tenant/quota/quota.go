@@ -1,0 +1,215 @@
+// Package quota divides a tenant's quota among its namespaces, as package share
+// plans it, and keeps the ledger of that in the Tenant's status.
+//
+// What is handed out twice cannot be had back, so nothing is decided by a cache,
+// which may show what is long past. The cache only says that all is as it should
+// be. Otherwise the Tenant is read from the API server, then its ResourceQuotas;
+// the ledger is written only if the Tenant is still the one that was read, and
+// each ResourceQuota only over the version that was seen. So of two operators
+// that both believe to lead, at most one gets through.
+package quota
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/controller/tenant/namespaces"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall/policy"
+)
+
+// Quota divides quotas.
+type Quota struct {
+	cached client.Client
+	live   client.Reader
+
+	mu sync.Mutex
+	// sharing are the tenants with more than one namespace, by name: those whose
+	// use is looked at.
+	sharing map[string]*estate.Tenant
+	// expected are those that are about to be looked at.
+	expected map[string]bool
+}
+
+// New returns a Quota. cached reads from an indexed cache, live from the API server.
+func New(cached client.Client, live client.Reader) *Quota {
+	return &Quota{cached: cached, live: live, sharing: map[string]*estate.Tenant{}, expected: map[string]bool{}}
+}
+
+// Forget is called when a tenant is gone.
+func (q *Quota) Forget(tenant string) { q.share(tenant, nil) }
+
+func (q *Quota) share(name string, tenant *estate.Tenant) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if tenant == nil {
+		delete(q.sharing, name)
+		return
+	}
+	q.sharing[name] = tenant
+}
+
+// Reconcile brings the ledger up to date, and returns what to write by it.
+func (q *Quota) Reconcile(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) (*Division, error) {
+	names, err := q.members(ctx, object, tenant)
+	if err != nil {
+		return nil, err
+	}
+	if len(tenant.Quota) == 0 || len(names) == 1 && len(tenant.Namespaces) == 1 {
+		q.share(tenant.Name, nil)
+		return q.whole(ctx, object, tenant)
+	}
+	q.share(tenant.Name, tenant)
+
+	seen, err := observe(ctx, q.cached, object, tenant, names)
+	if err != nil {
+		return nil, err
+	}
+	if seen.settled() {
+		return seen.division(), nil
+	}
+	return q.divide(ctx, object, tenant)
+}
+
+// whole is for a tenant that shares with nobody.
+func (q *Quota) whole(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) (*Division, error) {
+	if len(object.Status.Shares) > 0 {
+		if err := q.write(ctx, object.DeepCopy(), nil); err != nil {
+			return nil, err
+		}
+	}
+	d := &Division{Tenant: tenant}
+	for _, namespace := range tenant.Namespaces {
+		if len(tenant.Quota) == 0 {
+			break
+		}
+		live, err := quotaIn(ctx, q.cached, namespace)
+		if err != nil {
+			return nil, err
+		}
+		d.count(namespace, live)
+	}
+	return d, nil
+}
+
+// divide decides by what the API server says. The Tenant is read first: whatever
+// is done by its ledger after that is done to an older Tenant, and does not count.
+func (q *Quota) divide(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) (*Division, error) {
+	live, err := q.read(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	names, err := q.members(ctx, live, tenant)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := observe(ctx, q.live, live, tenant, names)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case seen.replanned():
+		if err := q.write(ctx, live, seen.ledger()); err != nil {
+			return nil, err
+		}
+	case !seen.settled():
+		// What is about to be written is what the ledger says, or said: the
+		// versions of the ResourceQuotas are good only if they were read before the
+		// ledger was.
+		again, err := q.read(ctx, object)
+		if err != nil {
+			return nil, err
+		}
+		if again.ResourceVersion != live.ResourceVersion {
+			return nil, conflict(object.Name)
+		}
+	}
+	return seen.division(), nil
+}
+
+// read reads a Tenant from the API server; one that was declared anew meanwhile is
+// about to be reconciled again.
+func (q *Quota) read(ctx context.Context, object *v1alpha1.Tenant) (*v1alpha1.Tenant, error) {
+	live := &v1alpha1.Tenant{}
+	if err := q.live.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
+		return nil, fmt.Errorf("read Tenant %s: %w", object.Name, err)
+	}
+	if live.UID != object.UID || live.Generation != object.Generation {
+		return nil, conflict(object.Name)
+	}
+	return live, nil
+}
+
+func conflict(name string) error {
+	return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("tenants").GroupResource(), name,
+		fmt.Errorf("it was changed while its quota was divided"))
+}
+
+// write writes the ledger, if the Tenant is still the one that was read.
+func (q *Quota) write(ctx context.Context, tenant *v1alpha1.Tenant, ledger []v1alpha1.QuotaShare) error {
+	before := tenant.DeepCopy()
+	tenant.Status.Shares = ledger
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := q.cached.Status().Patch(ctx, tenant, patch); err != nil {
+		return fmt.Errorf("write the shares of Tenant %s: %w", tenant.Name, err)
+	}
+	return nil
+}
+
+// members are the namespaces that have, or are to have, a share: those declared
+// that are to be had, then those that are no longer declared, but still there.
+func (q *Quota) members(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) ([]string, error) {
+	var mine corev1.NamespaceList
+	if err := q.cached.List(ctx, &mine, client.MatchingFields{namespaces.Index: tenant.Name}); err != nil {
+		return nil, fmt.Errorf("list namespaces of tenant %s: %w", tenant.Name, err)
+	}
+	var known []string
+	for i := range mine.Items {
+		known = append(known, mine.Items[i].Name)
+	}
+	for _, entry := range object.Status.Shares {
+		known = append(known, entry.Namespace)
+	}
+	var names []string
+	for _, name := range tenant.Namespaces {
+		if !slices.Contains(known, name) {
+			// One that is not there yet will be. One that is another's gets nothing.
+			err := q.cached.Get(ctx, types.NamespacedName{Name: name}, &corev1.Namespace{})
+			if err == nil {
+				continue
+			}
+			if !apierrors.IsNotFound(err) {
+				return nil, fmt.Errorf("read Namespace %s: %w", name, err)
+			}
+		}
+		names = append(names, name)
+	}
+	slices.Sort(known)
+	for _, name := range slices.Compact(known) {
+		if !slices.Contains(tenant.Namespaces, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// quotaIn returns nil where a namespace has no ResourceQuota of croft's.
+func quotaIn(ctx context.Context, reader client.Reader, namespace string) (*corev1.ResourceQuota, error) {
+	live := &corev1.ResourceQuota{}
+	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: policy.Name}, live)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read ResourceQuota %s/%s: %w", namespace, policy.Name, err)
+	}
+	return live, nil
+}
