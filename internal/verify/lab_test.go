@@ -191,32 +191,39 @@ func (l *lab) run(mutants []mutant) []finding {
 func show(f finding) { fmt.Printf("  %s -> %s\n", f.mutant, cmp.Or(f.noticedBy, "-")) }
 
 // behind makes a mutation of a rule that nothing gets as far as to, because of
-// what comes before it. That is taken away first; the rule must refuse one of the
-// attacks then, and that one must notice when the rule is gone too.
-func (l *lab) behind(before, rule mutation, attacks func(attack.Attack) bool, refusal string) (mutation, func(attack.Attack) bool) {
+// what comes before it: one of several parts. That is taken away first; the rule
+// must refuse one of the attacks then, and that one must notice when the rule is
+// gone too.
+func (l *lab) behind(before []mutation, rule mutation, attacks func(attack.Attack) bool, refusal string) (mutation, func(attack.Attack) bool) {
 	refused := ""
-	mutate := func(ctx context.Context) (func(context.Context) error, error) {
-		undo, err := before(ctx)
-		if err != nil {
-			return nil, err
-		}
-		err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-			results, err := l.runners[l.scenes[0]].Run(ctx, l.attacks(l.scenes[0], attacks), nil)
-			for _, r := range results {
-				if strings.Contains(r.Message, refusal) {
-					refused = r.Name
-				}
+	reached := func(ctx context.Context) (bool, error) {
+		results, err := l.runners[l.scenes[0]].Run(ctx, l.attacks(l.scenes[0], attacks), nil)
+		for _, r := range results {
+			if strings.Contains(r.Message, refusal) {
+				refused = r.Name
 			}
-			return refused != "", err
-		})
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("no attack gets as far as to %s: %w", refusal, err), undo(ctx))
 		}
-		again, err := rule(ctx)
-		if err != nil {
-			return nil, errors.Join(err, undo(ctx))
+		return refused != "", err
+	}
+	mutate := func(ctx context.Context) (func(context.Context) error, error) {
+		for _, part := range before {
+			undo, err := part(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience/6, true, reached) != nil {
+				if err := undo(ctx); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			again, err := rule(ctx)
+			if err != nil {
+				return nil, errors.Join(err, undo(ctx))
+			}
+			return func(ctx context.Context) error { return errors.Join(again(ctx), undo(ctx)) }, nil
 		}
-		return func(ctx context.Context) error { return errors.Join(again(ctx), undo(ctx)) }, nil
+		return nil, fmt.Errorf("no attack gets as far as to %s", refusal)
 	}
 	return mutate, func(a attack.Attack) bool { return a.Name == refused }
 }
