@@ -192,18 +192,18 @@ func show(f finding) { fmt.Printf("  %s -> %s\n", f.mutant, cmp.Or(f.noticedBy, 
 
 // behind makes a mutation of a rule that nothing gets as far as to, because of
 // what comes before it: one of several parts. That is taken away first; the rule
-// must refuse one of the attacks then, and that one must notice when the rule is
-// gone too.
+// must refuse some of the attacks then, and one of those must notice when the rule
+// is gone too.
 func (l *lab) behind(before []mutation, rule mutation, attacks func(attack.Attack) bool, refusal string) (mutation, func(attack.Attack) bool) {
-	refused := ""
+	refused := map[string]bool{}
 	reached := func(ctx context.Context) (bool, error) {
 		results, err := l.runners[l.scenes[0]].Run(ctx, l.attacks(l.scenes[0], attacks), nil)
 		for _, r := range results {
 			if strings.Contains(r.Message, refusal) {
-				refused = r.Name
+				refused[r.Name] = true
 			}
 		}
-		return refused != "", err
+		return len(refused) > 0, err
 	}
 	mutate := func(ctx context.Context) (func(context.Context) error, error) {
 		for _, part := range before {
@@ -225,7 +225,7 @@ func (l *lab) behind(before []mutation, rule mutation, attacks func(attack.Attac
 		}
 		return nil, fmt.Errorf("no attack gets as far as to %s", refusal)
 	}
-	return mutate, func(a attack.Attack) bool { return a.Name == refused }
+	return mutate, func(a attack.Attack) bool { return refused[a.Name] }
 }
 
 // concerns reports whether there is any attack to suspect.

@@ -136,7 +136,7 @@ func changedBy(policy string, o client.Object) func(attack.Attack) bool {
 	return func(a attack.Attack) bool {
 		wall := o.GetLabels()[v1alpha1.WallLabel]
 		return a.StoppedBy.Name == attack.ByMutation(policy).Name ||
-			a.Kind == attack.Mirror && (a.Wall == wall || wall == "shared") && a.Request != nil && len(a.Setup) == 0
+			a.Kind == attack.Mirror && (a.Wall == wall || wall == "shared") && a.Request != nil
 	}
 }
 
