@@ -92,7 +92,8 @@ func testVerify(t *testing.T, c *twoTenants) {
 	tried := map[string]int{}
 	for _, r := range report.Results {
 		tried[r.Wall+" "+string(r.Kind)]++
-		if r.Result != verify.Held {
+		// The sandbox of this test has no Gateway API, cert-manager and Flux.
+		if r.Result != verify.Held && !(r.Result == verify.NotTried && strings.HasPrefix(r.Message, "this cluster has no ")) {
 			t.Errorf("%s/%s (%s): %s: %s", r.Wall, r.Name, r.Summary, r.Result, r.Message)
 		}
 	}

@@ -179,7 +179,7 @@ func (l *lab) run(mutants []mutant) []finding {
 	}
 	group.Wait()
 	for i, f := range findings {
-		if f.noticedBy == "" && f.err == nil {
+		if f.noticedBy == "" && f.err == nil && !mutants[i].deep {
 			findings[i] = l.loose(mutants[i], func(a attack.Attack) bool { return a.Sweep == nil }, patience/5)
 			show(findings[i])
 		}
@@ -191,34 +191,41 @@ func (l *lab) run(mutants []mutant) []finding {
 func show(f finding) { fmt.Printf("  %s -> %s\n", f.mutant, cmp.Or(f.noticedBy, "-")) }
 
 // behind makes a mutation of a rule that nothing gets as far as to, because of
-// what comes before it. That is taken away first; the rule must refuse one of the
-// attacks then, and that one must notice when the rule is gone too.
-func (l *lab) behind(before, rule mutation, attacks func(attack.Attack) bool, refusal string) (mutation, func(attack.Attack) bool) {
-	refused := ""
-	mutate := func(ctx context.Context) (func(context.Context) error, error) {
-		undo, err := before(ctx)
-		if err != nil {
-			return nil, err
-		}
-		err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-			results, err := l.runners[l.scenes[0]].Run(ctx, l.attacks(l.scenes[0], attacks), nil)
-			for _, r := range results {
-				if strings.Contains(r.Message, refusal) {
-					refused = r.Name
-				}
+// what comes before it: one of several parts. That is taken away first; the rule
+// must refuse some of the attacks then, and one of those must notice when the rule
+// is gone too.
+func (l *lab) behind(before []mutation, rule mutation, attacks func(attack.Attack) bool, refusal string) (mutation, func(attack.Attack) bool) {
+	refused := map[string]bool{}
+	reached := func(ctx context.Context) (bool, error) {
+		results, err := l.runners[l.scenes[0]].Run(ctx, l.attacks(l.scenes[0], attacks), nil)
+		for _, r := range results {
+			if strings.Contains(r.Message, refusal) {
+				refused[r.Name] = true
 			}
-			return refused != "", err
-		})
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("no attack gets as far as to %s: %w", refusal, err), undo(ctx))
 		}
-		again, err := rule(ctx)
-		if err != nil {
-			return nil, errors.Join(err, undo(ctx))
-		}
-		return func(ctx context.Context) error { return errors.Join(again(ctx), undo(ctx)) }, nil
+		return len(refused) > 0, err
 	}
-	return mutate, func(a attack.Attack) bool { return a.Name == refused }
+	mutate := func(ctx context.Context) (func(context.Context) error, error) {
+		for _, part := range before {
+			undo, err := part(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience/6, true, reached) != nil {
+				if err := undo(ctx); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			again, err := rule(ctx)
+			if err != nil {
+				return nil, errors.Join(err, undo(ctx))
+			}
+			return func(ctx context.Context) error { return errors.Join(again(ctx), undo(ctx)) }, nil
+		}
+		return nil, fmt.Errorf("no attack gets as far as to %s", refusal)
+	}
+	return mutate, func(a attack.Attack) bool { return refused[a.Name] }
 }
 
 // concerns reports whether there is any attack to suspect.

@@ -58,13 +58,15 @@ func (l *lab) policyMutants(objects []client.Object) []mutant {
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *admissionv1.MutatingAdmissionPolicy:
-			all = append(all, mutant{
-				name: fmt.Sprintf("mutation %s: changes nothing", o.Name), object: "mutation " + o.Name,
-				suspects: changedBy(o.Name, o), mutate: l.idle(o),
-			})
+			for i, part := range partsOf(expressionOf(o)) {
+				all = append(all, mutant{
+					name: fmt.Sprintf("mutation %s: part %d changes nothing", o.Name, i+1), object: "mutations", // one is not to be noticed by what another lets through
+					suspects: changedBy(o.Name, o), mutate: l.idle(o, part),
+				})
+			}
 		case *admissionv1.MutatingAdmissionPolicyBinding:
 			all = append(all, mutant{
-				name: fmt.Sprintf("mutation %s: binding %s deleted", o.Spec.PolicyName, o.Name), object: "mutation " + o.Spec.PolicyName,
+				name: fmt.Sprintf("mutation %s: binding %s deleted", o.Spec.PolicyName, o.Name), object: "mutations",
 				suspects: changedBy(o.Spec.PolicyName, o), mutate: l.deleted(o),
 			})
 		}
@@ -72,11 +74,50 @@ func (l *lab) policyMutants(objects []client.Object) []mutant {
 	return all
 }
 
-// idle makes a policy change nothing. An empty list alone would not be one of
-// patches.
-func (l *lab) idle(o *admissionv1.MutatingAdmissionPolicy) mutation {
+func expressionOf(o *admissionv1.MutatingAdmissionPolicy) string {
+	return o.Spec.Mutations[0].JSONPatch.Expression
+}
+
+// partsOf are the parts of a sum of lists of patches, down to those that are no
+// sums.
+func partsOf(expression string) []string {
+	var parts []string
+	depth, start, quoted := 0, 0, false
+	for i, c := range expression {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case strings.ContainsRune("([{", c):
+			depth++
+		case strings.ContainsRune(")]}", c):
+			depth--
+		case c == '+' && depth == 0:
+			parts, start = append(parts, strings.TrimSpace(expression[start:i])), i+1
+		}
+	}
+	parts = append(parts, strings.TrimSpace(expression[start:]))
+	if len(parts) > 1 {
+		var all []string
+		for _, p := range parts {
+			all = append(all, partsOf(p)...)
+		}
+		return all
+	}
+	if inner, ok := strings.CutPrefix(parts[0], "("); ok && strings.HasSuffix(inner, ")") {
+		if within := partsOf(inner[:len(inner)-1]); len(within) > 1 {
+			return within
+		}
+	}
+	return parts
+}
+
+// idle makes a part of a policy change nothing. An empty list alone would not be
+// one of patches.
+func (l *lab) idle(o *admissionv1.MutatingAdmissionPolicy, part string) mutation {
 	return l.edited(o, func(live client.Object) {
-		live.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations[0].JSONPatch.Expression = `[JSONPatch{op: "test", path: "/"}].filter(p, false)`
+		patch := live.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations[0].JSONPatch
+		patch.Expression = strings.Replace(patch.Expression, part, `[JSONPatch{op: "test", path: "/"}].filter(p, false)`, 1)
 	})
 }
 
@@ -93,7 +134,9 @@ func ruleName(message string) string {
 // wall.
 func changedBy(policy string, o client.Object) func(attack.Attack) bool {
 	return func(a attack.Attack) bool {
-		return a.StoppedBy.Policy == policy || a.Kind == attack.Mirror && (o.GetLabels()[v1alpha1.WallLabel] == a.Wall || o.GetLabels()[v1alpha1.WallLabel] == "shared") && a.Request != nil && len(a.Setup) == 0
+		wall := o.GetLabels()[v1alpha1.WallLabel]
+		return a.StoppedBy.Name == attack.ByMutation(policy).Name ||
+			a.Kind == attack.Mirror && (a.Wall == wall || wall == "shared") && a.Request != nil
 	}
 }
 
@@ -314,11 +357,14 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 		if !ok {
 			continue
 		}
-		changed := func(a attack.Attack) bool { return a.Kind == attack.Breach && a.StoppedBy.Policy == changing.Name }
+		changed := func(a attack.Attack) bool { return a.StoppedBy.Name == attack.ByMutation(changing.Name).Name }
 		if len(l.attacks(l.scenes[0], changed)) == 0 {
 			continue
 		}
-		nothing := l.idle(changing)
+		var nothing []mutation
+		for _, part := range partsOf(expressionOf(changing)) {
+			nothing = append(nothing, l.idle(changing, part))
+		}
 		for _, o := range objects {
 			checking, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
 			if !ok || checking.Labels[v1alpha1.WallLabel] != changing.Labels[v1alpha1.WallLabel] {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/attack"
@@ -57,25 +58,32 @@ func (r *Runner) Run(ctx context.Context, attacks []attack.Attack, report func(R
 }
 
 // phases are attacks that may be tried at the same time, by index, as chains
-// that must be tried one after the other. What prepares rights by mistake waits
-// until nobody is left who would be given them, and is alone where it would tell
-// what RBAC refuses.
+// that must be tried one after the other. What gives rights by mistake waits
+// until nobody is left who would have them too, and those of it that RBAC itself
+// must refuse are tried one by one.
 func phases(attacks []attack.Attack) [][][]int {
-	var plain, mistaken []int
+	var plain, mistaken, alone []int
 	for i, a := range attacks {
-		if slices.ContainsFunc(a.Setup, aboutRights) {
-			mistaken = append(mistaken, i)
-		} else {
+		switch {
+		case !slices.ContainsFunc(a.Setup, givesRights):
 			plain = append(plain, i)
+		case a.StoppedBy.Name != attack.ByRBAC.Name:
+			mistaken = append(mistaken, i)
+		default:
+			alone = append(alone, i)
 		}
 	}
-	return [][][]int{chains(attacks, plain), chains(attacks, mistaken)}
+	all := [][][]int{chains(attacks, plain), chains(attacks, mistaken)}
+	if len(alone) > 0 {
+		all = append(all, [][]int{alone})
+	}
+	return all
 }
 
-// aboutRights reports an object that gives rights to others than those whom it
-// was made for.
-func aboutRights(o client.Object) bool {
-	return strings.Contains(o.GetObjectKind().GroupVersionKind().Group, "rbac")
+// givesRights reports an object that gives rights to somebody.
+func givesRights(o client.Object) bool {
+	kind := o.GetObjectKind().GroupVersionKind()
+	return kind.Group == rbacv1.GroupName && strings.HasSuffix(kind.Kind, "Binding")
 }
 
 // chains puts attacks into one chain that prepare or ask for an object of the

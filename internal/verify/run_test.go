@@ -20,7 +20,7 @@ func TestPhases(t *testing.T) {
 	on := func(name string, setup ...client.Object) attack.Attack {
 		return attack.Attack{Name: name, Setup: setup, Request: &attack.Request{Object: attack.Pod("own", name)}}
 	}
-	mistake := &rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"}}
+	mistake := &rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "RoleBinding"}}
 	attacks := []attack.Attack{
 		on("a"),
 		on("b", attack.Pod("own", "shared")),

@@ -153,7 +153,7 @@ func (s scene) bindings() []attack.Attack {
 
 // templates are the same, written where pods are made from.
 func (s scene) templates() []attack.Attack {
-	var all []attack.Attack
+	all := []attack.Attack{s.unplaced()}
 	warned := func(name, summary, rule string, object client.Object) {
 		all = append(all, attack.Creating(name, summary, attack.ByWarning(admission.PodTemplatesPolicy, rule), object))
 	}
@@ -183,6 +183,21 @@ func (s scene) templates() []attack.Attack {
 			deployment("choose-runtime", func(p *corev1.PodSpec) { p.RuntimeClassName = ptr.To(s.namespace + "-class") }))
 	}
 	return all
+}
+
+// unplaced takes the placement off a DaemonSet that is there, which brings it back.
+func (s scene) unplaced() attack.Attack {
+	own := attack.Template()
+	a := attack.Changing("unplace-daemonset-later", "take the node selector and the tolerations off a DaemonSet that is there", attack.ByMutation(DaemonSetPolicy),
+		&appsv1.DaemonSet{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "croft-unplace-later"},
+			Spec:       appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: own.Labels}, Template: own},
+		}, func(d *appsv1.DaemonSet) {
+			d.Spec.Template.Spec.NodeSelector, d.Spec.Template.Spec.Tolerations = nil, nil
+		})
+	a.Outcome = attack.As(func(d *appsv1.DaemonSet) error { return s.placed(&d.Spec.Template.Spec) })
+	return a
 }
 
 // harmless is an attack by a pod that is let in, and placed on the tenant's pool.

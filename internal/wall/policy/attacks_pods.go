@@ -227,6 +227,17 @@ func (s scene) terminations() []attack.Attack {
 		ObjectMeta:    metav1.ObjectMeta{Namespace: s.own, Name: "croft-evict-never"},
 		DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: &late},
 	}
+	debug := attack.Changing("debug-own-pod", "add an ephemeral container to a pod that is there", attack.Nobody, s.pod("debug-own-pod"), func(p *corev1.Pod) {
+		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{ephemeral(func(*corev1.EphemeralContainer) {})}
+	})
+	debug.Request.Subresource = "ephemeralcontainers"
+	initial := attack.Creating("run-an-init-container", "run a pod with an init container", attack.Nobody, s.pod("run-an-init-container", func(p *corev1.Pod) {
+		first := *p.Spec.Containers[0].DeepCopy()
+		first.Name = "first"
+		p.Spec.InitContainers = []corev1.Container{first}
+	}))
+	// Its image is not every tenant's to pull: it is tried on scratch tenants alone.
+	initial.Setup = []client.Object{s.pod("run-beside-an-init-container")}
 	gone := attack.Deleting("delete-a-pod", "delete a pod", attack.Nobody, s.pod("delete-a-pod"))
 	gone.Setup = []client.Object{s.pod("delete-a-pod")}
 	evicted := attack.Creating("evict-a-pod", "evict a pod", attack.Nobody, s.pod("evict-a-pod"))
@@ -249,7 +260,7 @@ func (s scene) terminations() []attack.Attack {
 	none := func(spec *policyv1.PodDisruptionBudgetSpec) { spec.MaxUnavailable = ptr.To(intstr.FromInt32(0)) }
 	byDisruption := attack.ByPolicy(DisruptionPolicy, DisruptionRule)
 	return []attack.Attack{
-		evict, gone, evicted,
+		evict, gone, evicted, debug, initial,
 		attack.Creating("disrupt-none", "write a PodDisruptionBudget that lets no pod go", byDisruption, budget("disrupt-none", none)),
 		attack.Creating("disrupt-no-percent", "write a PodDisruptionBudget that lets 0% of pods go", byDisruption, budget("disrupt-no-percent", func(spec *policyv1.PodDisruptionBudgetSpec) {
 			spec.MaxUnavailable = ptr.To(intstr.FromString("0%"))
