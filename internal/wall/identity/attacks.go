@@ -99,15 +99,15 @@ func (Wall) Attacks(_ *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 			roleBinding(other, colleagues, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole(v1alpha1.RoleOperator)})),
 	)...)
 	all = append(all, attack.Because("a viewer is trusted to look, and not with the keys", nil,
-		as(v1alpha1.RoleViewer, breach("viewer-reads-secret", "read a Secret as a viewer", attack.Get, secret(own))),
-		as(v1alpha1.RoleViewer, breach("viewer-lists-secrets", "list Secrets as a viewer", attack.List, secret(own))),
-		as(v1alpha1.RoleViewer, breach("viewer-runs-pod", "create a pod as a viewer", attack.Create, pod(own))),
-		as(v1alpha1.RoleViewer, through("viewer-execs", "run a command in a pod as a viewer", "exec", pod(own))),
-		as(v1alpha1.RoleViewer, breach("viewer-shares", "bind the viewer's role to a colleague as a viewer", attack.Create,
+		asViewer(breach("viewer-reads-secret", "read a Secret as a viewer", attack.Get, secret(own))),
+		asViewer(breach("viewer-lists-secrets", "list Secrets as a viewer", attack.List, secret(own))),
+		asViewer(breach("viewer-runs-pod", "create a pod as a viewer", attack.Create, pod(own))),
+		asViewer(through("viewer-execs", "run a command in a pod as a viewer", "exec", pod(own))),
+		asViewer(breach("viewer-shares", "bind the viewer's role to a colleague as a viewer", attack.Create,
 			roleBinding(own, colleagues, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole(v1alpha1.RoleViewer)}))),
 	)...)
 	all = append(all,
-		as(v1alpha1.RoleViewer, mirror("viewer-lists-pods", "list pods as a viewer", attack.List, pod(own))),
+		asViewer(mirror("viewer-lists-pods", "list pods as a viewer", attack.List, pod(own))),
 		mirror("write-secret", "write a Secret", attack.Create, secret(own)),
 		mirror("list-secrets", "list one's own Secrets", attack.List, secret(own)),
 		mirror("list-events", "list events", attack.List, &corev1.Event{TypeMeta: core("Event"), ObjectMeta: metav1.ObjectMeta{Namespace: own}}),
@@ -148,8 +148,8 @@ func mirror(name, summary string, verb attack.Verb, object client.Object) attack
 	return attack.Attack{Name: name, Kind: attack.Mirror, Summary: summary, Request: &attack.Request{Verb: verb, Object: object}}
 }
 
-func as(role v1alpha1.Role, a attack.Attack) attack.Attack {
-	a.As = role
+func asViewer(a attack.Attack) attack.Attack {
+	a.As = v1alpha1.RoleViewer
 	return a
 }
 

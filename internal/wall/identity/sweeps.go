@@ -25,16 +25,16 @@ func sweeps(own, other string) []attack.Attack {
 		sweep("write-anything-cluster-wide", "write or delete any kind of object of the whole cluster", attack.Sweep{Verbs: writing, Permitted: everybodyMay}),
 		sweep("exceed-own-rights", "do to any kind of object in one's own namespace what the operator's role does not give", attack.Sweep{
 			Namespace: own, Verbs: all, Permitted: givenTo(v1alpha1.RoleOperator)}),
-		as(v1alpha1.RoleViewer, sweep("viewer-exceeds-rights", "do to any kind of object in one's own namespace what the viewer's role does not give", attack.Sweep{
+		asViewer(sweep("viewer-exceeds-rights", "do to any kind of object in one's own namespace what the viewer's role does not give", attack.Sweep{
 			Namespace: own, Verbs: all, Permitted: givenTo(v1alpha1.RoleViewer)})),
-		as(v1alpha1.RoleViewer, sweep("viewer-reads-anything-elsewhere", "read any kind of object in another tenant's namespace as a viewer", attack.Sweep{Namespace: other, Verbs: reading})),
+		asViewer(sweep("viewer-reads-anything-elsewhere", "read any kind of object in another tenant's namespace as a viewer", attack.Sweep{Namespace: other, Verbs: reading})),
 		sweep("open-streams-elsewhere", "run a command in, attach to or forward a port of another tenant's pod, by any verb", just(other, "pods/exec", "pods/attach", "pods/portforward")),
 		sweep("proxy-elsewhere", "reach another tenant's pods and Services through the API server, around its network policies", just(other, "pods/proxy", "services/proxy")),
 		sweep("read-logs-elsewhere", "read the logs of another tenant's pod", just(other, "pods/log")),
 		sweep("take-token-elsewhere", "ask for a token of another tenant's service account", just(other, "serviceaccounts/token")),
 		sweep("proxy-to-nodes", "reach every pod of the cluster through the kubelets' own API", just("", "nodes/proxy")),
 		mirrorSweep("use-own-rights", "do to every kind of object in one's own namespace what the operator's role gives", v1alpha1.RoleOperator, own),
-		as(v1alpha1.RoleViewer, mirrorSweep("viewer-uses-own-rights", "do to every kind of object in one's own namespace what the viewer's role gives", v1alpha1.RoleViewer, own)),
+		asViewer(mirrorSweep("viewer-uses-own-rights", "do to every kind of object in one's own namespace what the viewer's role gives", v1alpha1.RoleViewer, own)),
 	}
 }
 
