@@ -269,8 +269,9 @@ type Allowances struct {
 	// +optional
 	CSIDrivers []string `json:"csiDrivers,omitzero"`
 	// MaxTerminationGracePeriodSeconds is how long a pod may take to end; 3600,
-	// an hour, by default.
-	// +kubebuilder:validation:Minimum=1
+	// an hour, by default. It is at least the 30 that a pod gets which asks for
+	// nothing.
+	// +kubebuilder:validation:Minimum=30
 	// +optional
 	MaxTerminationGracePeriodSeconds *int64 `json:"maxTerminationGracePeriodSeconds,omitempty"`
 	// DoNotDisrupt says whether pods may carry karpenter.sh/do-not-disrupt, which

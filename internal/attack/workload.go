@@ -2,6 +2,7 @@ package attack
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,6 +28,15 @@ func Pod(namespace, name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 
 // Image is what the containers of attacks run.
 const Image = "pause:3.10"
+
+// ImageOf is an image that a tenant with these registries may run. It is never
+// pulled.
+func ImageOf(registries []string) string {
+	if len(registries) == 0 || slices.Contains(registries, "*") || slices.Contains(registries, "docker.io/library") {
+		return Image
+	}
+	return registries[0] + "/" + Image
+}
 
 // PodSpec is the spec of a pod that even the restricted Pod Security level lets
 // through.

@@ -10,8 +10,10 @@ import (
 	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"croft.dev/croft/internal/attack"
@@ -79,7 +81,7 @@ func (r *Runner) sweep(ctx context.Context, a attack.Attack, m *member) Result {
 	for i, p := range all {
 		turns <- struct{}{}
 		wait.Go(func() {
-			errs[i] = p.send(ctx, m.raw)
+			errs[i] = p.try(ctx, m.raw)
 			<-turns
 		})
 	}
@@ -129,6 +131,17 @@ func enumerate(list []string) string {
 		return strings.Join(list, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
+}
+
+// try sends the request, again while the API server is only starting to serve the
+// kind.
+func (p probe) try(ctx context.Context, c rest.Interface) error {
+	var err error
+	_ = wait.PollUntilContextTimeout(ctx, again, settling, true, func(context.Context) (bool, error) {
+		err = p.send(ctx, c)
+		return !apierrors.IsTooManyRequests(err) && !apierrors.IsServiceUnavailable(err), nil
+	})
+	return err
 }
 
 // send sends the request. If nobody stopped it, it would still do nothing: it

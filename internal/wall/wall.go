@@ -105,18 +105,10 @@ func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	for _, w := range All() {
 		for _, a := range w.Attacks(p, by, on) {
 			a.Wall, a.By = w.Name(), by.Name
-			all = append(all, attack.Pull(a, image(by)))
+			all = append(all, attack.Pull(a, attack.ImageOf(by.Allowances.Registries)))
 		}
 	}
 	return all
-}
-
-// image is one that a tenant may pull.
-func image(t *estate.Tenant) string {
-	if registries := t.Allowances.Registries; len(registries) > 0 && registries[0] != "*" && registries[0] != "docker.io/library" {
-		return registries[0] + "/" + attack.Image
-	}
-	return attack.Image
 }
 
 // collect marks each wall's objects as croft's, so that they can be found and

@@ -79,6 +79,7 @@ func (p *Probe) placed(ctx context.Context, platform *estate.Platform, tenant *e
 func pod(tenant *estate.Tenant, namespace string) *corev1.Pod {
 	resources := resources(tenant)
 	spec := attack.PodSpec()
+	spec.Containers[0].Image = attack.ImageOf(tenant.Allowances.Registries)
 	spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources, Limits: resources}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "croft-probe-"},

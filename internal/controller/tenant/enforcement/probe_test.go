@@ -28,6 +28,7 @@ tenants:
     namespaces: [shop, shop-test]
     quota: {pods: "0"}
     limits: {min: {cpu: 20m, memory: 8Mi}, max: {cpu: 50m}}
+    policy: {registries: [registry.example.org/shop], maxTerminationGracePeriodSeconds: 30}
 `
 
 // TestCheck probes a tenant while its policies come and go. Its limits, its quota

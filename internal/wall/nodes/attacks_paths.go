@@ -1,0 +1,91 @@
+package nodes
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/attack"
+)
+
+// bindings go around the scheduler.
+func (s scene) bindings() []attack.Attack {
+	pod := func(name string) *corev1.Pod { return attack.Pod(s.namespace, "croft-"+name, waiting) }
+	through := func(name, summary string, by attack.Stopper) attack.Attack {
+		return attack.Attack{
+			Name: name, Kind: attack.Breach, Summary: summary, StoppedBy: by,
+			Setup: []client.Object{pod(name)},
+			Request: &attack.Request{
+				Verb: attack.Create, Object: pod(name), Subresource: "binding", Body: binding(s.namespace, "croft-"+name),
+			},
+		}
+	}
+	legacy := func(name, summary string, by attack.Stopper) attack.Attack {
+		a := attack.Creating(name, summary, by, binding(s.namespace, "croft-"+name))
+		a.Setup = []client.Object{pod(name)}
+		return a
+	}
+	onlyTheScheduler := attack.ByPolicy(BindingPolicy, BindingRule)
+	right := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/binding", "bindings"}, Verbs: []string{"create"}}
+	return []attack.Attack{
+		through("bind-pod", "bind a pod to a node through pods/binding", attack.ByRBAC),
+		legacy("bind-pod-legacy", "bind a pod to a node through the older bindings", attack.ByRBAC),
+		attack.Mistake(through("bind-pod-when-permitted", "bind a pod to a node through pods/binding", onlyTheScheduler), right),
+		attack.Mistake(legacy("bind-pod-legacy-when-permitted", "bind a pod to a node through the older bindings", onlyTheScheduler), right),
+	}
+}
+
+// templates are the same, written where pods are made from.
+func (s scene) templates() []attack.Attack {
+	all := []attack.Attack{s.unplaced()}
+	warned := func(name, summary, rule string, object client.Object) {
+		all = append(all, attack.Creating(name, summary, attack.ByWarning(admission.PodTemplatesPolicy, rule), object))
+	}
+	stray := attack.Template(func(t *corev1.PodTemplateSpec) {
+		t.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	})
+	for _, maker := range attack.Makers(s.namespace, "croft-stray", stray) {
+		kind := maker.GetObjectKind().GroupVersionKind().Kind
+		warned("tolerate-in-"+strings.ToLower(kind), "tolerate every taint in the template of a "+kind, TolerationsRule, maker)
+	}
+	all = append(all, attack.Changing("tolerate-in-template-later", "tolerate every taint in a template that is there", attack.ByWarning(admission.PodTemplatesPolicy, TolerationsRule),
+		&corev1.PodTemplate{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "croft-tolerate-later-in-template"}, Template: attack.Template(),
+		}, func(t *corev1.PodTemplate) { t.Template.Spec.Tolerations = stray.Spec.Tolerations }))
+	deployment := func(name string, edit func(*corev1.PodSpec)) client.Object {
+		return attack.Deployment(s.namespace, "croft-"+name, attack.Template(func(t *corev1.PodTemplateSpec) { edit(&t.Spec) }))
+	}
+	warned("choose-node-in-template", "name a node in the template of a Deployment", NodeNameRule,
+		deployment("choose-node", func(p *corev1.PodSpec) { p.NodeName = "some-node" }))
+	warned("choose-scheduler-in-template", "name a scheduler in the template of a Deployment", SchedulerRule,
+		deployment("choose-scheduler", func(p *corev1.PodSpec) { p.SchedulerName = "my-scheduler" }))
+	warned("select-other-pool-in-template", "name another tenant's pool in the template of a Deployment", NodeSelectorRule,
+		deployment("select-other-pool", func(p *corev1.PodSpec) { p.NodeSelector = map[string]string{s.key: s.otherPool} }))
+	if !slices.Contains(s.runtimeClasses, "*") {
+		warned("choose-runtime-in-template", "name a RuntimeClass in the template of a Deployment", RuntimeClassRule,
+			deployment("choose-runtime", func(p *corev1.PodSpec) { p.RuntimeClassName = ptr.To(s.namespace + "-class") }))
+	}
+	return all
+}
+
+// waiting takes a pod's scheduling gate away, which would refuse the binding too,
+// and lets it wait for a node that nobody can make instead.
+func waiting(p *corev1.Pod) {
+	p.Spec.SchedulingGates = nil
+	p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "croft-verify"}
+}
+
+func binding(namespace, pod string) *corev1.Binding {
+	return &corev1.Binding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Binding"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: "some-node"},
+	}
+}

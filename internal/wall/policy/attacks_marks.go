@@ -1,0 +1,131 @@
+package policy
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+)
+
+// marks are attacks on what croft put there.
+func (s scene) marks() []attack.Attack {
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: s.own, Name: name} }
+	isolation := &networkingv1.NetworkPolicy{
+		TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"}, ObjectMeta: meta("croft-isolation"),
+	}
+	access := &rbacv1.RoleBinding{
+		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta("croft-operator"),
+	}
+	rules := &v1alpha1.TenantRules{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"}, ObjectMeta: meta(v1alpha1.TenantRulesName),
+	}
+	limits := &corev1.LimitRange{TypeMeta: core("LimitRange"), ObjectMeta: meta(Name)}
+	quota := &corev1.ResourceQuota{TypeMeta: core("ResourceQuota"), ObjectMeta: meta(Name)}
+	byPolicy := attack.ByPolicy(ProtectionPolicy, ProtectionRule)
+	forged := &networkingv1.NetworkPolicy{
+		TypeMeta:   isolation.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-forge-mark", Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}},
+		Spec:       networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}},
+	}
+	widen := func(r *v1alpha1.TenantRules) { r.Spec.Pools = []string{"any"} }
+	raise := func(q *corev1.ResourceQuota) { q.Spec.Hard = corev1.ResourceList{} }
+	loosen := func(l *corev1.LimitRange) { l.Spec.Limits = nil }
+	all := []attack.Attack{
+		attack.Deleting("delete-network-policy", "delete the NetworkPolicy that isolates the tenant", byPolicy, isolation),
+		present(attack.Changing("edit-network-policy", "let everybody in by editing croft's NetworkPolicy", byPolicy, isolation, func(np *networkingv1.NetworkPolicy) {
+			np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}}
+		})),
+		present(attack.Changing("unmark-network-policy", "take croft's mark off its NetworkPolicy", byPolicy, isolation, func(np *networkingv1.NetworkPolicy) { np.Labels = nil })),
+		present(attack.Changing("edit-access", "give others access by editing croft's RoleBinding", byPolicy, access, func(rb *rbacv1.RoleBinding) {
+			rb.Subjects = append(rb.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"})
+		})),
+		attack.Deleting("delete-access", "take others' access away by deleting croft's RoleBinding", byPolicy, access),
+		attack.Creating("forge-mark", "put croft's mark on an object of one's own", byPolicy, forged),
+		attack.Deleting("delete-limits", "delete the LimitRange", attack.ByRBAC, limits),
+		present(attack.Changing("edit-rules", "edit the rules that the policies read", attack.ByRBAC, rules, widen)),
+		attack.Deleting("delete-rules", "delete the rules that the policies read", attack.ByRBAC, rules),
+		attack.Creating("write-second-rules", "write more rules beside those that the policies read", attack.ByRBAC, second(rules)),
+		attack.Mistake(present(attack.Changing("edit-rules-when-permitted", "edit the rules that the policies read", byPolicy, rules, widen)), right("croft.dev", "tenantrules", "get", "update")),
+		attack.Mistake(attack.Deleting("delete-rules-when-permitted", "delete the rules that the policies read", byPolicy, rules), right("croft.dev", "tenantrules", "delete")),
+		attack.Mistake(present(attack.Changing("edit-limits-when-permitted", "edit the LimitRange", byPolicy, limits, loosen)), right("", "limitranges", "get", "update")),
+	}
+	if len(s.by.Quota) > 0 {
+		all = append(all,
+			attack.Deleting("delete-quota", "delete the ResourceQuota", attack.ByRBAC, quota),
+			attack.Mistake(present(attack.Changing("edit-quota-when-permitted", "edit the ResourceQuota", byPolicy, quota, raise)), right("", "resourcequotas", "get", "update")))
+	}
+	return attack.Because("whoever can undo a wall has none around them", nil, all...)
+}
+
+// present is an attack on something that stands: it is not made beforehand.
+func present(a attack.Attack) attack.Attack {
+	a.Setup = nil
+	return a
+}
+
+func second(rules *v1alpha1.TenantRules) *v1alpha1.TenantRules {
+	more := rules.DeepCopy()
+	more.Name = "more"
+	return more
+}
+
+// namespaces are attacks on the marks of the namespace itself.
+func (s scene) namespaces() []attack.Attack {
+	own := &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own}}
+	weaken := func(n *corev1.Namespace) { n.Labels["pod-security.kubernetes.io/enforce"] = "privileged" }
+	leave := func(n *corev1.Namespace) { delete(n.Labels, v1alpha1.TenantLabel) }
+	change := func(name, summary string, by attack.Stopper, edit func(*corev1.Namespace)) attack.Attack {
+		return present(attack.Changing(name, summary, by, own, edit))
+	}
+	update := right("", "namespaces", "get", "update")
+	byMarks := attack.ByPolicy(NamespacesPolicy, NamespaceMarksRule)
+	permitted := func(name, summary string, edit func(*corev1.Namespace)) attack.Attack {
+		return attack.Mistake(change(name+"-when-permitted", summary, byMarks, edit), update)
+	}
+	status := attack.Mistake(change("leave-by-status-when-permitted", "take the tenant label off the namespace through its status", byMarks, leave),
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces", "namespaces/status"}, Verbs: []string{"get", "update"}})
+	status.Request.Subresource = "status"
+	finalize := attack.Mistake(change("leave-by-finalize-when-permitted", "take the tenant label off the namespace by finalizing it", attack.ByPolicy(NamespacesPolicy, NamespaceFinalizeRule), leave),
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces", "namespaces/finalize"}, Verbs: []string{"get", "update"}})
+	finalize.Request.Subresource = "finalize"
+	free := &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-free"}}
+	seize := attack.Mistake(attack.Changing("seize-namespace-when-permitted", "take a namespace that is nobody's by labelling it", byMarks, free,
+		func(n *corev1.Namespace) { n.Labels[v1alpha1.TenantLabel] = s.by.Name }), update)
+	seize.References = []string{"CVE-2024-39690", "CVE-2025-55205"}
+	// The namespace before what is in it.
+	slices.SortStableFunc(seize.Setup, func(a, b client.Object) int { return rank(a) - rank(b) })
+	leaveOwn := permitted("leave", "take the tenant label off the namespace", leave)
+	leaveOwn.References = []string{"CVE-2022-46167"}
+	return attack.Because("a namespace without its marks has no walls", nil,
+		change("weaken-pod-security", "label the namespace with a weaker Pod Security level", attack.ByRBAC, weaken),
+		change("leave", "take the tenant label off the namespace", attack.ByRBAC, leave),
+		permitted("weaken-pod-security", "label the namespace with a weaker Pod Security level", weaken),
+		leaveOwn,
+		permitted("become-other-tenant", "label the namespace as another tenant's", func(n *corev1.Namespace) { n.Labels[v1alpha1.TenantLabel] = s.on.Name }),
+		permitted("ask-for-adoption", "annotate the namespace for adoption by another tenant", func(n *corev1.Namespace) {
+			n.Annotations = map[string]string{v1alpha1.AdoptAnnotation: s.on.Name}
+		}),
+		permitted("get-admin-access-to-devices", "label the namespace for administrators' access to devices", func(n *corev1.Namespace) {
+			n.Labels["resource.kubernetes.io/admin-access"] = "true"
+		}),
+		permitted("select-nodes-by-namespace", "annotate the namespace with a node selector", func(n *corev1.Namespace) {
+			n.Annotations = map[string]string{"scheduler.alpha.kubernetes.io/node-selector": "pool=other"}
+		}),
+		status, finalize, seize,
+		attack.Mistake(attack.Deleting("delete-namespace-when-permitted", "delete the namespace", attack.ByPolicy(NamespacesPolicy, NamespaceDeletionRule), own), right("", "namespaces", "delete")),
+		attack.Mistake(change("label-namespace-otherwise", "put a label on the namespace that says nothing of walls", attack.Nobody, func(n *corev1.Namespace) { n.Labels["team"] = "web" }), update),
+	)
+}
+
+func rank(o client.Object) int {
+	if o.GetObjectKind().GroupVersionKind().Kind == "Namespace" {
+		return 0
+	}
+	return 1
+}
