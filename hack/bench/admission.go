@@ -24,6 +24,9 @@ const (
 	admissionPairs = 500
 	// plainNamespace has no tenant, so that no policy looks at it.
 	plainNamespace = "plain"
+	// countedNamespace is another, with the ResourceQuota that tenants have: each
+	// object that is stored costs one more write where there is any quota.
+	countedNamespace = "counted"
 	// manyContainers is how many a pod has that is to be as costly as pods come.
 	manyContainers = 30
 )
@@ -54,24 +57,13 @@ func measureAdmission(ctx context.Context, _ *bench) ([]comparison, error) {
 			if err := a.grow(ctx, tenants); err != nil {
 				return err
 			}
-			kinds := []struct {
-				what  string
-				pod   corev1.PodSpec
-				kept  bool
-				pairs int
-			}{{"create a pod, dry run", attack.PodSpec(), false, admissionPairs}}
-			if tenants == admissionSizes[len(admissionSizes)-1] {
-				kinds = append(kinds, kinds[0], kinds[0])
-				kinds[1].what, kinds[1].kept = "create a pod, stored", true
-				kinds[2].what, kinds[2].pod, kinds[2].pairs = fmt.Sprintf("create a pod of %d containers, dry run", manyContainers), large(), admissionPairs/2
-			}
-			for _, k := range kinds {
-				samples, err := a.measure(ctx, k.pod, k.kept, k.pairs)
+			for _, k := range kindsOfPods(tenants == admissionSizes[len(admissionSizes)-1]) {
+				samples, err := a.measure(ctx, k)
 				if err != nil {
 					return fmt.Errorf("%s, %d tenants: %w", k.what, tenants, err)
 				}
 				samples.Tenants, samples.What = tenants, k.what
-				found = append(found, samples.compare())
+				found = append(found, samples.compare(k.beside))
 			}
 		}
 		return nil
@@ -79,12 +71,36 @@ func measureAdmission(ctx context.Context, _ *bench) ([]comparison, error) {
 	return found, err
 }
 
-func (s *admissionSamples) compare() comparison {
-	croft, beside := median(s.Croft), median(s.Beside)
+// kindOfPod is how pods are created, and beside which namespace.
+type kindOfPod struct {
+	what   string
+	pod    corev1.PodSpec
+	kept   bool
+	pairs  int
+	beside string
+}
+
+func kindsOfPods(all bool) []kindOfPod {
+	kinds := []kindOfPod{{"create a pod, dry run", attack.PodSpec(), false, admissionPairs, plainNamespace}}
+	if all {
+		kinds = append(kinds,
+			kindOfPod{"create a pod, stored", attack.PodSpec(), true, admissionPairs, countedNamespace},
+			kindOfPod{"  the same", attack.PodSpec(), true, admissionPairs, plainNamespace},
+			kindOfPod{fmt.Sprintf("create a pod of %d containers, dry run", manyContainers), large(), false, admissionPairs / 2, plainNamespace})
+	}
+	return kinds
+}
+
+func (s *admissionSamples) compare(beside string) comparison {
+	what := "beside none"
+	if beside == countedNamespace {
+		what = "beside none but the same ResourceQuota"
+	}
+	croft, plain := median(s.Croft), median(s.Beside)
 	return comparison{
-		Name: fmt.Sprintf("%s, %d tenants", s.What, s.Tenants), Unit: inSeconds, Croft: croft, Beside: beside, Raw: s,
-		Note: fmt.Sprintf("all rules on, beside none; medians of %d pairs in turns: %+.2f ms; p99 %.1f ms beside %.1f ms",
-			len(s.Croft), (croft-beside)*1000, percentile(99, s.Croft)*1000, percentile(99, s.Beside)*1000),
+		Name: fmt.Sprintf("%s, %d tenants", s.What, s.Tenants), Unit: inSeconds, Croft: croft, Beside: plain, Raw: s,
+		Note: fmt.Sprintf("all rules on, %s; medians of %d pairs in turns: %+.2f ms; p99 %.1f ms beside %.1f ms",
+			what, len(s.Croft), (croft-plain)*1000, percentile(99, s.Croft)*1000, percentile(99, s.Beside)*1000),
 	}
 }
 
@@ -128,7 +144,15 @@ func newAdmission(ctx context.Context, c *sandbox.Cluster) (*admission, error) {
 	if _, err := apply.New(admin).Apply(ctx, wall.PlatformObjects(&e.Platform)...); err != nil {
 		return nil, err
 	}
-	return &admission{client: admin}, admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plainNamespace}})
+	for _, name := range []string{plainNamespace, countedNamespace} {
+		if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return nil, err
+		}
+	}
+	return &admission{client: admin}, admin.Create(ctx, &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: countedNamespace, Name: "counted"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: e.Platform.TenantDefaults.Quota},
+	})
 }
 
 // grow adds tenants until there are that many, and waits until pods are let into
@@ -150,12 +174,12 @@ func (a *admission) grow(ctx context.Context, tenants int) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	for _, namespace := range append(a.namespaces, plainNamespace) {
+	for _, namespace := range append(a.namespaces, plainNamespace, countedNamespace) {
 		var last error
 		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 			pod := a.pod(namespace, attack.PodSpec())
 			last = a.client.Create(ctx, pod, client.DryRunAll)
-			return last == nil && (namespace == plainNamespace || len(pod.Spec.NodeSelector) > 0), nil
+			return last == nil && (namespace == plainNamespace || namespace == countedNamespace || len(pod.Spec.NodeSelector) > 0), nil
 		})
 		if err != nil {
 			return fmt.Errorf("pods in namespace %s: %w: %w", namespace, err, last)
@@ -170,25 +194,25 @@ func (a *admission) pod(namespace string, spec corev1.PodSpec) *corev1.Pod {
 
 // measure creates pods on both sides, in turns, so that both see the same
 // machine.
-func (a *admission) measure(ctx context.Context, spec corev1.PodSpec, kept bool, pairs int) (*admissionSamples, error) {
+func (a *admission) measure(ctx context.Context, k kindOfPod) (*admissionSamples, error) {
 	var samples admissionSamples
 	create := func(namespace string) (float64, error) {
-		pod := a.pod(namespace, spec)
+		pod := a.pod(namespace, k.pod)
 		var options []client.CreateOption
-		if !kept {
+		if !k.kept {
 			options = append(options, client.DryRunAll)
 		}
 		took, err := seconds(func() error { return a.client.Create(ctx, pod, options...) })
-		if err == nil && kept {
+		if err == nil && k.kept {
 			err = a.client.Delete(ctx, pod, client.GracePeriodSeconds(0))
 		}
 		return took, err
 	}
-	for i := range pairs {
+	for i := range k.pairs {
 		for _, side := range []struct {
 			namespace string
 			samples   *[]float64
-		}{{a.namespaces[i*7919%len(a.namespaces)], &samples.Croft}, {plainNamespace, &samples.Beside}} {
+		}{{a.namespaces[i*7919%len(a.namespaces)], &samples.Croft}, {k.beside, &samples.Beside}} {
 			took, err := create(side.namespace)
 			if err != nil {
 				return nil, err

@@ -165,12 +165,14 @@ func standing(ctx context.Context, c client.Reader, live *estate.Declaration) ([
 				return nil, err
 			}
 		}
-		w := walls[o.GetLabels()[v1alpha1.WallLabel]]
-		w.Wanted++
-		if have.Has(ref) {
-			w.Stands++
-		} else {
-			w.Missing = append(w.Missing, ref.String())
+		for _, name := range wall.Of(o) {
+			w := walls[name]
+			w.Wanted++
+			if have.Has(ref) {
+				w.Stands++
+			} else {
+				w.Missing = append(w.Missing, ref.String())
+			}
 		}
 	}
 	for _, w := range wall.All() {

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,7 @@ func TestEveryKindIsPruned(t *testing.T) {
 		Name: "shop", Pools: []string{"apps"}, Namespaces: []string{"shop"},
 		Access: []v1alpha1.Access{{Group: "devs", Role: v1alpha1.RoleOperator}},
 		Quota:  some, Limits: &v1alpha1.ContainerLimits{Max: some},
+		Allowances: v1alpha1.Allowances{MaxTerminationGracePeriodSeconds: ptr.To[int64](30), DoNotDisrupt: ptr.To(false)},
 	}
 	var pools []client.Object
 	for _, class := range []v1alpha1.NodeClass{

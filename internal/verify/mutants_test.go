@@ -131,12 +131,12 @@ func ruleName(message string) string {
 }
 
 // changedBy picks what a mutating policy makes harmless, and the mirrors of its
-// wall.
+// walls.
 func changedBy(policy string, o client.Object) func(attack.Attack) bool {
+	walls := wall.Of(o)
 	return func(a attack.Attack) bool {
-		wall := o.GetLabels()[v1alpha1.WallLabel]
 		return a.StoppedBy.Name == attack.ByMutation(policy).Name ||
-			a.Kind == attack.Mirror && (a.Wall == wall || wall == "shared") && a.Request != nil
+			a.Kind == attack.Mirror && slices.Contains(walls, a.Wall) && a.Request != nil
 	}
 }
 

@@ -48,6 +48,19 @@ type asksPods interface {
 // sharedWall marks what several walls have in common.
 const sharedWall = "shared"
 
+// Of returns the names of the walls that an object belongs to: one, or those that
+// have it in common; none if it is no wall's.
+func Of(o client.Object) []string {
+	var names []string
+	label := o.GetLabels()[v1alpha1.WallLabel]
+	for _, w := range All() {
+		if _, shares := w.(asksPods); w.Name() == label || shares && label == sharedWall {
+			names = append(names, w.Name())
+		}
+	}
+	return names
+}
+
 // All are the walls, in the order in which they are spoken of.
 func All() []Wall {
 	return []Wall{network.Wall{}, nodes.Wall{}, identity.Wall{}, policy.Wall{}}
