@@ -19,6 +19,7 @@ import (
 	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall"
 )
 
 // ruleMutants are made of the policies that deny or warn: each rule is made to
