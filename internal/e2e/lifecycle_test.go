@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/wall/policy"
 )
 
 const keeper = `
@@ -56,6 +60,30 @@ func testRetain(t *testing.T, c *twoTenants) {
 	}
 	again := c.everything(t, client.MatchingLabels{v1alpha1.TenantLabel: "keeper"})
 	areSame(t, "what stood already", uids(after), uids(again.without("RoleBinding")))
+}
+
+// testGracePeriod fails if a pod that runs can be deleted with more time to end
+// than it could have asked for. Attacks cannot try that: they have no nodes.
+func testGracePeriod(t *testing.T, c *twoTenants) {
+	a := teams[0]
+	member := c.member(t, a.group)
+	slow := nginx(a.tenant, "slow")
+	create(t, member, slow)
+	eventually(t, patience, "the pod to run", func(ctx context.Context) error {
+		if err := c.admin.Get(ctx, client.ObjectKeyFromObject(slow), slow); err != nil {
+			return err
+		}
+		if slow.Status.Phase != corev1.PodRunning {
+			return fmt.Errorf("it is %s", slow.Status.Phase)
+		}
+		return nil
+	})
+	isRefused(t, "deleting a pod with a day to end", member.Delete(t.Context(), slow, client.GracePeriodSeconds(86400), client.DryRunAll),
+		attack.ByPolicy(policy.TerminationPolicy, policy.GracePeriodRule))
+	if err := member.Delete(t.Context(), slow, client.GracePeriodSeconds(60), client.DryRunAll); err != nil {
+		t.Errorf("deleting a pod with a minute to end: %v", err)
+	}
+	c.remove(t, slow)
 }
 
 const goner = `

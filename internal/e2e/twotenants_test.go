@@ -47,6 +47,7 @@ func TestTwoTenants(t *testing.T) {
 		{"Drift", testDrift},
 		{"WithoutOperator", testWithoutOperator},
 		{"Retain", testRetain},
+		{"GracePeriod", testGracePeriod},
 		{"Delete", testDelete},
 		{"DeleteUnconfirmed", testDeleteUnconfirmed},
 		{"Adoption", testAdoption},

@@ -53,7 +53,7 @@ func TestWorkloads(t *testing.T) {
 	e := estateOf(t, file, read(t, file))
 	all := readWorkloads(t, e)
 	c := startWithCroft(t)
-	if err := c.InstallCRDs(t.Context(), sandbox.GatewayAPI, sandbox.CertManager); err != nil {
+	if err := c.InstallCRDs(t.Context(), sandbox.GatewayAPI, sandbox.CertManager, sandbox.Flux); err != nil {
 		t.Fatal(err)
 	}
 	c.offerStorage(t)

@@ -73,20 +73,23 @@ func checkDisruption() admission.Validating {
 	}
 }
 
-// checkTermination holds whoever evicts a pod to the grace period that the pod
-// itself could have asked for. Policies do not see the grace period with which a
-// pod is deleted.
+// checkTermination holds whoever deletes or evicts a pod to the grace period that
+// the pod itself could have asked for. Of a pod without a node the API server
+// says none here, and gives it none.
 func checkTermination() admission.Validating {
 	return admission.Validating{
 		Name: TerminationPolicy,
 		Resources: []admission.Resource{
+			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Delete}},
 			{Version: "v1", Resources: []string{"pods/eviction"}, Operations: []admissionv1.OperationType{admissionv1.Create}},
 		},
 		Variables: []admission.Variable{
-			{Name: "seconds", Expression: `has(object.deleteOptions) && has(object.deleteOptions.gracePeriodSeconds) ? object.deleteOptions.gracePeriodSeconds : 0`},
+			{Name: "options", Expression: `request.operation == "DELETE" ? dyn(request.options) :
+				has(object.deleteOptions) ? dyn(object.deleteOptions) : dyn({})`},
+			{Name: "seconds", Expression: `variables.options != null && has(variables.options.gracePeriodSeconds) ? variables.options.gracePeriodSeconds : 0`},
 		},
 		Rules: []admission.Rule{{
-			Name: GracePeriodRule, Says: "pods are evicted within the tenant's maxTerminationGracePeriodSeconds",
+			Name: GracePeriodRule, Says: "pods are deleted and evicted within the tenant's maxTerminationGracePeriodSeconds",
 			Holds: `variables.seconds <= params.spec.maxTerminationGracePeriodSeconds`,
 			Message: `"gracePeriodSeconds: " + string(variables.seconds) + " is more than the " + string(params.spec.maxTerminationGracePeriodSeconds) +
 				" that pods of tenant " + params.spec.tenant + " may take to end: lower it"`,
