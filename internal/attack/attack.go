@@ -41,7 +41,8 @@ type Attack struct {
 	References []string
 	// As is the role that tries it; the operator, who may most, if empty.
 	As v1alpha1.Role
-	// Setup is created by the platform beforehand and removed afterwards.
+	// Setup is created by the platform beforehand and removed afterwards. A Binding
+	// among it is the scheduler's, which puts a pod on a node that need not exist.
 	Setup []client.Object
 	// Request is what the tenant sends. Exactly one of Request, Sweep, Flow and
 	// Pairs is set.
@@ -84,6 +85,8 @@ type Request struct {
 	Subresource string
 	// Body is sent to the subresource where it is of another kind than Object.
 	Body client.Object
+	// GracePeriodSeconds is how long a Delete lets its object live.
+	GracePeriodSeconds *int64
 	// Change alters the object as it stands in the cluster, for Update and Patch.
 	// It reports a live object that is not of the kind it expects.
 	Change func(live client.Object) error

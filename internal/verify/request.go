@@ -55,7 +55,11 @@ func send(ctx context.Context, c client.WithWatch, request *attack.Request, obje
 	case attack.Patch:
 		return sendPatch(ctx, c, request, object)
 	case attack.Delete:
-		return c.Delete(ctx, object, client.DryRunAll)
+		options := []client.DeleteOption{client.DryRunAll}
+		if request.GracePeriodSeconds != nil {
+			options = append(options, client.GracePeriodSeconds(*request.GracePeriodSeconds))
+		}
+		return c.Delete(ctx, object, options...)
 	case attack.DeleteCollection:
 		return c.DeleteAllOf(ctx, object, client.InNamespace(object.GetNamespace()), client.DryRunAll)
 	case attack.Get:

@@ -9,8 +9,10 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
@@ -33,7 +35,9 @@ const user = "croft-verify"
 // the same time.
 type Runner struct {
 	// admin prepares what an attack needs, and cleans up after it.
-	admin     client.Client
+	admin client.Client
+	// scheduler prepares pods that have a node.
+	scheduler client.Client
 	discovery discovery.DiscoveryInterface
 	// members act with a role of a tenant, by impersonation.
 	members map[string]map[v1alpha1.Role]*member
@@ -74,7 +78,13 @@ func NewRunner(config *rest.Config, s *runtime.Scheme, tenants ...*estate.Tenant
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{admin: admin, discovery: found, members: map[string]map[v1alpha1.Role]*member{}}
+	as := rest.CopyConfig(config)
+	as.Impersonate = rest.ImpersonationConfig{UserName: "system:kube-scheduler"}
+	scheduler, err := client.New(as, client.Options{Scheme: s, Mapper: mapper})
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{admin: admin, scheduler: scheduler, discovery: found, members: map[string]map[v1alpha1.Role]*member{}}
 	for _, t := range tenants {
 		if r.members[t.Name], err = membersOf(t, config, s, mapper); err != nil {
 			return nil, err
@@ -229,6 +239,9 @@ const leaving = 20 * time.Second
 
 // create creates what is not there yet. What is on its way out is waited for.
 func (r *Runner) create(ctx context.Context, object client.Object) error {
+	if binding, ok := object.(*corev1.Binding); ok {
+		return r.bind(ctx, binding)
+	}
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, again, leaving, true, func(ctx context.Context) (bool, error) {
 		fresh, err := copyOf(object)
@@ -248,6 +261,12 @@ func (r *Runner) create(ctx context.Context, object client.Object) error {
 		return last
 	}
 	return err
+}
+
+// bind puts a pod on a node as the scheduler does. It goes with the pod.
+func (r *Runner) bind(ctx context.Context, binding *corev1.Binding) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: binding.Namespace, Name: binding.Name}}
+	return r.scheduler.SubResource("binding").Create(ctx, pod, binding)
 }
 
 func copyOf(o client.Object) (client.Object, error) {

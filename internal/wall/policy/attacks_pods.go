@@ -136,6 +136,16 @@ func (s scene) asks() []attack.Attack {
 // terminations keep nodes waiting.
 func (s scene) terminations() []attack.Attack {
 	late := *s.by.Allowances.MaxTerminationGracePeriodSeconds + 1
+	// A pod without a node is given no time to end, whatever is asked for.
+	slow := s.pod("delete-never", func(p *corev1.Pod) {
+		p.Spec.SchedulingGates = nil
+		p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "croft-verify"}
+	})
+	remove := attack.Deleting("delete-never", "delete a pod with more time to end than the tenant may take", attack.ByPolicy(TerminationPolicy, GracePeriodRule), slow)
+	remove.Setup = []client.Object{slow, &corev1.Binding{
+		TypeMeta: core("Binding"), ObjectMeta: slow.ObjectMeta, Target: corev1.ObjectReference{Kind: "Node", Name: "croft-verify"},
+	}}
+	remove.Request.GracePeriodSeconds = &late
 	evict := attack.Creating("evict-never", "evict a pod with more time to end than the tenant may take", attack.ByPolicy(TerminationPolicy, GracePeriodRule), s.pod("evict-never"))
 	evict.Setup = []client.Object{s.pod("evict-never")}
 	evict.Request.Subresource = "eviction"
@@ -177,7 +187,7 @@ func (s scene) terminations() []attack.Attack {
 	none := func(spec *policyv1.PodDisruptionBudgetSpec) { spec.MaxUnavailable = ptr.To(intstr.FromInt32(0)) }
 	byDisruption := attack.ByPolicy(DisruptionPolicy, DisruptionRule)
 	return []attack.Attack{
-		evict, gone, evicted, debug, initial,
+		remove, evict, gone, evicted, debug, initial,
 		attack.Creating("disrupt-none", "write a PodDisruptionBudget that lets no pod go", byDisruption, budget("disrupt-none", none)),
 		attack.Creating("disrupt-no-percent", "write a PodDisruptionBudget that lets 0% of pods go", byDisruption, budget("disrupt-no-percent", func(spec *policyv1.PodDisruptionBudgetSpec) {
 			spec.MaxUnavailable = ptr.To(intstr.FromString("0%"))
