@@ -49,8 +49,9 @@ func (c *twoTenants) revisions(t testing.TB) map[apply.Ref]string {
 	for _, found := range []things{c.everything(t, ours), c.declared(t)} {
 		for ref, o := range found {
 			all[ref] = "revision " + o.ResourceVersion
-			// Karpenter keeps the status up to date.
-			if ref.Kind == "NodePool" {
+			// Karpenter keeps the status up to date, and kube-controller-manager that of
+			// policies, whose types it checks.
+			if ref.Kind == "NodePool" || ref.Kind == "ValidatingAdmissionPolicy" {
 				all[ref] = "generation " + strconv.FormatInt(o.Generation, 10)
 			}
 		}

@@ -23,6 +23,7 @@ import (
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/wall/policy"
 )
 
 // Scratch is a pair of tenants that exist only while verify runs: what is tried
@@ -73,6 +74,7 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 
 // tight allows as little as there is.
 func tight(t *v1alpha1.TenantSpec) {
+	t.Quota[policy.LeaseCount] = resource.MustParse("0")
 	t.Network.Egress = v1alpha1.EgressOpen
 	t.Policy = v1alpha1.TenantPolicy{
 		PodSecurity: v1alpha1.PodSecurityBaseline,

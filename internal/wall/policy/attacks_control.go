@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -149,6 +150,10 @@ func (s scene) devices() []attack.Attack {
 	)
 }
 
+// LeaseCount is the kind of object whose number is tried by a tenant that may have
+// none.
+const LeaseCount corev1.ResourceName = "count/leases.coordination.k8s.io"
+
 // shares are what a tenant takes beside others.
 func (s scene) shares() []attack.Attack {
 	var all []attack.Attack
@@ -181,6 +186,14 @@ func (s scene) shares() []attack.Attack {
 			p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1M")
 			p.Spec.Containers[0].Resources.Limits[corev1.ResourceCPU] = resource.MustParse("1M")
 		})))
+	}
+	lease := &coordinationv1.Lease{
+		TypeMeta: metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"}, ObjectMeta: s.meta("lease"),
+	}
+	if leases, ok := s.by.Quota[LeaseCount]; ok && leases.IsZero() {
+		all = append(all, attack.Creating("exceed-object-count", "write more objects of a kind than the quota, and fill the control plane", attack.ByQuota, lease))
+	} else {
+		all = append(all, attack.Creating("hold-a-lease", "hold a Lease, as whoever elects a leader does", attack.Nobody, lease))
 	}
 	return attack.Because("what one tenant takes, the others cannot have", nil, all...)
 }
