@@ -10,13 +10,12 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/verify"
 	"croft.dev/croft/internal/wall"
 )
 
@@ -49,59 +48,20 @@ func run(args []string) error {
 	return os.WriteFile(args[1], []byte(string(written)+marker+generated), 0o600)
 }
 
-// kinds of tenants have different attacks: what is open to one is closed to
-// another.
-func kinds() ([]*estate.Estate, error) {
-	open := v1alpha1.TenantDefaults{Egress: v1alpha1.EgressOpen}
-	tight := v1alpha1.TenantDefaults{Egress: v1alpha1.EgressRestricted, PodSecurity: v1alpha1.PodSecurityRestricted}
-	tight.Policy = v1alpha1.Allowances{
-		Registries: []string{"docker.io/library"}, StorageClasses: []string{"standard"},
-		IngressClasses: []string{"nginx"}, GatewayClasses: []string{"shared"},
-	}
-	var all []*estate.Estate
-	for _, defaults := range []v1alpha1.TenantDefaults{open, tight} {
-		tenant := func(name string) v1alpha1.Tenant {
-			return v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.TenantSpec{
-				Pools: []string{name, name + "-2"}, Namespaces: []string{name, name + "-2"},
-				Access: []v1alpha1.Access{{Group: name, Role: v1alpha1.RoleOperator}},
-				Quota:  corev1.ResourceList{corev1.ResourcePods: resource.MustParse("50"), corev1.ResourceRequestsCPU: resource.MustParse("50")},
-			}}
-		}
-		d := &estate.Declaration{
-			Platforms: []v1alpha1.Platform{{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName}, Spec: v1alpha1.PlatformSpec{
-				ClusterName: "demo", TenantDomain: "tenants.example.org", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}},
-				Network: v1alpha1.PlatformNetwork{PlatformNamespaces: []string{"ingress"}}, TenantDefaults: defaults,
-			}}},
-			Tenants: []v1alpha1.Tenant{tenant("one"), tenant("other")},
-		}
-		for _, t := range d.Tenants {
-			for _, pool := range t.Spec.Pools {
-				d.Pools = append(d.Pools, v1alpha1.Pool{ObjectMeta: metav1.ObjectMeta{Name: pool}})
-			}
-		}
-		e, problems := estate.Build(d)
-		if len(problems) > 0 {
-			return nil, problems
-		}
-		all = append(all, e)
-	}
-	return all, nil
-}
-
 func generate() (string, error) {
-	estates, err := kinds()
+	platform := v1alpha1.Platform{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName}, Spec: v1alpha1.PlatformSpec{
+		ClusterName: "demo", TenantDomain: "tenants.example.org", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}},
+		Network: v1alpha1.PlatformNetwork{PlatformNamespaces: []string{"ingress"}},
+	}}
+	e, problems := estate.Build(&estate.Declaration{Platforms: []v1alpha1.Platform{platform}})
+	if err := problems.Err(); err != nil {
+		return "", err
+	}
+	scratch, err := verify.NewScratch(platform)
 	if err != nil {
 		return "", err
 	}
-	var attacks []attack.Attack
-	for _, e := range estates {
-		for _, a := range wall.Attacks(&e.Platform, e.Tenants[0], e.Tenants[1]) {
-			if !slices.ContainsFunc(attacks, func(b attack.Attack) bool { return b.Name == a.Name }) {
-				attacks = append(attacks, a)
-			}
-		}
-	}
-	rules := wall.Rules(&estates[0].Platform)
+	attacks, rules := scratch.Attacks(), wall.Rules(&e.Platform)
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n# Every rule, and what proves it\n\n%d rules of admission policies, %d attacks and %d mirrors. `croft verify --explain NAME` tells more of each.\n",
 		len(rules), count(attacks, attack.Breach), count(attacks, attack.Mirror))
@@ -137,9 +97,7 @@ func section(b *strings.Builder, name string, rules []wall.Rule, own, all []atta
 		case r.Warns:
 			says = "warns: " + says
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", r.Policy, rule, cell(says), code(r.Exception), names(all, func(a attack.Attack) bool {
-			return a.Kind == attack.Breach && a.StoppedBy.Policy == r.Policy && a.StoppedBy.Rule == r.Name
-		}))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", r.Policy, rule, cell(says), code(r.Exception), proof(r, own, all))
 	}
 	header = "\n| stopped by | attacks |\n|---|---|\n"
 	var stoppers []string
@@ -155,6 +113,20 @@ func section(b *strings.Builder, name string, rules []wall.Rule, own, all []atta
 		header = ""
 	}
 	fmt.Fprintf(b, "\nWhat a tenant must still be able to do: %s.\n", names(own, func(a attack.Attack) bool { return a.Kind == attack.Mirror }))
+}
+
+// proof names the attacks that a rule stops. Some stop none that gets so far: they
+// check what a policy of the same name has changed.
+func proof(r wall.Rule, own, all []attack.Attack) string {
+	by := func(rule string) func(attack.Attack) bool {
+		return func(a attack.Attack) bool {
+			return a.Kind == attack.Breach && a.StoppedBy.Policy == r.Policy && a.StoppedBy.Rule == rule
+		}
+	}
+	if proven := names(all, by(r.Name)); proven != "" {
+		return proven
+	}
+	return "where the change was taken away: " + names(own, by(""))
 }
 
 func names(attacks []attack.Attack, want func(attack.Attack) bool) string {
