@@ -217,6 +217,10 @@ func (l *lab) behind(before []mutation, rule mutation, attacks func(attack.Attac
 				}
 				continue
 			}
+			// The policy may have come into force in the middle of that look.
+			if _, err := reached(ctx); err != nil {
+				return nil, errors.Join(err, undo(ctx))
+			}
 			again, err := rule(ctx)
 			if err != nil {
 				return nil, errors.Join(err, undo(ctx))

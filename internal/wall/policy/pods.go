@@ -33,10 +33,11 @@ func podPart(finalizers []string) admission.Pods {
 		Rules: podRules(),
 		PodRules: []admission.Rule{{
 			Name: PullPolicyRule, Says: "containers pull their image as the tenant's imagePullPolicies say, which is set for them",
-			Holds: `!variables.new && !has(variables.spec.ephemeralContainers) ||
-				variables.spec.containers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies) &&
-				(!has(variables.spec.initContainers) || variables.spec.initContainers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies)) &&
-				(!has(variables.spec.ephemeralContainers) || variables.spec.ephemeralContainers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies))`,
+			Holds: `variables.new
+				? variables.spec.containers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies) &&
+				(!has(variables.spec.initContainers) || variables.spec.initContainers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies))
+				: !has(variables.spec.ephemeralContainers) || variables.spec.ephemeralContainers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies ||
+				variables.specBefore.exists(s, has(s.ephemeralContainers) && s.ephemeralContainers.exists(e, e.name == c.name)))`,
 			Message: `"spec.containers[].imagePullPolicy: tenant " + params.spec.tenant + " may use " + ` + listed("imagePullPolicies") + ` + ": remove the field"`,
 		}, finalizersRule()},
 		PatchVariables: variables,
