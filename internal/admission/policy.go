@@ -106,7 +106,7 @@ type Validating struct {
 	// warning.
 	Warns bool
 	// Only are CEL expressions, by name, that must all hold for the policy to
-	// look at a request. Neither namespaceObject nor params can be used.
+	// look at a request. They can use neither namespaceObject nor variables.
 	Only      map[string]string
 	Variables []Variable
 	Rules     []Rule

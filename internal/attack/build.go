@@ -17,7 +17,7 @@ func Creating(name, summary string, by Stopper, object client.Object) Attack {
 }
 
 // Changing is an attack, or a mirror where nothing stops it, by changing an
-// object that is there. It is made beforehand if it is not croft's own.
+// object, which is made beforehand.
 func Changing[T client.Object](name, summary string, by Stopper, object T, change func(T)) Attack {
 	a := of(name, summary, by, &Request{Verb: Update, Object: object, Change: As(func(o T) error { change(o); return nil })})
 	a.Setup = []client.Object{object}

@@ -32,8 +32,13 @@ const Image = "pause:3.10"
 // ImageOf is an image that a tenant with these registries may run. It is never
 // pulled.
 func ImageOf(registries []string) string {
-	if len(registries) == 0 || slices.Contains(registries, "*") || slices.Contains(registries, "docker.io/library") {
+	if len(registries) == 0 {
 		return Image
+	}
+	for _, home := range []string{"*", "docker.io", "docker.io/library"} {
+		if slices.Contains(registries, home) {
+			return Image
+		}
 	}
 	return registries[0] + "/" + Image
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fatih/color"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -70,8 +71,9 @@ func (a *app) reach(ctx context.Context, o reachOptions) error {
 		return a.reachOne(policies, o)
 	}
 	var platform v1alpha1.Platform
-	if err := c.Get(ctx, client.ObjectKey{Name: v1alpha1.PlatformName}, &platform); err != nil && ctx.Err() != nil {
-		return failed(unreachable(err)) // without a Platform there are no services of it to show
+	err = c.Get(ctx, client.ObjectKey{Name: v1alpha1.PlatformName}, &platform)
+	if client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
+		return failed(unreachable(err))
 	}
 	tenants := policies.Tenants()
 	var names []string

@@ -39,7 +39,8 @@ func newVerify(a *app) *cobra.Command {
 		Short: "Try to break the walls, and say which held",
 		Long: `Try to break the walls, and say which held: makes two scratch tenants, acts as
 their strongest role, tries every attack and everything that a tenant must still be
-able to do, and removes the scratch tenants again. Requests are dry runs.
+able to do, and removes the scratch tenants again. Requests are dry runs. You need
+to be a platform admin: of the Platform's admins, or of system:masters.
 
 With --tenant it acts as the people of a tenant that is there, and changes nothing at
 all; what cannot be tried that way is listed as not tried.

@@ -31,7 +31,7 @@ import (
 // groups.
 const user = "croft-verify"
 
-// Runner tries attacks as members of one tenant. Several attacks may be tried at
+// Runner tries attacks as members of tenants. Several attacks may be tried at
 // the same time.
 type Runner struct {
 	// admin prepares what an attack needs, and cleans up after it.
@@ -51,7 +51,7 @@ type Runner struct {
 	served   *served
 }
 
-// member is somebody with a role of the tenant.
+// member is somebody with a role of a tenant.
 type member struct {
 	client client.WithWatch
 	// raw sends what no typed client would.

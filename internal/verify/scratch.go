@@ -80,7 +80,7 @@ func tight(t *v1alpha1.TenantSpec) {
 		PodSecurity: v1alpha1.PodSecurityBaseline,
 		Allowances: v1alpha1.Allowances{
 			ServiceTypes:      []corev1.ServiceType{corev1.ServiceTypeClusterIP},
-			Registries:        []string{"docker.io/library", "registry.croft-verify.example/team"},
+			Registries:        []string{"docker.io", "registry.croft-verify.example/team"},
 			ImagePullPolicies: []corev1.PullPolicy{corev1.PullAlways},
 			PriorityClasses:   []string{}, RuntimeClasses: []string{}, CSIDrivers: []string{},
 			StorageClasses: []string{"croft-verify"}, IngressClasses: []string{"croft-verify"}, GatewayClasses: []string{"croft-verify"},
@@ -138,8 +138,8 @@ func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runne
 
 // Objects are what the walls want for the two tenants. Their pools exist by name
 // only: no attack needs a node, since every pod that verify makes waits behind a
-// scheduling gate, and a NodePool would only give Karpenter, and whoever pays,
-// something to think about.
+// scheduling gate, or for a node that nobody can make; and a NodePool would only
+// give Karpenter, and whoever pays, something to think about.
 func (s *Scratch) Objects() []client.Object {
 	return append(wall.TenantObjects(s.platform, s.by), wall.TenantObjects(s.platform, s.on)...)
 }

@@ -50,13 +50,13 @@ func (s scene) services() []attack.Attack {
 	}{{corev1.ServiceTypeNodePort, "node-port"}, {corev1.ServiceTypeLoadBalancer, "load-balancer"}, {corev1.ServiceTypeExternalName, "external-name"}} {
 		summary := "write a Service of type " + string(t.of)
 		if slices.Contains(s.by.Allowances.ServiceTypes, t.of) {
-			all = append(all, attack.Creating("write-a-"+t.name+"-as-allowed", summary+", which the tenant may", attack.Nobody, service("write-a-"+t.name, as(t.of))))
+			all = append(all, attack.Creating("write-"+t.name+"-as-allowed", summary+", which the tenant may", attack.Nobody, service("write-"+t.name, as(t.of))))
 			continue
 		}
 		by := attack.ByPolicy(ServicesPolicy, ServiceTypeRule)
 		all = append(all,
-			attack.Creating("open-a-"+t.name, summary, by, service("open-a-"+t.name, as(t.of))),
-			attack.Changing("turn-into-a-"+t.name, "turn a Service into one of type "+string(t.of), by, service("turn-into-a-"+t.name), as(t.of)))
+			attack.Creating("open-"+t.name, summary, by, service("open-"+t.name, as(t.of))),
+			attack.Changing("turn-into-"+t.name, "turn a Service into one of type "+string(t.of), by, service("turn-into-"+t.name), as(t.of)))
 	}
 	if slices.Contains(s.by.Allowances.ServiceTypes, corev1.ServiceTypeExternalName) {
 		by := attack.ByPolicy(ServicesPolicy, ExternalNameRule)

@@ -59,7 +59,7 @@ func (s scene) escapes() []attack.Attack {
 		debug("debug-with-capability", "add an ephemeral container with the capability NET_ADMIN to a running pod", ephemeral(func(c *corev1.EphemeralContainer) {
 			c.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
 		})),
-		warned("privileged-in-template", "run a privileged container by a Deployment, whose pods would be refused unseen", attack.ByPodSecurityWarning, s.deployment("privileged-in-template",
+		attack.Creating("privileged-in-template", "run a privileged container by a Deployment, whose pods would be refused unseen", attack.ByPodSecurityWarning, s.deployment("privileged-in-template",
 			func(t *corev1.PodTemplateSpec) {
 				t.Spec.Containers[0].SecurityContext.Privileged, t.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = ptr.To(true), nil
 			})),
@@ -69,7 +69,7 @@ func (s scene) escapes() []attack.Attack {
 			escape("run-as-root", "run as root", func(p *corev1.Pod) {
 				p.Spec.SecurityContext.RunAsNonRoot, p.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
 			}),
-			warned("root-in-template", "run as root by a Deployment, whose pods would be refused unseen", attack.ByPodSecurityWarning, s.deployment("root-in-template",
+			attack.Creating("root-in-template", "run as root by a Deployment, whose pods would be refused unseen", attack.ByPodSecurityWarning, s.deployment("root-in-template",
 				func(t *corev1.PodTemplateSpec) {
 					t.Spec.SecurityContext.RunAsNonRoot, t.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
 				})),

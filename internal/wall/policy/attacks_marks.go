@@ -63,7 +63,8 @@ func (s scene) marks() []attack.Attack {
 	return attack.Because("whoever can undo a wall has none around them", nil, all...)
 }
 
-// present is an attack on something that stands: it is not made beforehand.
+// present is an attack on something that stands already, as croft's own objects
+// do: it is not made beforehand.
 func present(a attack.Attack) attack.Attack {
 	a.Setup = nil
 	return a

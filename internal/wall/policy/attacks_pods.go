@@ -25,7 +25,7 @@ func (s scene) asks() []attack.Attack {
 		all = append(all, attack.Creating(name, summary, attack.ByPolicy(admission.PodsPolicy, rule), s.pod(name, edit)))
 	}
 	inTemplate := func(name, summary, rule string, edit func(*corev1.PodTemplateSpec)) {
-		all = append(all, warned(name, summary, attack.ByWarning(admission.PodTemplatesPolicy, rule), s.deployment(name, edit)))
+		all = append(all, attack.Creating(name, summary, attack.ByWarning(admission.PodTemplatesPolicy, rule), s.deployment(name, edit)))
 	}
 	mayToo := func(name, summary string, edit func(*corev1.Pod)) {
 		all = append(all, attack.Creating(name, summary, attack.Nobody, s.pod(name, edit)))
@@ -36,6 +36,7 @@ func (s scene) asks() []attack.Attack {
 		}
 		refused("pull-from-other-registry", "run an image from a registry that is not the tenant's", RegistryRule, image("registry.example.com/other/app:1"))
 		refused("pull-from-other-path", "run an image from a path of the registry that is not the tenant's", RegistryRule, image(may.Registries[0]+"-other/app:1"))
+		refused("pull-from-shouting-registry", "run an image from a registry whose name has no dot, but capitals", RegistryRule, image("REGISTRY/other/app:1"))
 		refused("pull-init-from-other-registry", "run an image from another registry as an init container", RegistryRule, func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
 			p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].Image = "init", "registry.example.com/other/app:1"
@@ -192,6 +193,9 @@ func (s scene) terminations() []attack.Attack {
 		attack.Creating("disrupt-no-percent", "write a PodDisruptionBudget that lets 0% of pods go", byDisruption, budget("disrupt-no-percent", func(spec *policyv1.PodDisruptionBudgetSpec) {
 			spec.MaxUnavailable = ptr.To(intstr.FromString("0%"))
 		})),
+		attack.Creating("disrupt-no-percent-otherwise", "write a PodDisruptionBudget that lets 00% of pods go", byDisruption, budget("disrupt-no-percent-otherwise", func(spec *policyv1.PodDisruptionBudgetSpec) {
+			spec.MaxUnavailable = ptr.To(intstr.FromString("00%"))
+		})),
 		attack.Creating("need-all", "write a PodDisruptionBudget that needs all pods", byDisruption, budget("need-all", func(spec *policyv1.PodDisruptionBudgetSpec) {
 			spec.MinAvailable = ptr.To(intstr.FromString("100%"))
 		})),
@@ -199,11 +203,6 @@ func (s scene) terminations() []attack.Attack {
 			func(b *policyv1.PodDisruptionBudget) { none(&b.Spec) }),
 		attack.Creating("write-a-disruption-budget", "write a PodDisruptionBudget", attack.Nobody, budget("write-a-disruption-budget", one)),
 	}
-}
-
-// warned is an attack that is let through, and answered by a warning.
-func warned(name, summary string, by attack.Stopper, object client.Object) attack.Attack {
-	return attack.Creating(name, summary, by, object)
 }
 
 func (s scene) pod(name string, edits ...func(*corev1.Pod)) *corev1.Pod {

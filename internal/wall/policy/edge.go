@@ -32,8 +32,8 @@ func clusterNames(host string) string {
 	return with(`(params.spec.namespaces + params.spec.platformNamespaces).exists(n, HOST.endsWith("." + n + ".svc") || HOST.endsWith("." + n + ".svc.cluster.local"))`, "HOST", host)
 }
 
-// hostVariables are the hosts of an object that the tenant may not serve, and
-// that it did not name before. Each expression gives a list of strings.
+// hostVariable are the hosts of an object that the tenant may not serve, and that
+// it did not name before. Each expression gives a list of strings.
 func hostVariable(name, now, earlier string) admission.Variable {
 	return admission.Variable{Name: name, Expression: now + `.filter(h, !` + granted("h") + ` && !(h in (` + before(earlier, `[]`) + `)))`}
 }
@@ -42,10 +42,9 @@ func checkIngresses() admission.Validating {
 	ruleHosts := func(object string) string {
 		return with(`(has(OBJECT.spec.rules) ? OBJECT.spec.rules.map(r, has(r.host) ? r.host : "") : [])`, "OBJECT", object)
 	}
-	// Without hosts, the certificate is for every host.
+	// A list of hosts for each certificate. Without hosts it is for every host.
 	tlsHosts := func(object string) string {
-		return with(`(has(OBJECT.spec.tls) ? OBJECT.spec.tls.transformList(i, t, !has(t.hosts) || t.hosts.size() == 0, "") : [])
-			+ (has(OBJECT.spec.tls) ? OBJECT.spec.tls.filter(t, has(t.hosts)).map(t, t.hosts.filter(h, !`+granted("h")+`)).filter(l, l.size() > 0).map(l, l[0]) : [])`, "OBJECT", object)
+		return with(`(has(OBJECT.spec.tls) ? OBJECT.spec.tls.map(t, has(t.hosts) && t.hosts.size() > 0 ? t.hosts : [""]) : [])`, "OBJECT", object)
 	}
 	changed := func(condition string) string {
 		return `variables.annotations.transformList(k, v, (` + condition + `) && !(k in variables.annotationsBefore && variables.annotationsBefore[k] == v), k)`
@@ -55,7 +54,10 @@ func checkIngresses() admission.Validating {
 		Resources: []admission.Resource{{Group: "networking.k8s.io", Version: "v1", Resources: []string{"ingresses"}, Operations: write}},
 		Variables: annotationVariables(
 			hostVariable("refusedHosts", ruleHosts("object"), ruleHosts("oldObject")),
-			hostVariable("refusedTLSHosts", "("+tlsHosts("object")+")", "("+tlsHosts("oldObject")+")"),
+			admission.Variable{Name: "tlsHostsBefore", Expression: before(tlsHosts("oldObject"), `[]`)},
+			// Of each certificate the first: lists of lists cannot be made one.
+			admission.Variable{Name: "refusedTLSHosts", Expression: tlsHosts("object") + `.map(hosts, hosts.filter(h, !` + granted("h") + ` &&
+				!variables.tlsHostsBefore.exists(earlier, h in earlier))).filter(hosts, hosts.size() > 0).map(hosts, hosts[0])`},
 			admission.Variable{Name: "classes", Expression: `(has(object.spec.ingressClassName) ? [object.spec.ingressClassName] : [])
 				+ ("kubernetes.io/ingress.class" in variables.annotations ? [variables.annotations["kubernetes.io/ingress.class"]] : [])`},
 			admission.Variable{Name: "classesBefore", Expression: before(`(has(oldObject.spec.ingressClassName) ? [oldObject.spec.ingressClassName] : [])

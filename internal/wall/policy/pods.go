@@ -24,7 +24,7 @@ func podPart(finalizers []string) admission.Pods {
 			// As a container runtime reads them: what has no registry is docker.io's.
 			{Name: "images", Expression: `"*" in params.spec.registries ? [] : ` + images("variables.spec") + `.filter(i, !variables.specBefore.exists(s, i in ` + images("s") + `))`},
 			{Name: "refusedImages", Expression: `variables.images.map(i,
-					!i.contains("/") ? "docker.io/library/" + i : i.split("/")[0].matches("[.:]|^localhost$") ? i : "docker.io/" + i)
+					!i.contains("/") ? "docker.io/library/" + i : i.split("/")[0].matches("[.:A-Z]|^localhost$") ? i : "docker.io/" + i)
 				.filter(i, !params.spec.registries.exists(r, i.startsWith(r + "/") || r.contains("/") && (i == r || i.startsWith(r + ":") || i.startsWith(r + "@"))))`},
 			{Name: "refusedDrivers", Expression: `has(variables.spec.volumes) ? variables.spec.volumes.filter(v, has(v.csi) &&
 				!` + allowed("csiDrivers", "v.csi.driver") + `).map(v, v.csi.driver) : []`},

@@ -65,8 +65,8 @@ func checkDisruption() admission.Validating {
 		Resources: []admission.Resource{{Group: "policy", Version: "v1", Resources: []string{"poddisruptionbudgets"}, Operations: write}},
 		Rules: []admission.Rule{{
 			Name: DisruptionRule, Says: "a PodDisruptionBudget lets at least one pod go",
-			Holds: `!(has(object.spec.maxUnavailable) && string(object.spec.maxUnavailable) in ["0", "0%"] ||
-				has(object.spec.minAvailable) && string(object.spec.minAvailable) == "100%") ||
+			Holds: `!(has(object.spec.maxUnavailable) && string(object.spec.maxUnavailable).matches("^0+%?$") ||
+				has(object.spec.minAvailable) && string(object.spec.minAvailable).matches("^0*100%$")) ||
 				request.operation == "UPDATE" && object.spec == oldObject.spec`,
 			Message: `"spec: nodes of tenant " + params.spec.tenant + " could never be replaced: let at least one pod go by maxUnavailable: 1"`,
 		}},
