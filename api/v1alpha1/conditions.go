@@ -12,6 +12,10 @@ const (
 	// ConditionEnforced says that the API server was seen to place a pod as the
 	// policies ask: they take effect about a second after they are written.
 	ConditionEnforced = "Enforced"
+	// ConditionPlacementReady says that the Platform's placement engine places pods,
+	// that of Gatekeeper nothing lets pods through unseen, and that no other engine
+	// is still needed.
+	ConditionPlacementReady = "PlacementReady"
 	// ConditionNodesReady says that the node class and the NodePool of a Pool are
 	// accepted by Karpenter.
 	ConditionNodesReady = "NodesReady"
@@ -40,6 +44,17 @@ const (
 	// ReasonNotEnforcedYet: a dry-run pod was not placed; the policies have not
 	// taken effect yet, or somebody removed them.
 	ReasonNotEnforcedYet = "NotEnforcedYet"
+	// ReasonPlacementReady: the engine is there, and set up as croft needs it.
+	ReasonPlacementReady = "PlacementReady"
+	// ReasonEngineMissing: the cluster does not have what the engine is made of; the
+	// message says what to install, or which engine to choose.
+	ReasonEngineMissing = "EngineMissing"
+	// ReasonEngineUnsafe: the engine is there, but lets pods through when it fails,
+	// or does not see all of them; the message says what to change.
+	ReasonEngineUnsafe = "EngineUnsafe"
+	// ReasonSwitchingEngine: the engine was changed, and some tenants' pods are still
+	// placed by the one before, which stays until they are not.
+	ReasonSwitchingEngine = "SwitchingEngine"
 	// ReasonNodePoolReady: Karpenter accepts the NodePool and its node class.
 	ReasonNodePoolReady = "NodePoolReady"
 	// ReasonNodePoolNotReady: Karpenter has not accepted the NodePool; the message

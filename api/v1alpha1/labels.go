@@ -30,6 +30,11 @@ const (
 	// own, as on kwok nodes.
 	TagAnnotationPrefix = "tags.croft.dev/"
 
+	// ProbeLabel on a pod names the one placement engine that may place it, so that
+	// an engine can be seen to work while another still does. A pod that no engine
+	// places is refused: a tenant gains nothing by it.
+	ProbeLabel = "croft.dev/probe"
+
 	// TenantFinalizer keeps a Tenant until its access is taken away and, with
 	// `deletion: Delete`, until what croft made for it is gone.
 	TenantFinalizer = "croft.dev/tenant"

@@ -105,12 +105,19 @@ type PlatformSpec struct {
 
 // PlacementEngine is what puts tenants' pods on their pools.
 //
-// +kubebuilder:validation:Enum=Native
+// +kubebuilder:validation:Enum=Native;Gatekeeper
 type PlacementEngine string
 
-// PlacementNative places pods by the API server's own MutatingAdmissionPolicy
-// (Kubernetes 1.36 and later; no webhook).
-const PlacementNative PlacementEngine = "Native"
+const (
+	// PlacementNative places pods by the API server's own MutatingAdmissionPolicy
+	// (Kubernetes 1.36 and later; no webhook).
+	PlacementNative PlacementEngine = "Native"
+	// PlacementGatekeeper places pods by mutators of Gatekeeper, some for each
+	// tenant, for clusters that have no MutatingAdmissionPolicy. Gatekeeper holds
+	// the rules on placement, Services and hosts besides; the API server's own
+	// policies (Kubernetes 1.30 and later) stay.
+	PlacementGatekeeper PlacementEngine = "Gatekeeper"
+)
 
 // NetworkDialect is the API that the network wall is written in.
 //

@@ -325,6 +325,9 @@ type TenantStatus struct {
 	// +listType=atomic
 	// +optional
 	Domains []string `json:"domains,omitempty"`
+	// Placement is the engine that was last seen to place the tenant's pods.
+	// +optional
+	Placement PlacementEngine `json:"placement,omitempty"`
 	// Shares are how the quota is divided among several namespaces: the ledger
 	// from which their ResourceQuotas are written. A single one has the whole, and
 	// no ledger is kept.

@@ -21,7 +21,7 @@ import (
 func versions(ctx context.Context, c client.Reader) (map[string]string, error) {
 	marked := client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	all := map[string]string{}
-	for _, kind := range slices.Concat(apply.PlatformKinds, apply.PoolKinds, apply.TenantKinds,
+	for _, kind := range slices.Concat(apply.PlatformKinds, apply.NativePlatformKinds, apply.PoolKinds, apply.TenantKinds,
 		[]schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Namespace")}) {
 		if err := addVersions(ctx, c, all, kind, marked); err != nil {
 			return nil, err

@@ -6,6 +6,8 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
 )
 
 // The names of the policies on pods, which all walls have in common.
@@ -42,9 +44,19 @@ type Pods struct {
 	Patch, Says, Done string
 }
 
-// PodPolicies puts the walls' parts together.
+// PodPolicies puts the walls' parts together: what changes pods, what checks
+// them, and what warns of templates.
 func PodPolicies(parts []Pods) []client.Object {
-	var patches, says, done []string
+	return slices.Concat(changePods(parts).Objects(), CheckPods(parts...).Objects(), warnOfTemplates(parts).Objects())
+}
+
+// PodChecks are PodPolicies without the one that changes pods, where something
+// else does.
+func PodChecks(parts []Pods) []client.Object {
+	return slices.Concat(CheckPods(parts...).Objects(), warnOfTemplates(parts).Objects())
+}
+
+func changePods(parts []Pods) Mutating {
 	change := Mutating{
 		Name: PodsPolicy,
 		Resources: []Resource{
@@ -53,6 +65,30 @@ func PodPolicies(parts []Pods) []client.Object {
 		},
 		Variables: []Variable{{Name: "new", Expression: `request.operation == "CREATE"`}},
 	}
+	var patches, says, done []string
+	for _, p := range parts {
+		if p.Patch != "" {
+			change.Variables = append(change.Variables, p.PatchVariables...)
+			patches, says = append(patches, "("+p.Patch+")"), append(says, p.Says)
+			done = append(done, "("+clean(p.Done)+")")
+		}
+	}
+	change.Only = map[string]string{
+		"not-done":              `request.operation != "CREATE" || !(` + strings.Join(done, " &&\n") + `)`,
+		"not-of-another-engine": probes(v1alpha1.PlacementNative),
+	}
+	change.Patch, change.Says = strings.Join(patches, " + "), strings.Join(says, "; ")
+	return change
+}
+
+// probes is a CEL expression that is false for the probes of other engines.
+func probes(engine v1alpha1.PlacementEngine) string {
+	return strings.NewReplacer("LABEL", Quote(v1alpha1.ProbeLabel), "ENGINE", Quote(string(engine))).Replace(
+		`!has(object.metadata.labels) || !(LABEL in object.metadata.labels) || object.metadata.labels[LABEL] == ENGINE`)
+}
+
+// CheckPods puts the walls' parts that check pods together.
+func CheckPods(parts ...Pods) Validating {
 	check := Validating{
 		Name: PodsPolicy,
 		Resources: []Resource{
@@ -67,6 +103,14 @@ func PodPolicies(parts []Pods) []client.Object {
 			{Name: "annotationsBefore", Expression: `!variables.new && has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}`},
 		},
 	}
+	for _, p := range parts {
+		check.Variables = append(check.Variables, p.Variables...)
+		check.Rules = slices.Concat(check.Rules, p.Rules, p.PodRules)
+	}
+	return check
+}
+
+func warnOfTemplates(parts []Pods) Validating {
 	warn := Validating{
 		Name: PodTemplatesPolicy, Resources: templates(), Warns: true,
 		// The object is of several kinds, so its fields are looked up without being
@@ -84,19 +128,10 @@ func PodPolicies(parts []Pods) []client.Object {
 		},
 	}
 	for _, p := range parts {
-		if p.Patch != "" {
-			change.Variables = append(change.Variables, p.PatchVariables...)
-			patches, says = append(patches, "("+p.Patch+")"), append(says, p.Says)
-			done = append(done, "("+clean(p.Done)+")")
-		}
-		check.Variables = append(check.Variables, p.Variables...)
-		check.Rules = slices.Concat(check.Rules, p.Rules, p.PodRules)
 		warn.Variables = append(warn.Variables, p.Variables...)
 		warn.Rules = slices.Concat(warn.Rules, ofTemplates(p.Rules), p.TemplateRules)
 	}
-	change.Only = map[string]string{"not-done": `request.operation != "CREATE" || !(` + strings.Join(done, " &&\n") + `)`}
-	change.Patch, change.Says = strings.Join(patches, " + "), strings.Join(says, "; ")
-	return slices.Concat(change.Objects(), check.Objects(), warn.Objects())
+	return warn
 }
 
 // ofTemplates are rules about pods, said of a template of them: what is written

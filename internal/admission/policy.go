@@ -112,6 +112,11 @@ type Validating struct {
 	Rules     []Rule
 }
 
+// Has reports whether one of the rules has the name.
+func (v Validating) Has(rule string) bool {
+	return slices.ContainsFunc(v.Rules, func(r Rule) bool { return r.Name == rule })
+}
+
 // Objects returns the policy and its bindings.
 func (v Validating) Objects() []client.Object {
 	action := admissionv1.Deny

@@ -4,6 +4,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// gatekeeper are the kinds of a group of Gatekeeper's.
+func gatekeeper(group, version string, kinds ...string) []schema.GroupVersionKind {
+	all := make([]schema.GroupVersionKind, len(kinds))
+	for i, kind := range kinds {
+		all[i] = schema.GroupVersionKind{Group: group + ".gatekeeper.sh", Version: version, Kind: kind}
+	}
+	return all
+}
+
 // The kinds that croft makes, by scope, and so the kinds to prune. A kind that
 // no wall makes any more stays here: older versions have made it.
 var (
@@ -11,10 +20,21 @@ var (
 	PlatformKinds = []schema.GroupVersionKind{
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicyBinding"},
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"},
-		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicyBinding"},
-		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicy"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
 	}
+	// NativePlatformKinds stand once in the cluster where the API server is the
+	// engine. Clusters older than Kubernetes 1.36 do not have them.
+	NativePlatformKinds = []schema.GroupVersionKind{
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicyBinding"},
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicy"},
+	}
+	// GatekeeperPlatformKinds stand once in the cluster where Gatekeeper is the
+	// engine.
+	GatekeeperPlatformKinds = gatekeeper("templates", "v1", "ConstraintTemplate")
+	// GatekeeperTenantKinds stand for one tenant where Gatekeeper is the engine. They
+	// are in no namespace.
+	GatekeeperTenantKinds = append(gatekeeper("mutations", "v1", "Assign", "ModifySet"),
+		gatekeeper("constraints", "v1beta1", "CroftPlacement", "CroftServices", "CroftIngresses", "CroftRoutes", "CroftGateways", "CroftCertificates")...)
 	// PoolKinds stand for one pool. A cluster has only some of them. The NodePool
 	// goes before the class that its nodes are made from.
 	PoolKinds = []schema.GroupVersionKind{

@@ -137,8 +137,9 @@ type Flow struct {
 type Stopper struct {
 	// Name is what a person reads: "policy croft-pods", "RBAC".
 	Name string
-	// Policy and Rule name the rule of an admission policy, where it is one.
-	Policy, Rule string
+	// Policy and Rule name the rule of an admission policy, where it is one, and
+	// Constraint the kind of the constraints that hold the same rule.
+	Policy, Rule, Constraint string
 	// Refuses reports whether an error is this stopper's refusal. Nil where the
 	// request is let through and made harmless instead, or answered by a warning.
 	Refuses func(error) bool
@@ -164,6 +165,23 @@ func refusal(policy, binding, rule string) string {
 	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", policy, binding, admission.Refusal(rule))
 }
 
+// OrByConstraint is a rule of a policy that Gatekeeper holds too, by a constraint
+// of a kind: where the policy is not there, or not asked, it is the constraint that
+// refuses.
+func OrByConstraint(policy Stopper, kind string) Stopper {
+	refuses := policy.Refuses
+	policy.Constraint = kind
+	policy.Refuses = func(err error) bool {
+		return refuses(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), gatekeeperDenied) &&
+			strings.Contains(err.Error(), "] "+admission.Refusal(policy.Rule))
+	}
+	return policy
+}
+
+// gatekeeperDenied begins what Gatekeeper's validating webhook refuses. The name of
+// the constraint follows in brackets.
+const gatekeeperDenied = `admission webhook "validation.gatekeeper.sh" denied the request: [`
+
 // ByWarning is the warning of one rule of a ValidatingAdmissionPolicy about what
 // is written here and would be refused elsewhere later.
 func ByWarning(policy, rule string) Stopper {
@@ -183,6 +201,15 @@ func WarnsOfCroft(got string) bool {
 // ByMutation is a policy or a plugin that lets the request through and changes
 // it: the attack's Outcome says whether it is harmless.
 func ByMutation(name string) Stopper { return Stopper{Name: "mutation " + name, Policy: name} }
+
+// ByEngine is what changes pods and DaemonSets: a policy or, where Gatekeeper is
+// the engine, its mutators.
+func ByEngine(engine v1alpha1.PlacementEngine, policy string) Stopper {
+	if engine == v1alpha1.PlacementGatekeeper {
+		return ByMutation("Gatekeeper")
+	}
+	return ByMutation(policy)
+}
 
 // ByRBAC is a request that no role permits.
 var ByRBAC = Stopper{

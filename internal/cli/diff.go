@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
@@ -48,11 +49,15 @@ func difference(ctx context.Context, applier *apply.Applier, file *estate.Declar
 	for i := range file.Tenants {
 		tenant := e.Tenant(file.Tenants[i].Name)
 		keep := wall.TenantObjects(&e.Platform, tenant)
-		for _, namespace := range tenant.Namespaces {
-			text, err := applier.DiffPrune(ctx, apply.OfTenant(tenant.Name), namespace, keep, apply.TenantKinds...)
+		prune := func(namespace string, kinds []schema.GroupVersionKind) {
+			text, err := applier.DiffPrune(ctx, apply.OfTenant(tenant.Name), namespace, keep, kinds...)
 			all += text
 			errs = append(errs, err)
 		}
+		for _, namespace := range tenant.Namespaces {
+			prune(namespace, apply.TenantKinds)
+		}
+		prune("", apply.GatekeeperTenantKinds)
 	}
 	return all, errors.Join(errs...)
 }

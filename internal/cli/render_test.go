@@ -16,6 +16,7 @@ var update = flag.Bool("update", false, "write testdata anew from what croft ren
 func TestRender(t *testing.T) {
 	for name, file := range map[string]string{
 		"two-tenants": "../../examples/two-tenants.yaml",
+		"gatekeeper":  "testdata/gatekeeper.yaml",
 		"every-field": "testdata/every-field.yaml",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,6 +23,8 @@ func TestEveryKindIsPruned(t *testing.T) {
 	platform := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{
 		NodePoolKey: v1alpha1.DefaultNodePoolKey, Network: v1alpha1.PlatformNetwork{PlatformNamespaces: []string{"ingress"}},
 	}}
+	gatekeeper := &estate.Platform{PlatformSpec: *platform.DeepCopy()}
+	gatekeeper.Placement = v1alpha1.PlacementGatekeeper
 	some := corev1.ResourceList{"cpu": resource.MustParse("1")}
 	tenant := &estate.Tenant{
 		Name: "shop", Pools: []string{"apps"}, Namespaces: []string{"shop"},
@@ -42,9 +44,9 @@ func TestEveryKindIsPruned(t *testing.T) {
 		objects []client.Object
 		kinds   []schema.GroupVersionKind
 	}{
-		{"platform", wall.PlatformObjects(platform), apply.PlatformKinds},
+		{"platform", append(wall.PlatformObjects(platform), wall.PlatformObjects(gatekeeper)...), slices.Concat(apply.PlatformKinds, apply.NativePlatformKinds, apply.GatekeeperPlatformKinds)},
 		{"pool", pools, apply.PoolKinds},
-		{"tenant", wall.TenantObjects(platform, tenant), apply.TenantKinds},
+		{"tenant", append(wall.TenantObjects(platform, tenant), wall.TenantObjects(gatekeeper, tenant)...), slices.Concat(apply.TenantKinds, apply.GatekeeperTenantKinds)},
 	} {
 		if len(test.objects) == 0 {
 			t.Errorf("%s: no objects", test.scope)

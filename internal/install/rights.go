@@ -50,6 +50,12 @@ func rules() []rbacv1.PolicyRule {
 			APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterroles"},
 			ResourceNames: tenantRoles(), Verbs: []string{"update", "patch", "delete", "bind", "escalate"},
 		},
+		// Where Gatekeeper is the engine: what it does, and whether it does.
+		rule("mutations.gatekeeper.sh", keep, "assign", "modifyset"),
+		rule("templates.gatekeeper.sh", keep, "constrainttemplates"),
+		rule("constraints.gatekeeper.sh", keep, "croftplacement", "croftservices", "croftingresses", "croftroutes", "croftgateways", "croftcertificates"),
+		rule("config.gatekeeper.sh", read, "configs"),
+		rule("admissionregistration.k8s.io", read, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
 		rule("karpenter.sh", keep, "nodepools"),
 		rule("karpenter.kwok.sh", keep, "kwoknodeclasses"),
 		rule("karpenter.k8s.aws", keep, "ec2nodeclasses"),

@@ -179,11 +179,16 @@ func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
 	if _, err := apply.New(runner.admin).Apply(ctx, s.Objects()...); err != nil {
 		return fmt.Errorf("making the scratch tenants: %w", err)
 	}
-	pod := attack.Attack{Kind: attack.Mirror, By: s.by.Name, Request: &attack.Request{
-		Verb: attack.Create, Object: attack.Pod(s.by.Namespaces[0], "croft-settle"),
-	}}
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, settle, true, func(ctx context.Context) (bool, error) {
-		return runner.Try(ctx, pod).Result == Held, nil
+		for _, t := range []*estate.Tenant{s.by, s.on} {
+			pod := attack.Pull(attack.Attack{Kind: attack.Mirror, By: t.Name, Request: &attack.Request{
+				Verb: attack.Create, Object: attack.Pod(t.Namespaces[0], "croft-settle"),
+			}}, attack.ImageOf(t.Allowances.Registries))
+			if runner.Try(ctx, pod).Result != Held {
+				return false, nil
+			}
+		}
+		return true, nil
 	})
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -194,16 +199,18 @@ func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
 	return err
 }
 
-// Remove deletes the tenants' namespaces, and names those that it could not
-// delete.
+// Remove deletes the tenants' namespaces, and what they have outside of these, and
+// names what it could not delete.
 func (s *Scratch) Remove(ctx context.Context, c client.Client) error {
 	var errs []error
-	for _, t := range []*estate.Tenant{s.by, s.on} {
-		for _, name := range t.Namespaces {
-			err := c.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-			if client.IgnoreNotFound(err) != nil {
-				errs = append(errs, fmt.Errorf("removing the scratch namespace %s: %w: delete it by hand", name, err))
-			}
+	remove := func(o client.Object) {
+		if err := client.IgnoreNotFound(c.Delete(ctx, o)); err != nil {
+			errs = append(errs, fmt.Errorf("removing the scratch %s %s: %w: delete it by hand", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err))
+		}
+	}
+	for _, o := range slices.Backward(s.Objects()) {
+		if o.GetNamespace() == "" {
+			remove(o)
 		}
 	}
 	return errors.Join(errs...)

@@ -45,6 +45,13 @@ type asksPods interface {
 	Pods(*estate.Platform) admission.Pods
 }
 
+// constrains is a wall some of whose policies Gatekeeper holds too, where it is
+// the engine.
+type constrains interface {
+	Wall
+	Constraints(*estate.Platform) []admission.Constrained
+}
+
 // sharedWall marks what several walls have in common.
 const sharedWall = "shared"
 
@@ -76,7 +83,11 @@ func PlatformObjects(p *estate.Platform) []client.Object {
 			parts = append(parts, w.Pods(p))
 		}
 	}
-	for _, o := range admission.PodPolicies(parts) {
+	onPods := admission.PodPolicies(parts)
+	if p.Placement == v1alpha1.PlacementGatekeeper {
+		onPods = admission.PodChecks(parts)
+	}
+	for _, o := range onPods {
 		o.SetLabels(map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.WallLabel: sharedWall})
 		all = append(all, o)
 	}
@@ -118,10 +129,26 @@ func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	for _, w := range All() {
 		for _, a := range w.Attacks(p, by, on) {
 			a.Wall, a.By = w.Name(), by.Name
+			a.StoppedBy = alsoByConstraint(p, w, a.StoppedBy)
 			all = append(all, attack.Pull(a, attack.ImageOf(by.Allowances.Registries)))
 		}
 	}
 	return all
+}
+
+// alsoByConstraint adds to a policy the constraint of the same rules, where
+// Gatekeeper holds them too. The policy is asked first.
+func alsoByConstraint(p *estate.Platform, w Wall, by attack.Stopper) attack.Stopper {
+	c, ok := w.(constrains)
+	if !ok || p.Placement != v1alpha1.PlacementGatekeeper || by.Refuses == nil {
+		return by
+	}
+	for _, constrained := range c.Constraints(p) {
+		if constrained.Policy.Name == by.Policy && constrained.Policy.Has(by.Rule) {
+			return attack.OrByConstraint(by, constrained.Kind)
+		}
+	}
+	return by
 }
 
 // collect marks each wall's objects as croft's, so that they can be found and
@@ -155,16 +182,22 @@ var ranks = map[string]int{
 	"MutatingAdmissionPolicy":          4,
 	"ValidatingAdmissionPolicyBinding": 5,
 	"MutatingAdmissionPolicyBinding":   5,
-	"RoleBinding":                      6,
+	"ConstraintTemplate":               4,
+	"RoleBinding":                      7,
 }
 
-// otherRank is that of quotas, limits, network policies and pools.
-const otherRank = 3
+// otherRank is that of quotas, limits, network policies, mutators and pools.
+// Constraints are of kinds that come with their templates.
+const otherRank, constraintRank = 3, 6
 
 func byRank(a, b client.Object) int {
 	rank := func(o client.Object) int {
-		if r, ok := ranks[o.GetObjectKind().GroupVersionKind().Kind]; ok {
+		gvk := o.GetObjectKind().GroupVersionKind()
+		if r, ok := ranks[gvk.Kind]; ok {
 			return r
+		}
+		if gvk.Group == admission.ConstraintsGroup {
+			return constraintRank
 		}
 		return otherRank
 	}

@@ -3,6 +3,7 @@ package platform
 
 import (
 	"context"
+	"slices"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -31,6 +32,10 @@ type Controller struct {
 	applier  *apply.Applier
 	declared *declared.Store
 	recorder events.EventRecorder
+	// late are the kinds of the placement engines, of which a cluster may have one.
+	late *watch.Late
+	// ours asks for the Platform.
+	ours handler.EventHandler
 
 	// stood is the revision for which everything stood. There is one worker.
 	stood uint64
@@ -38,24 +43,28 @@ type Controller struct {
 
 // New returns a Controller.
 func New(c client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder) *Controller {
-	return &Controller{client: c, applier: a, declared: d, recorder: r}
+	ours := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return watch.Names(v1alpha1.PlatformName)
+	})
+	return &Controller{client: c, applier: a, declared: d, recorder: r, ours: ours}
 }
 
 // Register makes the manager run the controller. The kinds that it watches are
 // in the cache only so far as they are croft's.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
-	b := builder.ControllerManagedBy(m).Named("platform").WatchesRawSource(c.declared.Source(declared.Platform))
-	ours := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return watch.Names(v1alpha1.PlatformName)
-	})
+	b := builder.ControllerManagedBy(m).Named("platform").WatchesRawSource(c.declared.Source(declared.Platform)).
+		Watches(&v1alpha1.Tenant{}, c.ours, builder.WithPredicates(switched()))
 	for _, o := range []client.Object{
-		&admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{},
-		&admissionv1.MutatingAdmissionPolicy{}, &admissionv1.MutatingAdmissionPolicyBinding{},
-		&rbacv1.ClusterRole{},
+		&admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}, &rbacv1.ClusterRole{},
 	} {
-		b = b.Watches(o, ours, builder.WithPredicates(watch.Drift()))
+		b = b.Watches(o, c.ours, builder.WithPredicates(watch.Drift()))
 	}
-	return b.Complete(c)
+	built, err := b.Build(c)
+	if err != nil {
+		return err
+	}
+	c.late = watch.NewLate(m, built)
+	return nil
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -76,13 +85,26 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (resu
 
 	before := platform.DeepCopy()
 	defer func() {
-		status.Sum(&platform.Status, platform.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied)
+		status.Sum(&platform.Status, platform.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionPlacementReady, v1alpha1.ConditionApplied)
 		outcome.Also(&result, &err, status.Patch(ctx, c.client, before, platform))
 	}()
 	if !status.Accept(&platform.Status, platform.Generation, true, entry.Problems) || entry.Value == nil {
 		return reconcile.Result{}, nil
 	}
-	changes, err := c.stand(ctx, entry.Value)
+	seen, err := c.look(ctx, entry.Value)
+	if err != nil {
+		return outcome.Of(err)
+	}
+	seen.report(platform)
+	if entry.Value.Placement == v1alpha1.PlacementGatekeeper {
+		result.RequeueAfter = recheck
+	}
+	if seen.reason == v1alpha1.ReasonEngineMissing {
+		// Nothing can be written that would place a pod; what stood stays.
+		result.RequeueAfter = missing
+		return result, nil
+	}
+	changes, err := c.stand(ctx, entry.Value, seen)
 	if err != nil {
 		c.stood = 0
 		status.Set(&platform.Status, platform.Generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, err.Error())
@@ -93,16 +115,17 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (resu
 		c.tell(platform, changes)
 	}
 	c.stood = entry.Revision
-	return reconcile.Result{}, nil
+	return result, nil
 }
 
-// stand applies what all walls want, and then deletes what they want no longer.
-func (c *Controller) stand(ctx context.Context, platform *estate.Platform) ([]apply.Change, error) {
+// stand applies what all walls want, and then deletes what they want no longer,
+// but for what another engine still needs.
+func (c *Controller) stand(ctx context.Context, platform *estate.Platform, seen engine) ([]apply.Change, error) {
 	objects := wall.PlatformObjects(platform)
 	changes, err := c.applier.Apply(ctx, objects...)
 	if err != nil {
 		return changes, err
 	}
-	pruned, err := c.applier.Prune(ctx, apply.OfPlatform(), "", objects, apply.PlatformKinds...)
+	pruned, err := c.applier.Prune(ctx, apply.OfPlatform(), "", slices.Concat(objects, seen.leftover), slices.Concat(apply.PlatformKinds, seen.served)...)
 	return append(changes, pruned...), err
 }

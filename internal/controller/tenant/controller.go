@@ -31,6 +31,7 @@ import (
 	"croft.dev/croft/internal/controller/tenant/deletion"
 	"croft.dev/croft/internal/controller/tenant/enforcement"
 	"croft.dev/croft/internal/controller/tenant/namespaces"
+	"croft.dev/croft/internal/controller/tenant/placement"
 	"croft.dev/croft/internal/controller/tenant/quota"
 	"croft.dev/croft/internal/controller/tenant/walls"
 	"croft.dev/croft/internal/controller/watch"
@@ -52,6 +53,8 @@ type Controller struct {
 	namespaces *namespaces.Namespaces
 	quota      *quota.Quota
 	probe      *enforcement.Probe
+	placement  *placement.Placement
+	applier    *apply.Applier
 	deletion   *deletion.Deletion
 }
 
@@ -59,7 +62,7 @@ type Controller struct {
 // from the API server.
 func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder) *Controller {
 	return &Controller{
-		client: cached, declared: d, recorder: r, memory: newMemory(),
+		client: cached, declared: d, recorder: r, memory: newMemory(), applier: a,
 		walls:      walls.New(a),
 		namespaces: namespaces.New(cached, a),
 		quota:      quota.New(cached, live),
@@ -85,7 +88,12 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		b = b.Watches(o, watch.ByLabel(v1alpha1.TenantLabel), builder.WithPredicates(watch.Drift()))
 	}
 	b = b.Watches(&corev1.ResourceQuota{}, c.quota.Handler())
-	return b.Complete(c)
+	built, err := b.Build(c)
+	if err != nil {
+		return err
+	}
+	c.placement = placement.New(c.applier, watch.NewLate(m, built))
+	return nil
 }
 
 // concerned are the tenants that a namespace is something to: the one whose it
@@ -150,6 +158,9 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (resu
 // stand makes the walls of a valid tenant stand, and sees whether they hold.
 func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, object *v1alpha1.Tenant, seen *sighting) (reconcile.Result, error) {
 	tenant := seen.entry.Value
+	if err := c.placement.Watch(snapshot.Platform.Placement); err != nil {
+		return reconcile.Result{}, err
+	}
 	last := c.memory.of(tenant.Name)
 	seen.stood = last.revision == seen.entry.Revision
 
@@ -178,11 +189,34 @@ func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, obj
 	seen.probed = true
 	seen.why = c.probe.Check(ctx, snapshot.Platform, tenant)
 	seen.enforced = seen.why == ""
+	if seen.enforced {
+		changes, err := c.settle(ctx, snapshot.Platform, object, tenant)
+		seen.changes, seen.err = append(seen.changes, changes...), err
+		if err != nil {
+			c.memory.remember(tenant.Name, standing{})
+			return outcome.Of(err)
+		}
+	}
 	c.memory.remember(tenant.Name, standing{revision: seen.entry.Revision, enforced: seen.enforced})
 	if !seen.enforced {
 		return reconcile.Result{RequeueAfter: seen.patience()}, nil
 	}
 	return reconcile.Result{}, nil
+}
+
+// settle takes away what placed the tenant's pods before, now that the platform's
+// engine does. A tenant that is new has nothing of the kind.
+func (c *Controller) settle(ctx context.Context, platform *estate.Platform, object *v1alpha1.Tenant, tenant *estate.Tenant) ([]apply.Change, error) {
+	isNew := object.Status.ObservedGeneration == 0
+	if platform.Placement == v1alpha1.PlacementNative && (isNew || object.Status.Placement == v1alpha1.PlacementNative) {
+		object.Status.Placement = platform.Placement
+		return nil, nil
+	}
+	changes, err := c.placement.Prune(ctx, platform, tenant)
+	if err == nil {
+		object.Status.Placement = platform.Placement
+	}
+	return changes, err
 }
 
 // attempts are how often a tenant's walls are gone through if somebody else writes

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
@@ -20,8 +21,8 @@ import (
 // Attacks try to get onto nodes that are not the tenant's.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	s := scene{
-		key: p.NodePoolKey, namespace: by.Namespaces[0], pool: by.Pools[0], otherPool: on.Pools[0],
-		runtimeClasses: by.Allowances.RuntimeClasses,
+		key: p.NodePoolKey, namespace: by.Namespaces[0], pool: by.Pools[0], pools: by.Pools, otherPool: on.Pools[0],
+		runtimeClasses: by.Allowances.RuntimeClasses, engine: p.Placement,
 	}
 	attacks := append(s.breaches(), s.mirrors()...)
 	if len(by.Pools) > 1 {
@@ -33,7 +34,8 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 // scene is what the attacks are about.
 type scene struct {
 	key, namespace, pool, otherPool string
-	runtimeClasses                  []string
+	pools, runtimeClasses           []string
+	engine                          v1alpha1.PlacementEngine
 }
 
 func (s scene) breaches() []attack.Attack {
@@ -84,9 +86,7 @@ func (s scene) strays() []attack.Attack {
 		}),
 		afterwards("tolerate-later", "add a toleration of another pool's taint to a pod that is there already", otherPool),
 		afterwards("tolerate-everything-later", "add a toleration of every taint to a pod that is there already", everything),
-		s.harmless("select-other-pool", "select another tenant's pool by nodeSelector", func(p *corev1.Pod) {
-			p.Spec.NodeSelector = map[string]string{s.key: s.otherPool}
-		}),
+		s.selecting(),
 		s.harmless("select-no-pool", "select no pool, with labels of one's own", func(p *corev1.Pod) {
 			p.Spec.NodeSelector = map[string]string{corev1.LabelArchStable: "amd64"}
 		}),
@@ -126,7 +126,7 @@ func (s scene) strays() []attack.Attack {
 // unplaced takes the placement off a DaemonSet that is there, which brings it back.
 func (s scene) unplaced() attack.Attack {
 	own := attack.Template()
-	a := attack.Changing("unplace-daemonset-later", "take the node selector and the tolerations off a DaemonSet that is there", attack.ByMutation(DaemonSetPolicy),
+	a := attack.Changing("unplace-daemonset-later", "take the node selector and the tolerations off a DaemonSet that is there", attack.ByEngine(s.engine, DaemonSetPolicy),
 		&appsv1.DaemonSet{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "croft-unplace-later"},
@@ -138,9 +138,20 @@ func (s scene) unplaced() attack.Attack {
 	return a
 }
 
+// selecting asks for another's pool. Gatekeeper cannot tell it from one of several
+// of the tenant's own: it leaves the pod alone, which is refused then.
+func (s scene) selecting() attack.Attack {
+	const name, summary = "select-other-pool", "select another tenant's pool by nodeSelector"
+	other := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{s.key: s.otherPool} }
+	if s.engine == v1alpha1.PlacementGatekeeper && len(s.pools) > 1 {
+		return s.create(name, summary, NodeSelectorRule, other)
+	}
+	return s.harmless(name, summary, other)
+}
+
 // harmless is an attack by a pod that is let in, and placed on the tenant's pool.
 func (s scene) harmless(name, summary string, edit func(*corev1.Pod)) attack.Attack {
-	a := attack.Creating(name, summary, attack.ByMutation(admission.PodsPolicy), attack.Pod(s.namespace, "croft-"+name, edit))
+	a := attack.Creating(name, summary, attack.ByEngine(s.engine, admission.PodsPolicy), attack.Pod(s.namespace, "croft-"+name, edit))
 	a.Outcome = attack.As(func(p *corev1.Pod) error { return s.placed(&p.Spec) })
 	return a
 }
@@ -232,8 +243,12 @@ func (s scene) placed(spec *corev1.PodSpec) error {
 	}
 	tolerated := false
 	for _, t := range spec.Tolerations {
-		if t.Key == s.key {
-			tolerated = t.Value == s.pool && t.Operator != corev1.TolerationOpExists
+		switch {
+		case t.Key != s.key:
+		case t.Operator == corev1.TolerationOpExists || !slices.Contains(s.pools, t.Value):
+			return fmt.Errorf("it tolerates the taint of pool %q", t.Value)
+		default:
+			tolerated = tolerated || t.Value == s.pool
 		}
 	}
 	if !tolerated {

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/admission"
 )
@@ -25,11 +24,6 @@ const (
 	NodeNameRule     = "node-name"
 	SchedulerRule    = "scheduler"
 )
-
-// policies are those of placement that are not about pods.
-func policies(poolKey string) []client.Object {
-	return append(placeDaemonSets(poolKey).Objects(), checkBinding().Objects()...)
-}
 
 // podPart is the first two of the four layers of placement: pods are placed at
 // creation, and whatever became of them is checked. The other two, the taints and

@@ -4,6 +4,7 @@ package nodes
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/estate"
 )
@@ -16,15 +17,32 @@ type Wall struct{}
 func (Wall) Name() string { return "nodes" }
 
 // Platform returns the policies of placement that are not about pods.
-func (Wall) Platform(p *estate.Platform) []client.Object { return policies(p.NodePoolKey) }
+func (Wall) Platform(p *estate.Platform) []client.Object {
+	if p.Placement == v1alpha1.PlacementGatekeeper {
+		return append(checkBinding().Objects(), placementConstraint(p.NodePoolKey).Template())
+	}
+	return append(placeDaemonSets(p.NodePoolKey).Objects(), checkBinding().Objects()...)
+}
 
 // Pods returns how pods are placed.
 func (Wall) Pods(p *estate.Platform) admission.Pods { return podPart(p.NodePoolKey) }
+
+// Constraints are the checks that Gatekeeper holds too.
+func (Wall) Constraints(p *estate.Platform) []admission.Constrained {
+	return []admission.Constrained{placementConstraint(p.NodePoolKey)}
+}
 
 // Pool returns the pool's node class and its NodePool.
 func (Wall) Pool(p *estate.Platform, pool *estate.Pool) []client.Object {
 	return append(nodeClass(p, pool), nodePool(p, pool))
 }
 
-// Tenant returns nothing: what differs between tenants is in their TenantRules.
-func (Wall) Tenant(*estate.Platform, *estate.Tenant) []client.Object { return nil }
+// Tenant returns nothing, since what differs between tenants is in their
+// TenantRules; but Gatekeeper has mutators and a constraint for each.
+func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
+	if p.Placement != v1alpha1.PlacementGatekeeper {
+		return nil
+	}
+	rules := v1alpha1.TenantRulesSpec{Tenant: t.Name, Pools: t.Pools, RuntimeClasses: t.Allowances.RuntimeClasses}
+	return append(mutators(p.NodePoolKey, t), placementConstraint(p.NodePoolKey).Constraint(rules))
+}

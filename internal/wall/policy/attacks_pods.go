@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/attack"
 )
@@ -58,7 +59,13 @@ func (s scene) asks() []attack.Attack {
 	}
 	if !slices.Contains(may.ImagePullPolicies, corev1.PullNever) {
 		pulled := func(name, summary string, a attack.Attack, containers func(*corev1.Pod) []corev1.PullPolicy) attack.Attack {
-			a.Name, a.Summary, a.StoppedBy = name, summary, attack.ByMutation(admission.PodsPolicy)
+			a.Name, a.Summary, a.Kind = name, summary, attack.Breach
+			if s.engine == v1alpha1.PlacementGatekeeper && len(may.ImagePullPolicies) > 1 {
+				// Gatekeeper cannot choose among several, and leaves it to the check.
+				a.StoppedBy = attack.ByPolicy(admission.PodsPolicy, PullPolicyRule)
+				return a
+			}
+			a.StoppedBy = attack.ByEngine(s.engine, admission.PodsPolicy)
 			a.Outcome = attack.As(func(p *corev1.Pod) error {
 				for _, policy := range containers(p) {
 					if !slices.Contains(may.ImagePullPolicies, policy) {
@@ -69,12 +76,12 @@ func (s scene) asks() []attack.Attack {
 			})
 			return a
 		}
-		all = append(all, pulled("use-cached-image", "run an image that somebody else pulled to the node", attack.Creating("", "", attack.ByMutation(admission.PodsPolicy),
+		all = append(all, pulled("use-cached-image", "run an image that somebody else pulled to the node", attack.Creating("", "", attack.Nobody,
 			s.pod("use-cached-image", func(p *corev1.Pod) { p.Spec.Containers[0].ImagePullPolicy = corev1.PullNever })),
 			func(p *corev1.Pod) []corev1.PullPolicy {
 				return []corev1.PullPolicy{p.Spec.Containers[0].ImagePullPolicy}
 			}))
-		all = append(all, pulled("use-cached-image-in-init", "run an image that somebody else pulled to the node, as an init container", attack.Creating("", "", attack.ByMutation(admission.PodsPolicy),
+		all = append(all, pulled("use-cached-image-in-init", "run an image that somebody else pulled to the node, as an init container", attack.Creating("", "", attack.Nobody,
 			s.pod("use-cached-image-in-init", func(p *corev1.Pod) {
 				p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
 				p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].ImagePullPolicy = "init", corev1.PullNever
@@ -82,7 +89,7 @@ func (s scene) asks() []attack.Attack {
 			func(p *corev1.Pod) []corev1.PullPolicy {
 				return []corev1.PullPolicy{p.Spec.InitContainers[0].ImagePullPolicy}
 			}))
-		debug := attack.Changing("", "", attack.ByMutation(admission.PodsPolicy), s.pod("use-cached-image-to-debug"), func(p *corev1.Pod) {
+		debug := attack.Changing("", "", attack.Nobody, s.pod("use-cached-image-to-debug"), func(p *corev1.Pod) {
 			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{ephemeral(func(c *corev1.EphemeralContainer) { c.ImagePullPolicy = corev1.PullNever })}
 		})
 		debug.Request.Subresource = "ephemeralcontainers"

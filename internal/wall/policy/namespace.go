@@ -31,33 +31,38 @@ func namespace(t *estate.Tenant, name string) *corev1.Namespace {
 	}
 }
 
-// tenantRules are what the admission policies of all walls read. Lists are never
-// null: the policies would have to ask.
+// tenantRules are what the admission policies of all walls read.
 func tenantRules(p *estate.Platform, t *estate.Tenant, namespace string) *v1alpha1.TenantRules {
 	return &v1alpha1.TenantRules{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.TenantRulesName},
-		Spec: v1alpha1.TenantRulesSpec{
-			Tenant:             t.Name,
-			Pools:              t.Pools,
-			Namespaces:         t.Namespaces,
-			PlatformNamespaces: list(p.Network.PlatformNamespaces),
-			Egress:             t.Egress,
-			AllowCIDRs:         list(t.AllowCIDRs),
-			Domains:            list(t.Domains),
-			ServiceTypes:       t.Allowances.ServiceTypes,
-			Registries:         t.Allowances.Registries,
-			ImagePullPolicies:  t.Allowances.ImagePullPolicies,
-			PriorityClasses:    t.Allowances.PriorityClasses,
-			RuntimeClasses:     t.Allowances.RuntimeClasses,
-			StorageClasses:     t.Allowances.StorageClasses,
-			IngressClasses:     t.Allowances.IngressClasses,
-			GatewayClasses:     t.Allowances.GatewayClasses,
-			CSIDrivers:         t.Allowances.CSIDrivers,
+		Spec:       rulesOf(p, t),
+	}
+}
 
-			MaxTerminationGracePeriodSeconds: *t.Allowances.MaxTerminationGracePeriodSeconds,
-			DoNotDisrupt:                     *t.Allowances.DoNotDisrupt,
-		},
+// rulesOf are the same in all namespaces. Lists are never null: the policies would
+// have to ask.
+func rulesOf(p *estate.Platform, t *estate.Tenant) v1alpha1.TenantRulesSpec {
+	return v1alpha1.TenantRulesSpec{
+		Tenant:             t.Name,
+		Pools:              t.Pools,
+		Namespaces:         t.Namespaces,
+		PlatformNamespaces: list(p.Network.PlatformNamespaces),
+		Egress:             t.Egress,
+		AllowCIDRs:         list(t.AllowCIDRs),
+		Domains:            list(t.Domains),
+		ServiceTypes:       t.Allowances.ServiceTypes,
+		Registries:         t.Allowances.Registries,
+		ImagePullPolicies:  t.Allowances.ImagePullPolicies,
+		PriorityClasses:    t.Allowances.PriorityClasses,
+		RuntimeClasses:     t.Allowances.RuntimeClasses,
+		StorageClasses:     t.Allowances.StorageClasses,
+		IngressClasses:     t.Allowances.IngressClasses,
+		GatewayClasses:     t.Allowances.GatewayClasses,
+		CSIDrivers:         t.Allowances.CSIDrivers,
+
+		MaxTerminationGracePeriodSeconds: *t.Allowances.MaxTerminationGracePeriodSeconds,
+		DoNotDisrupt:                     *t.Allowances.DoNotDisrupt,
 	}
 }
 

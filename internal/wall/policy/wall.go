@@ -5,6 +5,7 @@ package policy
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/estate"
 )
@@ -27,22 +28,37 @@ func (Wall) Platform(p *estate.Platform) []client.Object {
 	} {
 		all = append(all, policy.Objects()...)
 	}
+	if p.Placement == v1alpha1.PlacementGatekeeper {
+		for _, c := range constraints() {
+			all = append(all, c.Template())
+		}
+	}
 	return all
 }
 
 // Pods returns what pods may ask for beside a place.
 func (Wall) Pods(p *estate.Platform) admission.Pods { return podPart(p.Finalizers) }
 
+// Constraints are the rules that Gatekeeper holds too.
+func (Wall) Constraints(*estate.Platform) []admission.Constrained { return constraints() }
+
 // Pool returns nothing.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 
-// Tenant returns the tenant's namespaces with their rules, quota and limits.
+// Tenant returns the tenant's namespaces with their rules, quota and limits, and
+// what Gatekeeper holds of the rules.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	var all []client.Object
 	for _, name := range t.Namespaces {
 		all = append(all, namespace(t, name), tenantRules(p, t, name), limitRange(t, name))
 		if len(t.Quota) > 0 {
 			all = append(all, quota(t, name))
+		}
+	}
+	if p.Placement == v1alpha1.PlacementGatekeeper {
+		all = append(all, pullPolicyMutators(t)...)
+		for _, c := range constraints() {
+			all = append(all, c.Constraint(rulesOf(p, t)))
 		}
 	}
 	return all

@@ -12,13 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall/nodes"
 )
 
-// Probe creates pods in dry runs.
+// Probe creates pods in dry runs. They name the engine that shall place them: while
+// one takes over from another, both stand.
 type Probe struct{ client client.Client }
 
 // New returns a Probe.
@@ -39,7 +41,7 @@ func (p *Probe) check(ctx context.Context, platform *estate.Platform, tenant *es
 	if why := p.placed(ctx, platform, tenant, namespace); why != "" {
 		return why
 	}
-	stray := pod(tenant, namespace)
+	stray := pod(platform, tenant, namespace)
 	stray.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	err := p.client.Create(ctx, stray, client.DryRunAll)
 	switch {
@@ -54,7 +56,7 @@ func (p *Probe) check(ctx context.Context, platform *estate.Platform, tenant *es
 
 // placed returns why an ordinary pod does not come out on the tenant's pool.
 func (p *Probe) placed(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
-	pod := pod(tenant, namespace)
+	pod := pod(platform, tenant, namespace)
 	err := p.client.Create(ctx, pod, client.DryRunAll)
 	switch {
 	// Quota is asked last of all: a pod that it stops has passed every policy.
@@ -66,7 +68,7 @@ func (p *Probe) placed(ctx context.Context, platform *estate.Platform, tenant *e
 	pool := pod.Spec.NodeSelector[platform.NodePoolKey]
 	switch {
 	case pool == "":
-		return "a dry-run pod was not placed: the placement policy has not taken effect"
+		return "a dry-run pod was not placed: " + string(platform.Placement) + " placement has not taken effect"
 	case !slices.Contains(tenant.Pools, pool):
 		return fmt.Sprintf("a dry-run pod was placed on pool %s, which is not the tenant's", pool)
 	default:
@@ -76,14 +78,17 @@ func (p *Probe) placed(ctx context.Context, platform *estate.Platform, tenant *e
 
 // pod is as small and as harmless as a pod can be, so that neither limits nor the
 // strictest Pod Security level refuse it.
-func pod(tenant *estate.Tenant, namespace string) *corev1.Pod {
+func pod(platform *estate.Platform, tenant *estate.Tenant, namespace string) *corev1.Pod {
 	resources := resources(tenant)
 	spec := attack.PodSpec()
 	spec.Containers[0].Image = attack.ImageOf(tenant.Allowances.Registries)
 	spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources, Limits: resources}
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "croft-probe-"},
-		Spec:       spec,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, GenerateName: "croft-probe-",
+			Labels: map[string]string{v1alpha1.ProbeLabel: string(platform.Placement)},
+		},
+		Spec: spec,
 	}
 }
 

@@ -1,0 +1,131 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/status"
+	"croft.dev/croft/internal/controller/watch"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall"
+)
+
+// missing is how often it is looked again for an engine that is not there.
+const missing = 5 * time.Second
+
+// recheck is how often Gatekeeper's own set-up is looked at again. It is nobody's
+// but its administrators', and says nothing when it changes.
+const recheck = time.Minute
+
+// engine is what was seen of the placement engine.
+type engine struct {
+	// reason and message are those of PlacementReady; a reason of
+	// ReasonPlacementReady is good.
+	reason, message string
+	// leftover is what the engine before needs to place pods, for as long as it must.
+	leftover []client.Object
+	// served are the kinds of both engines that the cluster has.
+	served []schema.GroupVersionKind
+}
+
+func (e engine) report(platform *v1alpha1.Platform) {
+	holds := metav1.ConditionFalse
+	if e.reason == v1alpha1.ReasonPlacementReady {
+		holds = metav1.ConditionTrue
+	}
+	status.Set(&platform.Status, platform.Generation, v1alpha1.ConditionPlacementReady, holds, e.reason, e.message)
+}
+
+// look sees whether the engine is what it should be, and who is still placed by
+// another.
+func (c *Controller) look(ctx context.Context, platform *estate.Platform) (engine, error) {
+	e := engine{reason: v1alpha1.ReasonPlacementReady}
+	native, err := c.late.Watch(c.ours, apply.NativePlatformKinds, watch.Drift())
+	if err != nil {
+		return e, err
+	}
+	other, err := c.late.Watch(c.ours, apply.GatekeeperPlatformKinds, watch.Drift())
+	if err != nil {
+		return e, err
+	}
+	e.served = slices.Concat(native, other)
+	switch {
+	case platform.Placement == v1alpha1.PlacementNative && len(native) < len(apply.NativePlatformKinds):
+		e.reason = v1alpha1.ReasonEngineMissing
+		e.message = "spec.placement: this API server does not serve MutatingAdmissionPolicy (admissionregistration.k8s.io/v1, Kubernetes 1.36 and later), " +
+			"which Native placement is made of: set spec.placement to Gatekeeper, and install Gatekeeper"
+	case platform.Placement == v1alpha1.PlacementGatekeeper:
+		e.reason, e.message = c.lookAtGatekeeper(other)
+	}
+	waiting, total, err := c.placedByOther(ctx, platform.Placement)
+	if err != nil {
+		return e, err
+	}
+	if e.reason != v1alpha1.ReasonPlacementReady || len(waiting) > 0 {
+		e.leftover = wall.PlatformObjects(byOther(platform))
+	}
+	if e.reason == v1alpha1.ReasonPlacementReady && len(waiting) > 0 {
+		e.reason = v1alpha1.ReasonSwitchingEngine
+		e.message = fmt.Sprintf("%d of %d tenants are not seen to be placed by %s yet, and the engine before places them still: %s",
+			len(waiting), total, platform.Placement, strings.Join(waiting[:min(len(waiting), 10)], ", "))
+	}
+	return e, nil
+}
+
+// lookAtGatekeeper returns what is wrong with how Gatekeeper is set up.
+func (c *Controller) lookAtGatekeeper(other []schema.GroupVersionKind) (reason, message string) {
+	if len(other) < len(apply.GatekeeperPlatformKinds) {
+		return v1alpha1.ReasonEngineMissing, "spec.placement: this API server does not serve ConstraintTemplate (templates.gatekeeper.sh/v1): install Gatekeeper, or set spec.placement to Native"
+	}
+	return v1alpha1.ReasonPlacementReady, ""
+}
+
+// placedByOther are the tenants that another engine was last seen to place. One
+// that no engine was seen to place is not among them: it cannot lose what it has
+// not.
+func (c *Controller) placedByOther(ctx context.Context, engine v1alpha1.PlacementEngine) (names []string, total int, err error) {
+	var tenants v1alpha1.TenantList
+	if err := c.client.List(ctx, &tenants); err != nil {
+		return nil, 0, fmt.Errorf("list tenants: %w", err)
+	}
+	for i := range tenants.Items {
+		if placement := tenants.Items[i].Status.Placement; placement != "" && placement != engine {
+			names = append(names, tenants.Items[i].Name)
+		}
+	}
+	return names, len(tenants.Items), nil
+}
+
+// byOther is the platform as it was before a change of the engine.
+func byOther(platform *estate.Platform) *estate.Platform {
+	other := *platform
+	other.Placement = v1alpha1.PlacementNative
+	if platform.Placement == v1alpha1.PlacementNative {
+		other.Placement = v1alpha1.PlacementGatekeeper
+	}
+	return &other
+}
+
+// switched lets through tenants whose pods another engine places now.
+func switched() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return true },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*v1alpha1.Tenant)
+			after, also := e.ObjectNew.(*v1alpha1.Tenant)
+			return ok && also && before.Status.Placement != "" && before.Status.Placement != after.Status.Placement
+		},
+	}
+}

@@ -1,0 +1,47 @@
+package nodes
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/estate"
+)
+
+// placementConstraint is the check of where pods may run, as Gatekeeper holds it.
+func placementConstraint(poolKey string) admission.Constrained {
+	return admission.Constrained{
+		Kind:    "CroftPlacement",
+		Matches: map[string][]string{"": {"Pod"}},
+		Policy:  admission.CheckPods(podPart(poolKey)),
+	}
+}
+
+// mutators place a tenant's pods where Gatekeeper is the engine, as place does.
+// Gatekeeper can set a field or leave it alone if it is there, but not judge what
+// is there: of a tenant with several pools a pod that selects another's is
+// refused, not moved; and it tolerates all of them, since its nodeSelector decides.
+func mutators(poolKey string, t *estate.Tenant) []client.Object {
+	var tolerations []any
+	for _, pool := range t.Pools {
+		tolerations = append(tolerations, map[string]any{"key": poolKey, "operator": "Equal", "value": pool})
+	}
+	var all []client.Object
+	for _, placed := range []struct {
+		suffix, group, kind, spec string
+		operations                []string
+	}{
+		// The nodeSelector of a pod that is there cannot change.
+		{"", "", "Pod", "spec", []string{"CREATE"}},
+		{"-daemonset", "apps", "DaemonSet", "spec.template.spec", []string{"CREATE", "UPDATE"}},
+	} {
+		m := admission.Mutator{Group: placed.group, Version: "v1", ObjectKind: placed.kind, Operations: placed.operations}
+		selector, toleration := m, m
+		selector.Kind, selector.Name = "Assign", "pool"+placed.suffix
+		selector.Location = placed.spec + `.nodeSelector."` + poolKey + `"`
+		selector.Value, selector.OnlyMissing = t.Pools[0], len(t.Pools) > 1
+		toleration.Kind, toleration.Name = "ModifySet", "tolerate"+placed.suffix
+		toleration.Location, toleration.Values = placed.spec+".tolerations", tolerations
+		all = append(all, selector.Object(t.Name), toleration.Object(t.Name))
+	}
+	return all
+}

@@ -1,0 +1,46 @@
+package policy
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/estate"
+)
+
+// constraints are the rules that Gatekeeper holds too, where it is the engine:
+// those that platforms have long given to it, on Services and on hosts.
+func constraints() []admission.Constrained {
+	return []admission.Constrained{
+		{Kind: "CroftServices", Matches: map[string][]string{"": {"Service"}}, Audits: true, Policy: checkServices()},
+		{Kind: "CroftIngresses", Matches: map[string][]string{"networking.k8s.io": {"Ingress"}}, Audits: true, Policy: checkIngresses()},
+		{
+			Kind: "CroftRoutes", Matches: map[string][]string{"gateway.networking.k8s.io": {"HTTPRoute", "GRPCRoute", "TLSRoute"}},
+			Audits: true, Policy: checkRoutes(),
+		},
+		{Kind: "CroftGateways", Matches: map[string][]string{"gateway.networking.k8s.io": {"Gateway"}}, Audits: true, Policy: checkGateways()},
+		{Kind: "CroftCertificates", Matches: map[string][]string{"cert-manager.io": {"Certificate"}}, Audits: true, Policy: checkCertificates()},
+	}
+}
+
+// pullPolicyMutators give containers the tenant's pull policy where Gatekeeper is
+// the engine. It cannot tell which of several a container asks for: a tenant with
+// more than one that asks for another is refused.
+func pullPolicyMutators(t *estate.Tenant) []client.Object {
+	if len(t.Allowances.ImagePullPolicies) != 1 {
+		return nil
+	}
+	var all []client.Object
+	for _, containers := range []struct{ name, list, operation string }{
+		{"pull", "containers", "CREATE"},
+		{"pull-init", "initContainers", "CREATE"},
+		// They come to a pod that is there.
+		{"pull-debug", "ephemeralContainers", "UPDATE"},
+	} {
+		all = append(all, admission.Mutator{
+			Kind: "Assign", Name: containers.name, Version: "v1", ObjectKind: "Pod", Operations: []string{containers.operation},
+			Location: "spec." + containers.list + "[name: *].imagePullPolicy",
+			Value:    string(t.Allowances.ImagePullPolicies[0]),
+		}.Object(t.Name))
+	}
+	return all
+}
