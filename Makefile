@@ -31,16 +31,25 @@ $(BIN)/croft-sandbox: $(SANDBOX_SOURCES)
 	$(call say,building croft-sandbox: all of Kubernetes and Karpenter (minutes the first time))
 	@cd sandbox && $(GO) build -ldflags "$$(./ldflags.sh)" -o $@ ./cmd/croft-sandbox
 
+.PHONY: gatekeeper
+gatekeeper: $(BIN)/gatekeeper ## Build bin/gatekeeper, for `croft-sandbox up --with gatekeeper`
+
+# Its manifest goes along, so that what a sandbox installs is of the same version.
+$(BIN)/gatekeeper: sandbox/addons/go.mod sandbox/addons/go.sum
+	$(call say,building gatekeeper (minutes the first time))
+	@cd sandbox/addons && $(GO) build -ldflags "-s -w" -o $@ github.com/open-policy-agent/gatekeeper/v3
+	@cd sandbox/addons && install -m 0644 "$$($(GO) list -m -f '{{.Dir}}' github.com/open-policy-agent/gatekeeper/v3)/deploy/gatekeeper.yaml" $@.yaml
+
 .PHONY: demo
-demo: build ## Play the walk-through: two tenants, each on nodes of its own
-	@SANDBOX_DIR=$(SANDBOX_DIR) hack/demo.sh
+demo: build $(if $(filter gatekeeper,$(ENGINE)),gatekeeper) ## Play the walk-through: two tenants, each on nodes of its own
+	@SANDBOX_DIR=$(SANDBOX_DIR) ENGINE=$(ENGINE) hack/demo.sh
 
 .PHONY: down
 down: ## End the demo's sandbox and delete its data
 	@if [ -x $(BIN)/croft-sandbox ]; then $(BIN)/croft-sandbox --dir $(SANDBOX_DIR) down --delete; fi
 
 .PHONY: test
-test: build lint generated ## Everything: unit and integration tests, race detector, vet, lint, generated code
+test: build gatekeeper lint generated ## Everything: unit and integration tests, race detector, vet, lint, generated code
 	$(call say,go vet)
 	@$(GO) vet ./...
 	@cd sandbox && $(GO) vet ./...

@@ -36,7 +36,9 @@ settled() {
 }
 
 step "1. A cluster: etcd, API server, scheduler, controllers, Karpenter, kwok's nodes, and croft's operator"
-show "$sandbox" up --croft bin/croft
+with=()
+if [ "${ENGINE:-}" = gatekeeper ]; then with=(--with gatekeeper); fi
+show "$sandbox" up --croft bin/croft ${with[@]+"${with[@]}"}
 kubeconfig=$("$sandbox" kubeconfig)
 
 step "2. One file: two pools, two tenants"

@@ -35,6 +35,9 @@ const (
 	CertManager = "cert-manager"
 	// Flux is sources, Kustomizations and HelmReleases.
 	Flux = "flux"
+	// Gatekeeper is its mutators, templates and configuration. Options.With runs
+	// it too, and then its definitions are there already.
+	Gatekeeper = "gatekeeper"
 )
 
 // crdsOf are the modules that carry an addon's definitions, and where in them.
@@ -46,6 +49,7 @@ var crdsOf = map[string][]crdSource{
 		{module: "github.com/fluxcd/kustomize-controller", files: "config/crd/bases/*.yaml"},
 		{module: "github.com/fluxcd/helm-controller", files: "config/crd/bases/*.yaml"},
 	},
+	Gatekeeper: {{module: "github.com/open-policy-agent/gatekeeper/v3", files: "charts/gatekeeper/crds/*.yaml"}},
 }
 
 type crdSource struct{ module, files string }

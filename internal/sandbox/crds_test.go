@@ -17,7 +17,7 @@ func TestInstallCRDs(t *testing.T) {
 	}
 	c := Start(t, Options{Components: APIOnly})
 	started := time.Now()
-	if err := c.InstallCRDs(t.Context(), GatewayAPI, CertManager, Flux); err != nil {
+	if err := c.InstallCRDs(t.Context(), GatewayAPI, CertManager, Flux, Gatekeeper); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("installed in %s", time.Since(started))
@@ -33,6 +33,8 @@ func TestInstallCRDs(t *testing.T) {
 		{Group: "source.toolkit.fluxcd.io", Version: "v1"}:    {"gitrepositories", "ocirepositories", "helmrepositories", "helmcharts", "buckets"},
 		{Group: "kustomize.toolkit.fluxcd.io", Version: "v1"}: {"kustomizations"},
 		{Group: "helm.toolkit.fluxcd.io", Version: "v2"}:      {"helmreleases"},
+		{Group: "mutations.gatekeeper.sh", Version: "v1"}:     {"assign", "assignmetadata", "modifyset"},
+		{Group: "templates.gatekeeper.sh", Version: "v1"}:     {"constrainttemplates"},
 	} {
 		for _, name := range names {
 			if _, err := resources.Resource(group.WithResource(name)).List(t.Context(), metav1.ListOptions{}); err != nil {
@@ -44,7 +46,7 @@ func TestInstallCRDs(t *testing.T) {
 	if err := c.InstallCRDs(t.Context(), GatewayAPI); err != nil {
 		t.Errorf("installed again: %v", err)
 	}
-	if err := c.InstallCRDs(t.Context(), "gatekeeper"); err == nil || !strings.Contains(err.Error(), `"gatekeeper"`) {
+	if err := c.InstallCRDs(t.Context(), "istio"); err == nil || !strings.Contains(err.Error(), `"istio"`) {
 		t.Errorf("an addon that there is not: got %v, want an error that names it", err)
 	}
 }

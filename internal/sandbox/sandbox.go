@@ -46,6 +46,12 @@ type Options struct {
 	Dir string
 	// Croft is the path of a croft binary to install and run along; optional.
 	Croft string
+	// With is what to run besides, such as Gatekeeper, which `make gatekeeper`
+	// builds.
+	With []string
+	// Without is what the API server does without, such as
+	// MutatingAdmissionPolicy.
+	Without []string
 	// Timeout for all components to be ready; two minutes if zero.
 	Timeout time.Duration
 }
@@ -93,6 +99,12 @@ func (c *Cluster) up(ctx context.Context, o Options) error {
 	}
 	if o.Croft != "" {
 		args = append(args, "--croft", o.Croft)
+	}
+	if o.With != nil {
+		args = append(args, "--with", strings.Join(o.With, ","))
+	}
+	if o.Without != nil {
+		args = append(args, "--without", strings.Join(o.Without, ","))
 	}
 	cmd := c.command(ctx, args...)
 	if err := tie(cmd); err != nil {

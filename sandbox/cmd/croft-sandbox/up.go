@@ -23,6 +23,7 @@ import (
 type upOptions struct {
 	components, zones []string
 	croft             string
+	with              withOptions
 	wait              bool
 	timeout           time.Duration
 }
@@ -34,7 +35,12 @@ func newUp(g *global) *cobra.Command {
 		Short: "Start the sandbox, or resume it with its data",
 		Long: `Start a sandbox in --dir and return when all its components are ready. In a
 directory that holds one already it is resumed: with its data, its authority,
-and, unless told otherwise now, with the components and the croft it had.`,
+and, unless told otherwise now, with the components, the croft and the Gatekeeper
+it had.
+
+--with gatekeeper runs a real Gatekeeper too, webhooks, controllers and audit,
+as its own service account. Its webhooks say Fail and not Ignore, as croft
+requires of clusters where it is relied on.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd, g)
@@ -44,6 +50,7 @@ and, unless told otherwise now, with the components and the croft it had.`,
 	f.StringSliceVar(&o.components, "components", component.All, "the components to start")
 	f.StringSliceVar(&o.zones, "zones", instancetypes.DefaultZones, "the zones in which Karpenter finds instances")
 	f.StringVar(&o.croft, "croft", "", "path of a croft binary to install and run along")
+	o.with.addTo(cmd)
 	f.BoolVar(&o.wait, "wait", true, "wait until all components are ready")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait")
 	return cmd
@@ -114,7 +121,7 @@ func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error)
 			return config, err
 		}
 	}
-	return config, nil
+	return config, o.with.config(cmd, &config)
 }
 
 // findCroft checks that a croft binary can be run; "" means none.

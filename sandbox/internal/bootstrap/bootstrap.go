@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -32,16 +33,19 @@ const patience = 30 * time.Second
 //go:embed manifests
 var manifests embed.FS
 
-// Install applies everything and returns when the API server serves all kinds.
-// Done again it changes nothing.
-func Install(ctx context.Context, kubeconfig string) error {
+// Install applies everything, and more of the caller's, and returns when the API
+// server serves all kinds. Done again it changes nothing.
+func Install(ctx context.Context, kubeconfig string, more ...*unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	c, err := newClient(kubeconfig)
 	if err != nil {
 		return err
 	}
-	definitions, err := definitions()
+	if err := c.removeWebhooks(ctx); err != nil {
+		return err
+	}
+	objects, err := definitions()
 	if err != nil {
 		return err
 	}
@@ -49,10 +53,13 @@ func Install(ctx context.Context, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.applyAll(ctx, append(definitions, rest...)); err != nil {
+	objects = slices.Concat(objects, rest, more)
+	if err := c.applyAll(ctx, objects); err != nil {
 		return err
 	}
-	return c.awaitEstablished(ctx, definitions)
+	return c.awaitEstablished(ctx, slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool {
+		return u.GetKind() != "CustomResourceDefinition"
+	}))
 }
 
 // definitions are Karpenter's, as the linked version has them, and croft's.

@@ -41,12 +41,16 @@ func (s *Sandbox) apiServerSpec() (supervisor.Spec, error) {
 			if err := s.writeKubeconfigs(); err != nil {
 				return nil, err
 			}
-			return s.command(APIServer, s.apiServerArgs()), nil
+			return s.command(APIServer, append(s.apiServerArgs(), without(s.config.Without)...)), nil
 		},
 		Ready: p.isReady(address),
 		Settle: func(ctx context.Context) error {
 			s.ports.Pin(APIServer)
-			err := bootstrap.Install(ctx, s.home.Kubeconfig(Admin))
+			more, err := s.gatekeeperObjects()
+			if err != nil {
+				return supervisor.Permanent(err)
+			}
+			err = bootstrap.Install(ctx, s.home.Kubeconfig(Admin), more...)
 			if errors.As(err, new(*bootstrap.InvalidError)) {
 				err = supervisor.Permanent(fmt.Errorf("this binary was built with objects that the API server refuses; put them right and build again: %w", err))
 			}

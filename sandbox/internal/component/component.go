@@ -12,6 +12,7 @@ import (
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
+	Gatekeeper        = "gatekeeper"
 	ControllerManager = "kube-controller-manager"
 	Scheduler         = "kube-scheduler"
 	Karpenter         = "karpenter"
@@ -20,12 +21,13 @@ const (
 )
 
 // All are the components that a sandbox has unless told otherwise, in start
-// order. Croft comes on top when `up` is given one.
+// order. Gatekeeper and croft come on top when `up` is given them.
 var All = []string{Etcd, APIServer, ControllerManager, Scheduler, Karpenter, Kwok}
 
 // needs are the components without which one cannot run.
 var needs = map[string][]string{
 	APIServer:         {Etcd},
+	Gatekeeper:        {APIServer},
 	ControllerManager: {APIServer},
 	Scheduler:         {APIServer},
 	Karpenter:         {APIServer},
@@ -38,6 +40,9 @@ func Select(names []string) ([]string, error) {
 	for _, name := range names {
 		if name == Croft {
 			return nil, fmt.Errorf("component %q is not built in: give its binary with --croft PATH instead", name)
+		}
+		if name == Gatekeeper {
+			return nil, fmt.Errorf("component %q is not built in: ask for it with --with %s instead", name, name)
 		}
 		if !slices.Contains(All, name) {
 			return nil, fmt.Errorf("unknown component %q: choose from %s", name, strings.Join(All, ", "))

@@ -17,6 +17,7 @@ func TestSelect(t *testing.T) {
 		"unknown":        {names: []string{Etcd, "kubelet"}, fails: "choose from"},
 		"none":           {fails: "choose from"},
 		"croft":          {names: []string{Etcd, APIServer, Croft}, fails: "--croft PATH"},
+		"gatekeeper":     {names: []string{Etcd, APIServer, Gatekeeper}, fails: "--with gatekeeper"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Select(tc.names)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"croft.dev/croft/sandbox/internal/gatekeeper"
 	"croft.dev/croft/sandbox/internal/home"
 	"croft.dev/croft/sandbox/internal/pki"
 )
@@ -26,6 +27,7 @@ var identities = map[string]pki.Leaf{
 	Scheduler:         {User: "system:kube-scheduler"},
 	Karpenter:         serviceAccount("karpenter", "karpenter"),
 	Kwok:              serviceAccount("kube-system", "kwok-controller"),
+	Gatekeeper:        serviceAccount(gatekeeper.Namespace, gatekeeper.ServiceAccount),
 	Croft:             serviceAccount("croft-system", "croft"),
 }
 

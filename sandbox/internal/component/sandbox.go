@@ -17,12 +17,15 @@ type Sandbox struct {
 	home   home.Home
 	config home.Config
 	ports  *home.Ports
-	binary string // this program, which is every component but croft
+	binary string // this program, which is every component but croft and Gatekeeper
 
 	// etcd has an authority of its own, as it should on any cluster: it trusts
 	// whoever its authority signed for, and only the API server may come in.
 	// The front proxy's is for the API server's own requests to aggregated ones.
 	cluster, etcd, frontProxy *pki.Authority
+
+	// Only the goroutine that settles Gatekeeper touches this.
+	gatekeeperServes bool
 }
 
 // Open prepares the keys and certificates of a sandbox. Certificates are issued
@@ -82,6 +85,9 @@ func (s *Sandbox) issue() error {
 			return err
 		}
 	}
+	if err := s.issueGatekeeper(); err != nil {
+		return err
+	}
 	return pki.EnsureSigningKey(s.home.PKI(), "sa")
 }
 
@@ -94,14 +100,11 @@ func (s *Sandbox) Specs() ([]supervisor.Spec, error) {
 		Scheduler:         s.schedulerSpec,
 		Karpenter:         s.karpenterSpec,
 		Kwok:              s.kwokSpec,
+		Gatekeeper:        s.gatekeeperSpec,
 		Croft:             s.croftSpec,
 	}
-	names := slices.Clone(s.config.Components)
-	if s.config.Croft != "" {
-		names = append(names, Croft)
-	}
 	var out []supervisor.Spec
-	for _, name := range names {
+	for _, name := range s.names() {
 		make, ok := specs[name]
 		if !ok {
 			return nil, fmt.Errorf("unknown component %q in %s", name, s.home.Dir)
@@ -110,10 +113,32 @@ func (s *Sandbox) Specs() ([]supervisor.Spec, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		spec.Name, spec.Needs, spec.Log = name, needs[name], s.home.Log(name)
+		spec.Name, spec.Needs, spec.Log = name, s.needs(name), s.home.Log(name)
 		out = append(out, spec)
 	}
 	return out, nil
+}
+
+// names are the components of this sandbox in start order.
+func (s *Sandbox) names() []string {
+	names := slices.Clone(s.config.Components)
+	if s.config.Gatekeeper != "" {
+		names = slices.Insert(names, slices.Index(names, APIServer)+1, Gatekeeper)
+	}
+	if s.config.Croft != "" {
+		names = append(names, Croft)
+	}
+	return names
+}
+
+// needs adds that no pods are made before Gatekeeper sees them. The API server
+// asks it only once it runs, so that the pods of what a resumed sandbox holds
+// would come in unseen.
+func (s *Sandbox) needs(name string) []string {
+	if name == ControllerManager && s.config.Gatekeeper != "" {
+		return []string{APIServer, Gatekeeper}
+	}
+	return needs[name]
 }
 
 // command is this program, run as a component.

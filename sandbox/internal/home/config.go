@@ -18,6 +18,10 @@ type Config struct {
 	Zones []string `json:"zones"`
 	// Croft is the absolute path of the croft binary that is run along.
 	Croft string `json:"croft,omitempty"`
+	// Gatekeeper is the absolute path of the gatekeeper binary that is run along.
+	Gatekeeper string `json:"gatekeeper,omitempty"`
+	// Without names what the API server is to do without.
+	Without []string `json:"without,omitempty"`
 }
 
 // Config reads the configuration; ErrNone if the directory holds no sandbox.

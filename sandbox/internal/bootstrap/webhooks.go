@@ -1,0 +1,51 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The label of the webhook configurations that a sandbox itself has written.
+const managedBy, managedByUs = "app.kubernetes.io/managed-by", "croft-sandbox"
+
+var webhookResources = []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
+
+// InstallWebhooks applies the webhook configurations of a component that is
+// ready to be asked.
+func InstallWebhooks(ctx context.Context, kubeconfig string, configurations []*unstructured.Unstructured) error {
+	c, err := newClient(kubeconfig)
+	if err != nil {
+		return err
+	}
+	var labelled []*unstructured.Unstructured
+	for _, u := range configurations {
+		u = u.DeepCopy()
+		labels := u.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[managedBy] = managedByUs
+		u.SetLabels(labels)
+		labelled = append(labelled, u)
+	}
+	return c.applyAll(ctx, labelled)
+}
+
+// removeWebhooks removes what InstallWebhooks wrote the last time that the
+// sandbox was up. The components behind it do not run yet, or not any more, and
+// they need an API server before they can: with their webhooks in place, it
+// would refuse everything.
+func (c *client) removeWebhooks(ctx context.Context) error {
+	for _, resource := range webhookResources {
+		err := c.Resource(admissionv1.SchemeGroupVersion.WithResource(resource)).
+			DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: managedBy + "=" + managedByUs})
+		if err != nil {
+			return fmt.Errorf("remove the %s of last time: %w", resource, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package component
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"croft.dev/croft/sandbox/internal/bootstrap"
+	"croft.dev/croft/sandbox/internal/gatekeeper"
+	"croft.dev/croft/sandbox/internal/home"
+	"croft.dev/croft/sandbox/internal/pki"
+	"croft.dev/croft/sandbox/internal/service"
+	"croft.dev/croft/sandbox/internal/supervisor"
+)
+
+const (
+	gatekeeperHealth  = "gatekeeper-health"
+	gatekeeperService = "gatekeeper-service"
+	gatekeeperMetrics = "gatekeeper-metrics"
+)
+
+func (s *Sandbox) gatekeeperSpec() (supervisor.Spec, error) {
+	address := s.address("http", gatekeeperHealth)
+	// It says so only when it has taken in all templates, constraints and mutators
+	// that there are, and when its webhook serves.
+	ready := newProber(nil).isReady(address)
+	return supervisor.Spec{
+		Address: address,
+		Command: func() (*exec.Cmd, error) {
+			if err := s.ports.Claim(Gatekeeper, gatekeeperHealth, gatekeeperMetrics); err != nil {
+				return nil, err
+			}
+			cmd := exec.Command(s.config.Gatekeeper, s.gatekeeperArgs()...)
+			cmd.Dir = s.home.Dir
+			cmd.Env = append(cleanEnv(),
+				"POD_NAMESPACE="+gatekeeper.Namespace,
+				"POD_NAME="+gatekeeper.PodName,
+			)
+			return cmd, nil
+		},
+		Ready: ready,
+		Settle: func(ctx context.Context) error {
+			if err := s.serveGatekeeper(ready); err != nil {
+				return err
+			}
+			return s.askGatekeeper(ctx)
+		},
+	}, nil
+}
+
+// gatekeeperArgs are those of all its pods together. Upstream runs the webhooks
+// apart from the audit; one process does both when no operation is named.
+func (s *Sandbox) gatekeeperArgs() []string {
+	return []string{
+		"--kubeconfig=" + s.home.Kubeconfig(Gatekeeper),
+		"--host=" + home.Loopback,
+		"--port=" + strconv.Itoa(s.ports.Port(Gatekeeper)),
+		"--health-addr=" + s.ports.Address(gatekeeperHealth),
+		"--metrics-addr=" + s.ports.Address(gatekeeperMetrics),
+		// Its default backend listens on every interface. This one sends to
+		// nobody, and that not before the sandbox is long gone.
+		"--metrics-backend=opentelemetry",
+		"--otlp-endpoint=" + s.ports.Address(gatekeeperMetrics),
+		"--otlp-metric-interval=8760h",
+		"--disable-cert-rotation",
+		"--cert-dir=" + s.gatekeeperCerts(),
+		"--api-cache-dir=" + s.home.Path("gatekeeper-audit"),
+		// No Service has to be told that it goes.
+		"--shutdown-delay=0",
+		// As upstream's manifest has them.
+		"--exempt-namespace=" + gatekeeper.Namespace,
+		"--disable-opa-builtin={http.send}",
+	}
+}
+
+// gatekeeperObjects are what has to be in the cluster before it starts.
+func (s *Sandbox) gatekeeperObjects() ([]*unstructured.Unstructured, error) {
+	if s.config.Gatekeeper == "" {
+		return nil, nil
+	}
+	manifest, err := gatekeeper.Read(gatekeeper.ManifestOf(s.config.Gatekeeper))
+	if err != nil {
+		return nil, err
+	}
+	return append(manifest.Objects, gatekeeper.Pod()), nil
+}
+
+// serveGatekeeper opens the address that the API server is told of. It stays the
+// same when Gatekeeper is started anew, and nothing gets through until it is ready
+// again: its webhook would answer before it knows any mutator, and let pods in as
+// they are.
+func (s *Sandbox) serveGatekeeper(ready func(context.Context) error) error {
+	if s.gatekeeperServes {
+		return nil
+	}
+	if err := s.ports.Claim(gatekeeperService); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", s.ports.Address(gatekeeperService))
+	if err != nil {
+		return err
+	}
+	s.gatekeeperServes = true
+	// It ends with the supervisor.
+	go func() {
+		err := service.Forward(listener, func() string { return s.ports.Address(Gatekeeper) }, ready)
+		if err != nil {
+			slog.Error("the API server cannot reach Gatekeeper any more", "error", err)
+		}
+	}()
+	return nil
+}
+
+// askGatekeeper has the API server ask it, and returns when it does.
+func (s *Sandbox) askGatekeeper(ctx context.Context) error {
+	manifest, err := gatekeeper.Read(gatekeeper.ManifestOf(s.config.Gatekeeper))
+	if err != nil {
+		return err
+	}
+	configurations, err := manifest.PointTo(s.ports.Address(gatekeeperService), s.cluster.PEM())
+	if err != nil {
+		return supervisor.Permanent(err)
+	}
+	admin := s.home.Kubeconfig(Admin)
+	if err := bootstrap.InstallWebhooks(ctx, admin, configurations); err != nil {
+		return err
+	}
+	return gatekeeper.Asked(ctx, admin)
+}
+
+// issueGatekeeper writes its certificate, which it looks for under fixed names.
+func (s *Sandbox) issueGatekeeper() error {
+	if s.config.Gatekeeper == "" {
+		return nil
+	}
+	if err := os.MkdirAll(s.gatekeeperCerts(), 0o700); err != nil {
+		return fmt.Errorf("certificate of Gatekeeper: %w", err)
+	}
+	return s.cluster.IssueTo(s.gatekeeperCerts(), "tls", pki.Leaf{Hosts: []string{home.Loopback, "localhost"}})
+}
+
+func (s *Sandbox) gatekeeperCerts() string { return s.home.PKI(Gatekeeper) }

@@ -1,0 +1,18 @@
+package component
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWithout(t *testing.T) {
+	if err := CheckWithout([]string{"MutatingAdmissionPolicy"}); err != nil {
+		t.Error(err)
+	}
+	if err := CheckWithout([]string{"PodSecurity"}); err == nil || !strings.Contains(err.Error(), "choose from MutatingAdmissionPolicy") {
+		t.Errorf("got %v, want an error that says what there is", err)
+	}
+	if args := without(nil); len(args) > 0 {
+		t.Errorf("nothing is left out, and yet: %v", args)
+	}
+}

@@ -1,0 +1,56 @@
+package gatekeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// The webhooks by whose names the API server tells what it has asked.
+const (
+	mutation   = "mutation.gatekeeper.sh"
+	ownWebhook = "check-ignore-label.gatekeeper.sh"
+)
+
+// Asked tells whether the API server asks Gatekeeper already, which it does a
+// moment after it was told to. Without that moment, the first objects of whoever
+// waited for the sandbox would come in unseen.
+func Asked(ctx context.Context, kubeconfig string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	ask := func(labels map[string]string) error {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "is-gatekeeper-asked-", Labels: labels}}
+		_, err := clients.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	// Nobody may exempt a namespace: Gatekeeper has to refuse this one.
+	err = ask(map[string]string{"admission.gatekeeper.sh/ignore": ""})
+	if err == nil || !strings.Contains(err.Error(), ownWebhook) {
+		return errors.Join(errors.New("the API server does not ask Gatekeeper yet"), err)
+	}
+	// As long as there are no mutators nothing is changed. That it was asked for
+	// mutation is to be seen only in the API server's own figures.
+	if err := ask(nil); err != nil {
+		return err
+	}
+	figures, err := clients.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(figures), fmt.Sprintf("name=%q", mutation)) {
+		return errors.New("the API server does not ask Gatekeeper for mutation yet")
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package gatekeeper
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// What croft asks of whoever relies on Gatekeeper. Its own chart says Ignore, and
+// gives mutation one second: while Gatekeeper is away or slow, pods then come in
+// as their authors wrote them.
+const (
+	failurePolicy = "Fail"
+	// Two cores may have to run everything at once.
+	timeoutSeconds = int64(10)
+)
+
+// exempt are the namespaces that must work while Gatekeeper does not. Whoever
+// sets Fail exempts them: without its heartbeats in kube-node-lease, each node
+// would be lost.
+var exempt = []string{Namespace, "kube-system", "kube-node-lease"}
+
+// ownPath is where Gatekeeper sees to it that nobody exempts a namespace.
+const ownPath = "/v1/admitlabel"
+
+// mutatedSubresources are what Gatekeeper's chart adds to the rules of the
+// mutating webhook. The plain manifest lists them for the validating one only.
+var mutatedSubresources = []string{
+	"pods/ephemeralcontainers", "pods/exec", "pods/log", "pods/eviction", "pods/portforward", "pods/proxy",
+	"pods/attach", "pods/binding", "deployments/scale", "replicasets/scale", "statefulsets/scale",
+	"replicationcontrollers/scale", "services/proxy", "nodes/proxy", "services/status",
+}
+
+// PointTo returns the webhook configurations with an address of this machine in
+// the place of the Service, and as Gatekeeper's chart would have them with the
+// values that croft asks for. Rules and all else stay as they are.
+func (m Manifest) PointTo(address string, ca []byte) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, configuration := range m.Webhooks {
+		u := configuration.DeepCopy()
+		webhooks, _, err := unstructured.NestedSlice(u.Object, "webhooks")
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", u.GetName(), err)
+		}
+		for _, item := range webhooks {
+			webhook, ok := item.(map[string]any)
+			if !ok {
+				return nil, fmt.Errorf("%s: a webhook is not an object", u.GetName())
+			}
+			if err := pointTo(webhook, address, ca); err != nil {
+				return nil, fmt.Errorf("%s: %v: %w", u.GetName(), webhook["name"], err)
+			}
+			if u.GetKind() == "MutatingWebhookConfiguration" {
+				addResources(webhook, mutatedSubresources)
+			}
+		}
+		if err := unstructured.SetNestedSlice(u.Object, webhooks, "webhooks"); err != nil {
+			return nil, err
+		}
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+func pointTo(webhook map[string]any, address string, ca []byte) error {
+	path, found, err := unstructured.NestedString(webhook, "clientConfig", "service", "path")
+	if err != nil || !found {
+		return fmt.Errorf("no path of the service (%w)", err)
+	}
+	webhook["clientConfig"] = map[string]any{
+		"url":      "https://" + address + path,
+		"caBundle": base64.StdEncoding.EncodeToString(ca),
+	}
+	webhook["failurePolicy"], webhook["timeoutSeconds"] = failurePolicy, timeoutSeconds
+	if path != ownPath {
+		exemptNamespaces(webhook)
+	}
+	return nil
+}
+
+// exemptNamespaces adds to the names that the webhook leaves alone already.
+func exemptNamespaces(webhook map[string]any) {
+	selector, _, _ := unstructured.NestedSlice(webhook, "namespaceSelector", "matchExpressions")
+	selector = slices.DeleteFunc(selector, func(item any) bool {
+		expression, _ := item.(map[string]any)
+		return expression["key"] == "kubernetes.io/metadata.name"
+	})
+	selector = append(selector, map[string]any{
+		"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(exempt),
+	})
+	webhook["namespaceSelector"] = map[string]any{"matchExpressions": selector}
+}
+
+func addResources(webhook map[string]any, names []string) {
+	rules, _ := webhook["rules"].([]any)
+	for _, item := range rules {
+		if rule, ok := item.(map[string]any); ok {
+			resources, _ := rule["resources"].([]any)
+			rule["resources"] = append(resources, list(names)...)
+		}
+	}
+}
+
+func list(names []string) []any {
+	var out []any
+	for _, name := range names {
+		out = append(out, name)
+	}
+	return out
+}
