@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -64,12 +66,33 @@ func (a *app) install(ctx context.Context, options install.Options) error {
 	if err != nil {
 		return failed(err)
 	}
+	if len(live.Platforms) == 0 {
+		// Which engine it will be is not said yet.
+		objects = a.withoutUnserved(c, objects)
+	}
 	changes, err = apply.New(c).Apply(ctx, objects...)
 	a.printChanges(changes)
 	if err != nil {
 		return failed(unreachable(err))
 	}
 	return nil
+}
+
+// withoutUnserved leaves out what an API server before Kubernetes 1.36 does not
+// have, and says what that means.
+func (a *app) withoutUnserved(c client.Client, objects []client.Object) []client.Object {
+	served := slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
+		gvk := o.GetObjectKind().GroupVersionKind()
+		if !slices.Contains(apply.NativePlatformKinds, gvk) {
+			return false
+		}
+		_, err := c.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+		return meta.IsNoMatchError(err)
+	})
+	if len(served) < len(objects) {
+		say(a.err, "this API server has no MutatingAdmissionPolicy (Kubernetes 1.36 and later): install Gatekeeper, and set platform.placement to Gatekeeper\n")
+	}
+	return served
 }
 
 func (a *app) printChanges(changes []apply.Change) {

@@ -32,6 +32,19 @@ func Binary() (string, error) {
 	return path, nil
 }
 
+// Tool finds a program that `make NAME` or `make test` builds into bin.
+func Tool(name string) (string, error) {
+	root, err := repositoryRoot()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(root, "bin", name)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%w: run `make %s`", err, name)
+	}
+	return path, nil
+}
+
 // repositoryRoot is the directory of croft's own go.mod, at or above the working
 // directory; go test starts in the directory of the package.
 func repositoryRoot() (string, error) {

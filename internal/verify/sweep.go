@@ -214,6 +214,10 @@ func (p probe) body() []byte {
 		// takes that for an error of its own.
 		body["roleRef"] = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: nobody}
 	}
+	if p.object.Kind == "Pod" {
+		// Mutators of Gatekeeper fail over a pod that has none.
+		body["spec"] = map[string]any{"containers": []any{map[string]string{"name": nobody, "image": nobody}}}
+	}
 	if p.object.Kind == "Binding" {
 		// A pod is bound to something, or the API server fails over it.
 		body["target"] = map[string]string{"kind": "Node", "name": nobody}

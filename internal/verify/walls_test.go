@@ -92,9 +92,12 @@ func build(t *testing.T, config *rest.Config, name string, platform v1alpha1.Pla
 	}
 	p := &proving{name: name, config: config, admin: admin, scratch: scratch}
 	p.platform, p.by, p.on = scratch.Parts()
-	if _, err := apply.New(admin).Apply(t.Context(), p.objects()...); err != nil {
-		t.Fatal(err)
-	}
+	// Gatekeeper makes the kinds of constraints from templates, after these are
+	// written.
+	p.eventually(t, func(ctx context.Context) error {
+		_, err := apply.New(admin).Apply(ctx, p.objects()...)
+		return err
+	})
 	if err := scratch.Build(t.Context(), p.runner(t)); err != nil {
 		t.Fatal(err)
 	}

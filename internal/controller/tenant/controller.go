@@ -158,8 +158,13 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (resu
 // stand makes the walls of a valid tenant stand, and sees whether they hold.
 func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, object *v1alpha1.Tenant, seen *sighting) (reconcile.Result, error) {
 	tenant := seen.entry.Value
-	if err := c.placement.Watch(snapshot.Platform.Placement); err != nil {
+	watched, err := c.placement.Watch(snapshot.Platform.Placement)
+	if err != nil {
 		return reconcile.Result{}, err
+	}
+	var after reconcile.Result
+	if !watched {
+		after.RequeueAfter = watch.Absence
 	}
 	last := c.memory.of(tenant.Name)
 	seen.stood = last.revision == seen.entry.Revision
@@ -184,7 +189,7 @@ func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, obj
 	}
 	if seen.stood && last.enforced && !seen.wrote() {
 		seen.enforced = true
-		return reconcile.Result{}, nil
+		return after, nil
 	}
 	seen.probed = true
 	seen.why = c.probe.Check(ctx, snapshot.Platform, tenant)
@@ -201,7 +206,7 @@ func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, obj
 	if !seen.enforced {
 		return reconcile.Result{RequeueAfter: seen.patience()}, nil
 	}
-	return reconcile.Result{}, nil
+	return after, nil
 }
 
 // settle takes away what placed the tenant's pods before, now that the platform's

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// absence is for how long a kind that the cluster does not have is not asked for
+// Absence is for how long a kind that the cluster does not have is not asked for
 // again.
-const absence = 30 * time.Second
+const Absence = 10 * time.Second
 
 // Late watches kinds that a cluster may not have, or may get after croft: each
 // from the first time on that it is asked for and the cluster knows it.
@@ -50,7 +50,7 @@ func (l *Late) Watch(h handler.EventHandler, kinds []schema.GroupVersionKind, pr
 	var served []schema.GroupVersionKind
 	for _, kind := range kinds {
 		if !l.watched[kind] {
-			if time.Since(l.absent[kind]) < absence {
+			if time.Since(l.absent[kind]) < Absence {
 				continue
 			}
 			switch _, err := l.mapper.RESTMapping(kind.GroupKind(), kind.Version); {

@@ -23,13 +23,14 @@ type Placement struct {
 // New returns a Placement. The Late tells the tenants' controller.
 func New(a *apply.Applier, l *watch.Late) *Placement { return &Placement{a, l} }
 
-// Watch notices what others do to mutators and constraints.
-func (p *Placement) Watch(engine v1alpha1.PlacementEngine) error {
+// Watch notices what others do to mutators and constraints, and reports whether it
+// can: the kinds of constraints come a moment after their templates.
+func (p *Placement) Watch(engine v1alpha1.PlacementEngine) (all bool, err error) {
 	if engine != v1alpha1.PlacementGatekeeper {
-		return nil
+		return true, nil
 	}
-	_, err := p.served()
-	return err
+	served, err := p.served()
+	return len(served) == len(apply.GatekeeperTenantKinds), err
 }
 
 // Prune deletes what the engine does not need. It is for a tenant whose pods the

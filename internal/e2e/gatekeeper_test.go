@@ -1,0 +1,253 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/sandbox"
+)
+
+// placedBy is examples/two-tenants.yaml with another placement engine.
+func placedBy(t testing.TB, engine v1alpha1.PlacementEngine) string {
+	t.Helper()
+	const line = "  clusterName: demo\n"
+	file := read(t, example("two-tenants.yaml"))
+	if !strings.Contains(file, line) {
+		t.Fatalf("the example has no line %q any more", line)
+	}
+	return strings.Replace(file, line, line+"  placement: "+string(engine)+"\n", 1)
+}
+
+// startWithGatekeeper starts a full sandbox with Gatekeeper and croft's operator.
+func startWithGatekeeper(t *testing.T, without ...string) *cluster {
+	t.Helper()
+	return start(t, sandbox.Options{Croft: croftBinary(t), With: []string{sandbox.Gatekeeper}, Without: without})
+}
+
+// TestGatekeeper plays the walk-through on a cluster as it was before Kubernetes
+// 1.36: without MutatingAdmissionPolicy it is Gatekeeper that places pods.
+func TestGatekeeper(t *testing.T) {
+	c := startWithGatekeeper(t, "MutatingAdmissionPolicy")
+	t.Run("Native", func(t *testing.T) {
+		// What is missing is said, and what to write instead.
+		said := c.croftReading(t, placedBy(t, v1alpha1.PlacementNative), "apply", "-f", "-", "--wait-timeout", "5s")
+		if said.status == 0 || !strings.Contains(said.stderr, "set spec.placement to Gatekeeper") {
+			t.Errorf("it does not say what to do: %s", said)
+		}
+	})
+	file := placedBy(t, v1alpha1.PlacementGatekeeper)
+	c.declare(t, file)
+	two := &twoTenants{cluster: c, file: write(t, file), estate: estateOf(t, "two-tenants.yaml", file)}
+	t.Run("Placement", func(t *testing.T) { testPlacement(t, two) })
+	t.Run("InstanceTypeAndScaleIn", func(t *testing.T) { testInstanceTypeAndScaleIn(t, two) })
+	t.Run("Verify", func(t *testing.T) {
+		eventually(t, moments, "every wall to hold", func(context.Context) error {
+			if said := c.croft(t, "verify"); said.status != 0 {
+				return errors.New(said.String())
+			}
+			return nil
+		})
+	})
+	t.Run("Drift", func(t *testing.T) { testMutatorDrift(t, c) })
+	t.Run("Killed", func(t *testing.T) { testKilled(t, two) })
+	t.Run("Delete", func(t *testing.T) { testGatekeeperDelete(t, c) })
+}
+
+// testMutatorDrift fails if nobody notices that a mutator or a constraint is gone.
+func testMutatorDrift(t *testing.T, c *cluster) {
+	for _, o := range c.gatekeepers(t, "tenant-a") {
+		gone := o.DeepCopyObject().(client.Object)
+		if err := c.admin.Delete(t.Context(), gone); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, moments, o.GetObjectKind().GroupVersionKind().Kind+" "+o.GetName()+" to come back", func(ctx context.Context) error {
+			now := o.DeepCopyObject().(client.Object)
+			if err := c.admin.Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
+				return err
+			}
+			if now.GetUID() == o.GetUID() {
+				return errors.New("it is still the old one")
+			}
+			return nil
+		})
+	}
+}
+
+// testKilled fails if a pod gets in unplaced while Gatekeeper is being killed, and
+// if none gets in again afterwards.
+func testKilled(t *testing.T, c *twoTenants) {
+	traffic := c.traffic(t, c.estate)
+	for range 3 {
+		traffic.more(t, 50)
+		if err := c.Kill(sandbox.Gatekeeper); err != nil {
+			t.Fatal(err)
+		}
+		traffic.refuses(t)
+		if err := c.Start(sandbox.Gatekeeper); err != nil {
+			t.Fatal(err)
+		}
+	}
+	traffic.more(t, 50)
+	traffic.end(t)
+	t.Logf("%d pods let in, all placed; %d refused while Gatekeeper was away", traffic.placed.Load(), traffic.refused.Load())
+}
+
+// testGatekeeperDelete fails if something of a tenant's is left when it is gone.
+func testGatekeeperDelete(t *testing.T, c *cluster) {
+	c.declare(t, `
+tenants:
+  passing: {pool: pool-a, deletion: Delete}
+`)
+	if len(c.gatekeepers(t, "passing")) == 0 {
+		t.Fatal("a tenant has no mutators")
+	}
+	c.croft(t, "delete", "tenant", "passing", "--yes").exits(t, 0)
+	c.isGone(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "passing"}})
+	if left := c.gatekeepers(t, "passing"); len(left) > 0 {
+		t.Errorf("%d mutators and constraints are left, of them %s", len(left), left[0].GetName())
+	}
+}
+
+// TestSwitchEngine changes the engine of a platform on which pods are created all
+// the time, there and back. No pod gets in unplaced, and none is refused.
+func TestSwitchEngine(t *testing.T) {
+	c := startWithGatekeeper(t)
+	c.declare(t, placedBy(t, v1alpha1.PlacementNative))
+	traffic := c.traffic(t, estateOf(t, "two-tenants.yaml", placedBy(t, v1alpha1.PlacementNative)))
+	traffic.more(t, 50)
+	for _, engine := range []v1alpha1.PlacementEngine{v1alpha1.PlacementGatekeeper, v1alpha1.PlacementNative, v1alpha1.PlacementGatekeeper} {
+		started := time.Now()
+		c.declare(t, placedBy(t, engine))
+		t.Logf("switched to %s in %s", engine, time.Since(started).Round(10*time.Millisecond))
+		eventually(t, patience, "the other engine's objects to go", func(context.Context) error { return c.only(t, engine) })
+		traffic.more(t, 50)
+	}
+	traffic.end(t)
+	if n := traffic.refused.Load(); n > 0 {
+		t.Errorf("%d of %d pods were refused; the last: %v", n, n+traffic.placed.Load(), traffic.last.Load())
+	}
+	t.Logf("%d pods let in, all placed", traffic.placed.Load())
+}
+
+// only reports what is left of an engine that is not used any more, or missing of
+// the one that is.
+func (c *cluster) only(t testing.TB, engine v1alpha1.PlacementEngine) error {
+	t.Helper()
+	var native, other int
+	for ref := range c.everything(t, ours) {
+		switch {
+		case strings.HasPrefix(ref.Kind, "MutatingAdmissionPolicy"):
+			native++
+		case strings.HasSuffix(ref.Group, ".gatekeeper.sh"):
+			other++
+		}
+	}
+	if engine == v1alpha1.PlacementGatekeeper {
+		native, other = other, native
+	}
+	if native == 0 || other > 0 {
+		return fmt.Errorf("%d objects of %s, and %d of the other engine", native, engine, other)
+	}
+	return nil
+}
+
+// gatekeepers are the mutators and constraints of a tenant.
+func (c *cluster) gatekeepers(t testing.TB, tenant string) []client.Object {
+	t.Helper()
+	var all []client.Object
+	for ref, o := range c.everything(t, client.MatchingLabels{v1alpha1.TenantLabel: tenant}) {
+		if strings.HasSuffix(ref.Group, ".gatekeeper.sh") {
+			object := &metav1.PartialObjectMetadata{ObjectMeta: o}
+			object.SetGroupVersionKind(ref.GroupVersionKind)
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+// podTraffic is pods that are created all the time, in every tenant.
+type podTraffic struct {
+	placed, refused atomic.Int64
+	// last is why the last pod was refused.
+	last    atomic.Value
+	stop    context.CancelFunc
+	clients sync.WaitGroup
+}
+
+// traffic creates pods until it is ended. They are scheduled nowhere, since they
+// wait behind a gate, and are deleted in the end.
+func (c *cluster) traffic(t testing.TB, e *estate.Estate) *podTraffic {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	p := &podTraffic{stop: stop}
+	for _, tenant := range e.Tenants {
+		for n := range 2 {
+			p.clients.Go(func() {
+				for i := 0; ctx.Err() == nil; i++ {
+					pod := nginx(tenant.Namespaces[0], fmt.Sprintf("traffic-%d-%d", n, i), func(spec *corev1.PodSpec) {
+						spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "croft.dev/test"}}
+					})
+					err := c.admin.Create(ctx, pod)
+					switch {
+					case ctx.Err() != nil:
+					case apierrors.IsConflict(err): // two pods met at the quota
+					case err != nil:
+						p.refused.Add(1)
+						p.last.Store(err.Error())
+					default:
+						if err := placed(pod, e.Platform.NodePoolKey, tenant.Pools[0]); err != nil {
+							t.Errorf("%s was let in unplaced: %v", pod.Name, err)
+						}
+						p.placed.Add(1)
+						_ = c.admin.Delete(ctx, pod, client.GracePeriodSeconds(0))
+					}
+				}
+			})
+		}
+	}
+	t.Cleanup(func() { p.stop(); p.clients.Wait() })
+	return p
+}
+
+// more waits until more pods were let in.
+func (p *podTraffic) more(t testing.TB, n int64) {
+	t.Helper()
+	before := p.placed.Load()
+	eventually(t, patience, "pods to be let in", func(context.Context) error {
+		if got := p.placed.Load() - before; got < n {
+			return fmt.Errorf("%d of %d; the last refusal: %v", got, n, p.last.Load())
+		}
+		return nil
+	})
+}
+
+// refuses waits until a pod is refused.
+func (p *podTraffic) refuses(t testing.TB) {
+	t.Helper()
+	before := p.refused.Load()
+	eventually(t, moments, "a pod to be refused", func(context.Context) error {
+		if p.refused.Load() == before {
+			return errors.New("none is")
+		}
+		return nil
+	})
+}
+
+func (p *podTraffic) end(t testing.TB) {
+	t.Helper()
+	p.stop()
+	p.clients.Wait()
+}

@@ -1,0 +1,173 @@
+package verify_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/verify"
+)
+
+// TestMutantsOfGatekeeper is TestMutants for what Gatekeeper holds, on a cluster
+// that has no MutatingAdmissionPolicy. The API server's own policies hold the same
+// rules and are asked first: so they are taken away, every attack must be stopped
+// by Gatekeeper then, and each mutator, each constraint and each rule of a template
+// must be missed by one of them.
+func TestMutantsOfGatekeeper(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a control plane")
+	}
+	started := time.Now()
+	cluster := sandbox.Start(t, sandbox.Options{
+		Components: sandbox.WithControllers, With: []string{sandbox.Gatekeeper}, Without: []string{"MutatingAdmissionPolicy"},
+	})
+	installKinds(t, cluster)
+	platform := platformWith("ingress")
+	platform.Spec.Placement = v1alpha1.PlacementGatekeeper
+	l := &lab{t: t}
+	p := build(t, cluster.Config, "gatekeeper", platform)
+	l.add(p)
+	if t.Failed() {
+		return
+	}
+	fmt.Printf("everything holds: %.0f s after the start\n", time.Since(started).Seconds())
+	l.withoutTwins(p)
+	fmt.Printf("what Gatekeeper holds too is held by Gatekeeper: %.0f s after the start\n", time.Since(started).Seconds())
+	report(t, l.run(l.gatekeeperMutants(p)), time.Since(started))
+}
+
+// constrainedBy reports an attack that a constraint of the kind stops too.
+func constrainedBy(kind string) func(attack.Attack) bool {
+	return func(a attack.Attack) bool { return a.StoppedBy.Constraint == kind }
+}
+
+func isConstrained(a attack.Attack) bool { return a.StoppedBy.Constraint != "" }
+
+// withoutTwins takes the rules that Gatekeeper holds too from the API server's
+// policies, and waits until it is Gatekeeper that stops the attacks on them.
+func (l *lab) withoutTwins(p *proving) {
+	l.t.Helper()
+	twins := map[string][]string{}
+	for _, a := range l.attacks(p, isConstrained) {
+		twins[a.StoppedBy.Policy] = append(twins[a.StoppedBy.Policy], a.StoppedBy.Rule)
+	}
+	for _, o := range p.platformObjects() {
+		policy, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
+		if !ok {
+			continue
+		}
+		_, err := l.edited(policy, func(live client.Object) {
+			validations := live.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations
+			for i := range validations {
+				if slices.Contains(twins[policy.Name], ruleName(validations[i].MessageExpression)) {
+					validations[i].Expression, validations[i].MessageExpression = "true", ""
+				}
+			}
+		})(l.t.Context())
+		if err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	left := l.attacks(p, isConstrained)
+	var last []verify.Result
+	err := wait.PollUntilContextTimeout(l.t.Context(), 500*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		var err error
+		last, err = l.runners[p].Run(ctx, left, nil)
+		wrong := map[string]bool{}
+		for _, r := range last {
+			wrong[r.Name] = r.Result != verify.Held || !strings.Contains(r.Message, "validation.gatekeeper.sh")
+		}
+		left = slices.DeleteFunc(left, func(a attack.Attack) bool { return !wrong[a.Name] })
+		return len(left) == 0, err
+	})
+	if err != nil {
+		for _, r := range last {
+			l.t.Errorf("%s: Gatekeeper should stop it, but it is %s: %s", r.Name, r.Result, r.Message)
+		}
+	}
+}
+
+// gatekeeperMutants are made of everything that Gatekeeper reads. What each tenant
+// has is taken from both at once: not everything is tried by both.
+func (l *lab) gatekeeperMutants(p *proving) []mutant {
+	var all []mutant
+	each := map[string][]mutation{}
+	for _, o := range slices.Concat(p.platformObjects(), p.scratch.Objects()) {
+		u, ok := o.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		gvk := u.GroupVersionKind()
+		if gvk.Kind == "ConstraintTemplate" {
+			all = append(all, l.templateMutants(p, u)...)
+			continue
+		}
+		m := mutant{name: "mutators " + generic(u) + " deleted", object: "mutators", suspects: changedByGatekeeper}
+		if gvk.Group == admission.ConstraintsGroup {
+			m = mutant{name: "constraints " + gvk.Kind + " deleted", object: strings.ToLower(gvk.Kind), suspects: constrainedBy(gvk.Kind)}
+		}
+		if each[m.name] == nil {
+			all = append(all, m)
+		}
+		each[m.name] = append(each[m.name], l.deleted(u))
+	}
+	for i := range all {
+		if each[all[i].name] != nil {
+			all[i].mutate = allOf(each[all[i].name])
+		}
+	}
+	return all
+}
+
+// changedByGatekeeper reports an attack or a mirror that the mutators have a part in.
+func changedByGatekeeper(a attack.Attack) bool {
+	return a.Request != nil && (a.Wall == "nodes" || a.Wall == "policy") && !isConstrained(a)
+}
+
+// generic is the name of a tenant's mutator without the tenant.
+func generic(o metav1.Object) string {
+	return strings.TrimSuffix(o.GetName(), "-"+o.GetLabels()[v1alpha1.TenantLabel])
+}
+
+// templateMutants let each rule of a template hold always.
+func (l *lab) templateMutants(p *proving, template *unstructured.Unstructured) []mutant {
+	var all []mutant
+	for _, c := range constrained(p.platform) {
+		if strings.ToLower(c.Kind) != template.GetName() {
+			continue
+		}
+		for i, rule := range c.Policy.Rules {
+			all = append(all, mutant{
+				name: fmt.Sprintf("template %s: rule %s asks nothing", c.Kind, rule.Name), object: template.GetName(),
+				suspects: func(a attack.Attack) bool { return a.StoppedBy.Constraint == c.Kind && a.StoppedBy.Rule == rule.Name },
+				mutate:   l.edited(template, func(live client.Object) { askNothing(live.(*unstructured.Unstructured), i) }),
+			})
+		}
+	}
+	return all
+}
+
+// askNothing makes a rule of a template hold always.
+func askNothing(template *unstructured.Unstructured, rule int) {
+	targets, _, _ := unstructured.NestedSlice(template.Object, "spec", "targets")
+	code := targets[0].(map[string]any)["code"].([]any)[0].(map[string]any)
+	validation := code["source"].(map[string]any)["validations"].([]any)[rule].(map[string]any)
+	validation["expression"] = "true"
+	delete(validation, "messageExpression")
+	if err := unstructured.SetNestedSlice(template.Object, targets, "spec", "targets"); err != nil {
+		panic(err)
+	}
+}
