@@ -1,0 +1,59 @@
+package gatekeeper
+
+import "slices"
+
+// Check returns what is not as croft needs it, what is unsafe first.
+func Check(in Installation) []Finding {
+	var all []Finding
+	for _, rule := range ofInstallation {
+		all = append(all, rule(in)...)
+	}
+	for _, w := range webhooksOf(in) {
+		for _, r := range ofWebhook {
+			if field, message := r.violated(w, in); message != "" {
+				all = append(all, Finding{r.severity, r.reason, w.configuration, w.path(field), message})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Finding) int { return rank(a) - rank(b) })
+	return all
+}
+
+func rank(f Finding) int {
+	if f.Severity == Unsafe {
+		return 0
+	}
+	return 1
+}
+
+// ofInstallation are the rules on what is there at all, and on whom Gatekeeper
+// itself leaves alone.
+var ofInstallation = []func(Installation) []Finding{
+	mutationServed,
+	templatesServed,
+	mutationAsked,
+	validationAsked,
+	labelGuarded,
+	nobodyExcluded,
+}
+
+// rule is one on a webhook. It returns the field that violates it, and what is
+// wrong with it; no message if it holds.
+type rule struct {
+	reason   string
+	severity Severity
+	violated func(webhook, Installation) (field, message string)
+}
+
+// ofWebhook are the rules on each of the two webhooks. There is none on side
+// effects: v1 knows only webhooks without any on dry runs.
+var ofWebhook = []rule{
+	{ReasonFailsOpen, Unsafe, failsOpen},
+	{ReasonRequestsUnseen, Unsafe, requestsUnseen},
+	{ReasonNamespacesExempt, Unsafe, namespacesExempt},
+	{ReasonObjectsExempt, Unsafe, objectsExempt},
+	{ReasonConditionsUnknown, Advice, conditionsUnknown},
+	{ReasonTimeoutShort, Advice, timeoutShort},
+	{ReasonNotReinvoked, Advice, notReinvoked},
+	{ReasonDebugContainersUnseen, Advice, debugContainersUnseen},
+}

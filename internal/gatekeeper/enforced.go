@@ -1,0 +1,134 @@
+package gatekeeper
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Enforcement is what Gatekeeper's pods report of a mutator, a ConstraintTemplate
+// or a constraint.
+//
+// It is not the last word. A pod that has not reported yet is not in it, and how
+// many there are the object does not say: Webhooks can be held against the number
+// of pods behind Gatekeeper's Service. Nor does a template report CEL that does not
+// compile: it then denies whatever it is asked.
+type Enforcement struct {
+	// Webhooks are the pods that answer the webhook in question and have reported.
+	// Others, such as that of the audit, do not matter.
+	Webhooks []string
+	// Message says why the object is not enforced by all of them, and is empty if
+	// it is.
+	Message string
+}
+
+// Holds tells whether at least one pod has reported, and all that have enforce the
+// object as it is now.
+func (e Enforcement) Holds() bool { return e.Message == "" }
+
+// podStatus is what the three kinds of status.byPod have in common.
+type podStatus struct {
+	ID                 string    `json:"id"`
+	MutatorUID         types.UID `json:"mutatorUID"`
+	ConstraintUID      types.UID `json:"constraintUID"`
+	TemplateUID        types.UID `json:"templateUID"`
+	Operations         []string  `json:"operations"`
+	Enforced           bool      `json:"enforced"`
+	ObservedGeneration int64     `json:"observedGeneration"`
+	Errors             []struct {
+		Type    string `json:"type"`
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"errors"`
+}
+
+// Enforced reads the status of one of Gatekeeper's objects.
+func Enforced(object *unstructured.Unstructured) Enforcement {
+	var read struct {
+		Status struct {
+			ByPod []podStatus `json:"byPod"`
+		} `json:"status"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &read); err != nil {
+		return Enforcement{Message: fmt.Sprintf("%s: its status cannot be read: %v", nameOf(object), err)}
+	}
+	var e Enforcement
+	var wrong []string
+	for _, pod := range read.Status.ByPod {
+		if !pod.answers(object) {
+			continue
+		}
+		e.Webhooks = append(e.Webhooks, pod.ID)
+		if why := pod.lacks(object); why != "" {
+			wrong = append(wrong, pod.ID+" "+why)
+		}
+	}
+	switch {
+	case len(e.Webhooks) == 0:
+		e.Message = nameOf(object) + ": no pod of Gatekeeper that answers the webhook has reported it yet"
+	case len(wrong) > 0:
+		e.Message = fmt.Sprintf("%s: of %d pods of Gatekeeper that have reported it, %s", nameOf(object), len(e.Webhooks), strings.Join(wrong, "; "))
+	}
+	return e
+}
+
+// isMutator tells mutators from what is asked for validation.
+func isMutator(object *unstructured.Unstructured) bool {
+	return object.GroupVersionKind().Group == "mutations.gatekeeper.sh"
+}
+
+func isTemplate(object *unstructured.Unstructured) bool {
+	return object.GroupVersionKind().Group == "templates.gatekeeper.sh"
+}
+
+// answers tells whether the pod answers the webhook for objects of this kind. One
+// that does not say what it does is taken to do everything.
+func (p podStatus) answers(object *unstructured.Unstructured) bool {
+	operation := "webhook"
+	if isMutator(object) {
+		operation = "mutation-webhook"
+	}
+	return len(p.Operations) == 0 || slices.Contains(p.Operations, operation)
+}
+
+// lacks says why the pod does not enforce the object, if it does not. Errors come
+// first: with one, Gatekeeper leaves the generation as it was.
+func (p podStatus) lacks(object *unstructured.Unstructured) string {
+	switch {
+	case !slices.Contains([]types.UID{"", object.GetUID()}, p.uid()):
+		return "reports one that was there before"
+	case len(p.Errors) > 0 && (isTemplate(object) || !p.Enforced):
+		// Of a constraint that is enforced, they tell of something else: that no
+		// policy of the API server was made of it.
+		return "reports: " + p.errors()
+	case p.ObservedGeneration != object.GetGeneration():
+		return fmt.Sprintf("has seen generation %d, and not yet %d", p.ObservedGeneration, object.GetGeneration())
+	case !p.Enforced && !isTemplate(object):
+		return "does not enforce it yet"
+	default:
+		return ""
+	}
+}
+
+// uid is that of the object that the pod means.
+func (p podStatus) uid() types.UID { return p.MutatorUID + p.ConstraintUID + p.TemplateUID }
+
+func (p podStatus) errors() string {
+	var all []string
+	for _, e := range p.Errors {
+		text := e.Message
+		if kind := e.Type + e.Code; kind != "" {
+			text = kind + ": " + text
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+func nameOf(object *unstructured.Unstructured) string {
+	return object.GetKind() + "/" + object.GetName()
+}

@@ -1,0 +1,108 @@
+package gatekeeper
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Exclusion is an entry of spec.match of Gatekeeper's Config: namespaces that some
+// of its processes leave alone.
+type Exclusion struct {
+	// Namespaces may begin and end with a star.
+	Namespaces []string `json:"excludedNamespaces,omitempty"`
+	Processes  []string `json:"processes,omitempty"`
+}
+
+// configObject is the only Config that Gatekeeper looks at.
+const configObject = "Config/config"
+
+// What is not done of what is in a namespace where the processes that croft relies
+// on are told to keep out.
+const (
+	unplaced = "is not placed"
+	unheld   = "is not held against the constraints"
+	neither  = "is neither placed nor held against the constraints"
+)
+
+// ExclusionsOf reads those of a Config, which may be nil.
+func ExclusionsOf(config *unstructured.Unstructured) ([]Exclusion, error) {
+	if config == nil {
+		return nil, nil
+	}
+	var read struct {
+		Spec struct {
+			Match []Exclusion `json:"match,omitempty"`
+		} `json:"spec"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(config.Object, &read); err != nil {
+		return nil, fmt.Errorf("Gatekeeper's Config %s: %w", config.GetName(), err) //nolint:staticcheck // a name
+	}
+	return read.Spec.Match, nil
+}
+
+func nobodyExcluded(in Installation) []Finding {
+	var all []Finding
+	for i, exclusion := range in.Exclusions {
+		undone := undoneBy(exclusion.Processes)
+		if undone == "" {
+			continue
+		}
+		var patterns, names []string
+		for _, pattern := range exclusion.Namespaces {
+			for _, namespace := range in.Namespaces {
+				if globs(pattern, namespace.Name) {
+					patterns, names = append(patterns, pattern), append(names, namespace.Name)
+				}
+			}
+		}
+		if len(names) == 0 {
+			continue
+		}
+		all = append(all, Finding{
+			Severity: Unsafe, Reason: ReasonNamespacesExcluded, Object: configObject,
+			Field: fmt.Sprintf("spec.match[%d].excludedNamespaces", i),
+			Message: fmt.Sprintf("has %s, for %s: that takes in the tenants' namespaces %s, and what is in them %s; take it out, or write one that does not",
+				list(patterns), list(exclusion.Processes), list(names), undone),
+		})
+	}
+	return all
+}
+
+// undoneBy is what follows when these processes keep out; nothing, if croft does
+// not rely on any of them.
+func undoneBy(processes []string) string {
+	all := slices.Contains(processes, "*")
+	mutation := all || slices.Contains(processes, "mutation-webhook")
+	validation := all || slices.Contains(processes, "webhook")
+	switch {
+	case mutation && validation:
+		return neither
+	case mutation:
+		return unplaced
+	case validation:
+		return unheld
+	default:
+		return ""
+	}
+}
+
+// globs matches as Gatekeeper does: a star at either end stands for anything, one
+// in the middle for itself.
+func globs(pattern, name string) bool {
+	inner, ends := strings.CutPrefix(pattern, "*")
+	start, starts := strings.CutSuffix(inner, "*")
+	switch {
+	case ends && starts:
+		return strings.Contains(name, start)
+	case ends:
+		return strings.HasSuffix(name, inner)
+	case starts:
+		return strings.HasPrefix(name, start)
+	default:
+		return pattern == name
+	}
+}

@@ -1,0 +1,53 @@
+package gatekeeper
+
+import (
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+func namespacesExempt(w webhook, in Installation) (field, message string) {
+	if w.namespaces == nil {
+		return "", ""
+	}
+	selector, err := metav1.LabelSelectorAsSelector(w.namespaces)
+	if err != nil {
+		return "namespaceSelector", fmt.Sprintf("cannot be read (%v), so that croft cannot tell which pods and objects %s; put it right", err, w.meaning())
+	}
+	requirements, _ := selector.Requirements()
+	var exempt, by, labelled []string
+	for _, namespace := range in.Namespaces {
+		for _, requirement := range requirements {
+			if requirement.Matches(labelsOf(namespace)) {
+				continue
+			}
+			exempt, by = append(exempt, namespace.Name), append(by, requirement.String())
+			if requirement.Key() == IgnoreLabel {
+				labelled = append(labelled, namespace.Name)
+			}
+		}
+	}
+	if len(exempt) == 0 {
+		return "", ""
+	}
+	// Both may be to do.
+	advice := ""
+	if len(labelled) > 0 {
+		advice += fmt.Sprintf("; take the label off: kubectl label namespace %s %s-", labelled[0], IgnoreLabel)
+	}
+	if len(labelled) < len(exempt) {
+		advice += "; take out of the selector what exempts them " + w.chartJSON("ExemptNamespacesLabels", "{}")
+	}
+	return "namespaceSelector", fmt.Sprintf("leaves out the tenants' namespaces %s, by %s: what is in them %s%s", list(exempt), list(by), w.undone(), advice)
+}
+
+// labelsOf adds the label that the API server gives every namespace.
+func labelsOf(n Namespace) labels.Set {
+	set := labels.Set{}
+	maps.Copy(set, n.Labels)
+	set[corev1.LabelMetadataName] = n.Name
+	return set
+}

@@ -1,0 +1,113 @@
+// Package gatekeeper judges what was read of a Gatekeeper: whether it is set up so
+// that croft can rely on it, and whether it enforces an object of its own. It reads
+// nothing itself.
+//
+// A rule is a plain function of an Installation; the rules are a list.
+package gatekeeper
+
+import (
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// The names of Gatekeeper's webhooks. Those of the configurations they are in can
+// be chosen; these cannot.
+const (
+	MutationWebhook   = "mutation.gatekeeper.sh"
+	ValidationWebhook = "validation.gatekeeper.sh"
+	// LabelWebhook keeps people from exempting namespaces by IgnoreLabel.
+	LabelWebhook = "check-ignore-label.gatekeeper.sh"
+)
+
+// IgnoreLabel exempts the namespace that has it, whatever its value.
+const IgnoreLabel = "admission.gatekeeper.sh/ignore"
+
+// Installation is what was read of a Gatekeeper, and of whom it has to guard.
+type Installation struct {
+	// Served are the kinds that the API server serves: Gatekeeper's own, and those
+	// of add-ons, such as the Gateway API, whose objects croft constrains. What of
+	// an add-on is not in it is not asked for.
+	Served []schema.GroupVersionKind
+	// Mutating and Validating are its webhook configurations, nil if absent.
+	Mutating   *admissionv1.MutatingWebhookConfiguration
+	Validating *admissionv1.ValidatingWebhookConfiguration
+	// Exclusions are those of its Config; see ExclusionsOf.
+	Exclusions []Exclusion
+	// Namespaces are the tenants'.
+	Namespaces []Namespace
+}
+
+// Namespace is a namespace of a tenant.
+type Namespace struct {
+	Name   string
+	Labels map[string]string
+}
+
+// Severity says how much a finding matters.
+type Severity string
+
+const (
+	// Unsafe is what lets something past Gatekeeper that croft gave it to hold.
+	Unsafe Severity = "Unsafe"
+	// Advice is what lets nothing past it, but has people refused without need, or
+	// is for a person to judge.
+	Advice Severity = "Advice"
+)
+
+// Reasons of findings.
+const (
+	// ReasonMutationNotServed: the API server does not serve Gatekeeper's mutators.
+	ReasonMutationNotServed = "MutationNotServed"
+	// ReasonTemplatesNotServed: it does not serve its ConstraintTemplates.
+	ReasonTemplatesNotServed = "TemplatesNotServed"
+	// ReasonMutationWebhookMissing: the API server is not told to ask for mutation.
+	ReasonMutationWebhookMissing = "MutationWebhookMissing"
+	// ReasonValidationWebhookMissing: it is not told to ask for validation.
+	ReasonValidationWebhookMissing = "ValidationWebhookMissing"
+	// ReasonFailsOpen: what Gatekeeper does not answer for comes in.
+	ReasonFailsOpen = "FailsOpen"
+	// ReasonRequestsUnseen: requests that croft gives it to hold are not sent to it.
+	ReasonRequestsUnseen = "RequestsUnseen"
+	// ReasonNamespacesExempt: those of tenants' namespaces are not.
+	ReasonNamespacesExempt = "NamespacesExempt"
+	// ReasonObjectsExempt: objects are left out by labels, which tenants choose.
+	ReasonObjectsExempt = "ObjectsExempt"
+	// ReasonConditionsUnknown: there are conditions that croft cannot judge.
+	ReasonConditionsUnknown = "ConditionsUnknown"
+	// ReasonNamespacesExcluded: Gatekeeper is sent requests and lets them through.
+	ReasonNamespacesExcluded = "NamespacesExcluded"
+	// ReasonTimeoutShort: a Gatekeeper that is only slow counts as away.
+	ReasonTimeoutShort = "TimeoutShort"
+	// ReasonNotReinvoked: what other webhooks change afterwards is not put right.
+	ReasonNotReinvoked = "NotReinvoked"
+	// ReasonDebugContainersUnseen: debug containers are not mutated.
+	ReasonDebugContainersUnseen = "DebugContainersUnseen"
+	// ReasonLabelUnguarded: whoever may label a namespace may exempt it.
+	ReasonLabelUnguarded = "LabelUnguarded"
+)
+
+// Finding is one thing that is not as croft needs it.
+type Finding struct {
+	Severity Severity
+	Reason   string
+	// Object is the kind and name of what has to be changed, empty where it is not
+	// there. Field is the path in it; webhooks are told apart by their names.
+	Object, Field string
+	// Message says what is so, what follows from it, and what to write instead,
+	// in the object and in the values of Gatekeeper's chart.
+	Message string
+}
+
+// String says where and what in one line.
+func (f Finding) String() string {
+	switch {
+	case f.Object == "":
+		return f.Message
+	case f.Field == "":
+		return fmt.Sprintf("%s: %s", f.Object, f.Message)
+	default:
+		return fmt.Sprintf("%s: %s %s", f.Object, f.Field, f.Message)
+	}
+}

@@ -1,0 +1,73 @@
+package gatekeeper
+
+import (
+	"slices"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const install = "install Gatekeeper 3.10 or later (helm upgrade --install gatekeeper gatekeeper/gatekeeper -n gatekeeper-system --create-namespace)"
+
+func mutationServed(in Installation) []Finding {
+	for _, kind := range []string{"Assign", "ModifySet"} {
+		if !slices.Contains(in.Served, schema.GroupVersionKind{Group: "mutations.gatekeeper.sh", Version: "v1", Kind: kind}) {
+			return []Finding{{
+				Severity: Unsafe, Reason: ReasonMutationNotServed,
+				Message: "the API server does not serve mutations.gatekeeper.sh/v1 " + kind + ", which places pods: " + install,
+			}}
+		}
+	}
+	return nil
+}
+
+func templatesServed(in Installation) []Finding {
+	if slices.Contains(in.Served, schema.GroupVersionKind{Group: "templates.gatekeeper.sh", Version: "v1", Kind: "ConstraintTemplate"}) {
+		return nil
+	}
+	return []Finding{{
+		Severity: Unsafe, Reason: ReasonTemplatesNotServed,
+		Message: "the API server does not serve templates.gatekeeper.sh/v1 ConstraintTemplate, which holds the rules: " + install,
+	}}
+}
+
+func mutationAsked(in Installation) []Finding {
+	if mutation(in.Mutating) != nil {
+		return nil
+	}
+	return []Finding{{
+		Severity: Unsafe, Reason: ReasonMutationWebhookMissing,
+		Message: "no MutatingWebhookConfiguration has the webhook " + MutationWebhook + ": pods come in as their authors wrote them; switch mutation on (chart: --set disableMutation=false)",
+	}}
+}
+
+func validationAsked(in Installation) []Finding {
+	if validation(in.Validating, ValidationWebhook) != nil {
+		return nil
+	}
+	return []Finding{{
+		Severity: Unsafe, Reason: ReasonValidationWebhookMissing,
+		Message: "no ValidatingWebhookConfiguration has the webhook " + ValidationWebhook + ": constraints deny nothing; switch validation on (chart: --set disableValidatingWebhook=false)",
+	}}
+}
+
+// labelGuarded is advice only: in tenants' namespaces croft keeps the label away.
+func labelGuarded(in Installation) []Finding {
+	if in.Validating == nil {
+		return nil
+	}
+	w := validation(in.Validating, LabelWebhook)
+	if w != nil && (w.FailurePolicy == nil || *w.FailurePolicy == admissionv1.Fail) {
+		return nil
+	}
+	f := Finding{
+		Severity: Advice, Reason: ReasonLabelUnguarded, Object: validatingName(in.Validating), Field: "webhooks",
+		Message: "has no " + LabelWebhook + ": whoever may label a namespace can exempt it with " + IgnoreLabel + "; put the webhook back, as the chart has it",
+	}
+	if w != nil {
+		f.Field = "webhooks[" + LabelWebhook + "].failurePolicy"
+		f.Message = "is Ignore: while Gatekeeper is away, whoever may label a namespace can exempt it with " + IgnoreLabel +
+			"; set it to Fail (chart: --set validatingWebhookCheckIgnoreFailurePolicy=Fail)"
+	}
+	return []Finding{f}
+}

@@ -1,0 +1,102 @@
+package gatekeeper
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+)
+
+// needed are requests that a webhook has to see.
+type needed struct {
+	group, kind, resource string
+	// version is that of a kind that every API server has. Of others, those that
+	// are served are asked for.
+	version    string
+	operations []admissionv1.OperationType
+}
+
+var (
+	create = []admissionv1.OperationType{admissionv1.Create}
+	update = []admissionv1.OperationType{admissionv1.Update}
+	write  = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
+)
+
+// mutated is what croft's mutators change, and debugged what they change of debug
+// containers.
+var (
+	mutated = []needed{
+		{"", "Pod", "pods", "v1", create},
+		{"apps", "DaemonSet", "daemonsets", "v1", write},
+	}
+	debugged = []needed{{"", "Pod", "pods/ephemeralcontainers", "v1", update}}
+)
+
+// constrained is what croft's constraints are for.
+var constrained = []needed{
+	{"", "Pod", "pods", "v1", write},
+	{"", "Service", "services", "v1", write},
+	{"networking.k8s.io", "Ingress", "ingresses", "v1", write},
+	{"gateway.networking.k8s.io", "Gateway", "gateways", "", write},
+	{"gateway.networking.k8s.io", "HTTPRoute", "httproutes", "", write},
+	{"gateway.networking.k8s.io", "GRPCRoute", "grpcroutes", "", write},
+	{"gateway.networking.k8s.io", "TLSRoute", "tlsroutes", "", write},
+	{"cert-manager.io", "Certificate", "certificates", "", write},
+}
+
+// unseen are the requests that the webhook's rules leave out, as in UPDATE of
+// services.
+func (w webhook) unseen(in Installation, all []needed) []string {
+	var unseen []string
+	for _, n := range all {
+		versions := n.versions(in)
+		for _, operation := range n.operations {
+			seen := func(version string) bool {
+				return slices.ContainsFunc(w.rules, func(r admissionv1.RuleWithOperations) bool {
+					return sees(r, n.group, version, n.resource, operation)
+				})
+			}
+			left := slices.DeleteFunc(slices.Clone(versions), seen)
+			// Unless it is told to be exact, the API server converts an object of one
+			// version for a webhook that asks for another.
+			if len(left) > 0 && (w.exact || len(left) == len(versions)) {
+				unseen = append(unseen, fmt.Sprintf("%s of %s", operation, n.resource))
+			}
+		}
+	}
+	return unseen
+}
+
+func (n needed) versions(in Installation) []string {
+	if n.version != "" {
+		return []string{n.version}
+	}
+	var served []string
+	for _, kind := range in.Served {
+		if kind.Group == n.group && kind.Kind == n.kind {
+			served = append(served, kind.Version)
+		}
+	}
+	return served
+}
+
+// sees tells whether a rule is for a request in a namespace.
+func sees(r admissionv1.RuleWithOperations, group, version, resource string, operation admissionv1.OperationType) bool {
+	return (slices.Contains(r.Operations, admissionv1.OperationAll) || slices.Contains(r.Operations, operation)) &&
+		has(r.APIGroups, group) && has(r.APIVersions, version) &&
+		slices.ContainsFunc(r.Resources, func(pattern string) bool { return covers(pattern, resource) }) &&
+		or(r.Scope, admissionv1.AllScopes) != admissionv1.ClusterScope
+}
+
+func has(values []string, value string) bool {
+	return slices.Contains(values, "*") || slices.Contains(values, value)
+}
+
+// covers tells whether a pattern such as pods, *, */* or pods/* is for a resource
+// or a subresource. One star alone is for no subresource.
+func covers(pattern, resource string) bool {
+	name, sub, _ := strings.Cut(resource, "/")
+	patternName, patternSub, _ := strings.Cut(pattern, "/")
+	return (patternName == "*" || patternName == name) && (patternSub == sub || patternSub == "*")
+}
