@@ -39,7 +39,7 @@ func Register(ctx context.Context, m manager.Manager) error {
 		Register(context.Context, manager.Manager) error
 	}{
 		store,
-		platform.New(cached, applier, store, recorder),
+		platform.New(cached, live, applier, store, recorder),
 		pool.New(cached, live, applier, store, recorder),
 		tenant.New(cached, live, applier, store, recorder),
 		secondarynetwork.New(cached, store),

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -62,6 +63,7 @@ func TestGatekeeper(t *testing.T) {
 		})
 	})
 	t.Run("Drift", func(t *testing.T) { testMutatorDrift(t, c) })
+	t.Run("Unsafe", func(t *testing.T) { testUnsafe(t, c) })
 	t.Run("Killed", func(t *testing.T) { testKilled(t, two) })
 	t.Run("Delete", func(t *testing.T) { testGatekeeperDelete(t, c) })
 }
@@ -84,6 +86,38 @@ func testMutatorDrift(t *testing.T, c *cluster) {
 			return nil
 		})
 	}
+}
+
+// testUnsafe fails if nobody says that Gatekeeper would let pods through while it is
+// away, as its chart sets it up, or what to do about it.
+func testUnsafe(t *testing.T, c *cluster) {
+	const name = "gatekeeper-mutating-webhook-configuration"
+	set := func(policy string) {
+		c.kubectl(t, "", "patch", "mutatingwebhookconfiguration", name, "--type=json",
+			`-p=[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"`+policy+`"}]`).exits(t, 0)
+	}
+	says := func(status metav1.ConditionStatus, words ...string) {
+		eventually(t, moments, "the Platform to say so", func(ctx context.Context) error {
+			var platform v1alpha1.Platform
+			if err := c.admin.Get(ctx, client.ObjectKey{Name: v1alpha1.PlatformName}, &platform); err != nil {
+				return err
+			}
+			ready := meta.FindStatusCondition(platform.Status.Conditions, v1alpha1.ConditionReady)
+			if ready == nil || ready.Status != status {
+				return fmt.Errorf("it says %+v", ready)
+			}
+			for _, word := range words {
+				if !strings.Contains(ready.Message, word) {
+					return fmt.Errorf("it says nothing of %s: %s", word, ready.Message)
+				}
+			}
+			return nil
+		})
+	}
+	set("Ignore")
+	says(metav1.ConditionFalse, name, "failurePolicy", "mutatingWebhookFailurePolicy=Fail")
+	set("Fail")
+	says(metav1.ConditionTrue)
 }
 
 // testKilled fails if a pod gets in unplaced while Gatekeeper is being killed, and

@@ -18,7 +18,7 @@ type Exclusion struct {
 }
 
 // configObject is the only Config that Gatekeeper looks at.
-const configObject = "Config/config"
+const configObject = "Config/" + ConfigName
 
 // What is not done of what is in a namespace where the processes that croft relies
 // on are told to keep out.

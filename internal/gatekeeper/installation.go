@@ -111,3 +111,39 @@ func (f Finding) String() string {
 		return fmt.Sprintf("%s: %s %s", f.Object, f.Field, f.Message)
 	}
 }
+
+// ConfigName is the name of the only Config that Gatekeeper looks at.
+const ConfigName = "config"
+
+// Kinds are those that Served is about.
+func Kinds() []schema.GroupKind {
+	all := []schema.GroupKind{
+		{Group: "mutations.gatekeeper.sh", Kind: "Assign"},
+		{Group: "mutations.gatekeeper.sh", Kind: "ModifySet"},
+		{Group: "templates.gatekeeper.sh", Kind: "ConstraintTemplate"},
+	}
+	for _, n := range constrained {
+		if n.version == "" {
+			all = append(all, schema.GroupKind{Group: n.group, Kind: n.kind})
+		}
+	}
+	return all
+}
+
+// Webhooks picks Gatekeeper's among the configurations of a cluster; nil where
+// there is none.
+func Webhooks(mutating []admissionv1.MutatingWebhookConfiguration, validating []admissionv1.ValidatingWebhookConfiguration) (*admissionv1.MutatingWebhookConfiguration, *admissionv1.ValidatingWebhookConfiguration) {
+	var m *admissionv1.MutatingWebhookConfiguration
+	var v *admissionv1.ValidatingWebhookConfiguration
+	for i := range mutating {
+		if mutation(&mutating[i]) != nil {
+			m = &mutating[i]
+		}
+	}
+	for i := range validating {
+		if validation(&validating[i], ValidationWebhook) != nil {
+			v = &validating[i]
+		}
+	}
+	return m, v
+}

@@ -28,7 +28,10 @@ import (
 // Controller reconciles the Platform. It has no finalizer: with the Platform
 // gone, every wall stands as it is.
 type Controller struct {
-	client   client.Client
+	client client.Client
+	// live reads what is not in the cache: what croft has not made, and looks at
+	// seldom.
+	live     client.Client
 	applier  *apply.Applier
 	declared *declared.Store
 	recorder events.EventRecorder
@@ -41,12 +44,13 @@ type Controller struct {
 	stood uint64
 }
 
-// New returns a Controller.
-func New(c client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder) *Controller {
+// New returns a Controller. cached is the manager's client, live one that reads
+// from the API server.
+func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder) *Controller {
 	ours := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return watch.Names(v1alpha1.PlatformName)
 	})
-	return &Controller{client: c, applier: a, declared: d, recorder: r, ours: ours}
+	return &Controller{client: cached, live: live, applier: a, declared: d, recorder: r, ours: ours}
 }
 
 // Register makes the manager run the controller. The kinds that it watches are

@@ -26,7 +26,7 @@ const missing = 5 * time.Second
 
 // recheck is how often Gatekeeper's own set-up is looked at again. It is nobody's
 // but its administrators', and says nothing when it changes.
-const recheck = time.Minute
+const recheck = 20 * time.Second
 
 // engine is what was seen of the placement engine.
 type engine struct {
@@ -66,7 +66,9 @@ func (c *Controller) look(ctx context.Context, platform *estate.Platform) (engin
 		e.message = "spec.placement: this API server does not serve MutatingAdmissionPolicy (admissionregistration.k8s.io/v1, Kubernetes 1.36 and later), " +
 			"which Native placement is made of: set spec.placement to Gatekeeper, and install Gatekeeper"
 	case platform.Placement == v1alpha1.PlacementGatekeeper:
-		e.reason, e.message = c.lookAtGatekeeper(other)
+		if e.reason, e.message, err = c.lookAtGatekeeper(ctx); err != nil {
+			return e, err
+		}
 	}
 	waiting, total, err := c.placedByOther(ctx, platform.Placement)
 	if err != nil {
@@ -81,14 +83,6 @@ func (c *Controller) look(ctx context.Context, platform *estate.Platform) (engin
 			len(waiting), total, platform.Placement, strings.Join(waiting[:min(len(waiting), 10)], ", "))
 	}
 	return e, nil
-}
-
-// lookAtGatekeeper returns what is wrong with how Gatekeeper is set up.
-func (c *Controller) lookAtGatekeeper(other []schema.GroupVersionKind) (reason, message string) {
-	if len(other) < len(apply.GatekeeperPlatformKinds) {
-		return v1alpha1.ReasonEngineMissing, "spec.placement: this API server does not serve ConstraintTemplate (templates.gatekeeper.sh/v1): install Gatekeeper, or set spec.placement to Native"
-	}
-	return v1alpha1.ReasonPlacementReady, ""
 }
 
 // placedByOther are the tenants that another engine was last seen to place. One
