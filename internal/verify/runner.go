@@ -249,6 +249,9 @@ func (r *Runner) create(ctx context.Context, object client.Object) error {
 			return false, err
 		}
 		last = r.admin.Create(ctx, fresh)
+		if apierrors.IsConflict(last) { // with others, at the quota
+			return false, nil
+		}
 		if !apierrors.IsAlreadyExists(last) {
 			return true, last
 		}
