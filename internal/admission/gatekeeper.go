@@ -168,7 +168,8 @@ func parametersOf(rules v1alpha1.TenantRulesSpec) []param {
 type Mutator struct {
 	// Kind is Assign or ModifySet.
 	Kind string
-	// Name is what the mutator does; the tenant's name is put after it.
+	// Name is what the mutator does. The tenant's name is put after it and a dot,
+	// which no tenant's name has: so no two can meet.
 	Name string
 	// Group, Version and ObjectKind are what it changes, and Operations when.
 	Group, Version, ObjectKind string
@@ -194,7 +195,7 @@ func (m Mutator) Object(tenant string) client.Object {
 	if m.OnlyMissing {
 		parameters["pathTests"] = []any{map[string]any{"subPath": m.Location, "condition": "MustNotExist"}}
 	}
-	return object(gatekeeperMutations.WithKind(m.Kind), gatekeeperName("croft-"+m.Name+"-"+tenant), map[string]any{
+	return object(gatekeeperMutations.WithKind(m.Kind), gatekeeperName("croft-"+m.Name+"."+tenant), map[string]any{
 		"applyTo": []any{map[string]any{
 			"groups": []any{m.Group}, "versions": []any{m.Version}, "kinds": []any{m.ObjectKind}, "operations": anyList(m.Operations),
 		}},
@@ -222,7 +223,7 @@ func gatekeeperName(name string) string {
 	}
 	sum := sha256.Sum256([]byte(name))
 	suffix := "-" + hex.EncodeToString(sum[:4])
-	return strings.TrimRight(name[:longestName-len(suffix)], "-") + suffix
+	return strings.TrimRight(name[:longestName-len(suffix)], "-.") + suffix
 }
 
 func ofTenant(name string) map[string]any {

@@ -139,7 +139,7 @@ func changedByGatekeeper(a attack.Attack) bool {
 
 // generic is the name of a tenant's mutator without the tenant.
 func generic(o metav1.Object) string {
-	return strings.TrimSuffix(o.GetName(), "-"+o.GetLabels()[v1alpha1.TenantLabel])
+	return strings.TrimSuffix(o.GetName(), "."+o.GetLabels()[v1alpha1.TenantLabel])
 }
 
 // templateMutants let each rule of a template hold always.
