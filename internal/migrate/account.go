@@ -55,15 +55,33 @@ type entry struct {
 	to       []string
 	messages []string
 	leaves   int
+	// general says that it was said of all of a kind, so that anything that is said
+	// of this field in particular takes its place.
+	general bool
+}
+
+// inGeneral marks what was said last of the field as said of all of its kind.
+func (f Field) inGeneral() {
+	if e, ok := f.object.entries[f.key()]; ok {
+		e.general = true
+	}
+}
+
+func (f Field) key() string { return strings.Join(f.path, "\x00") }
+
+// said reports whether anything was said of the field.
+func (f Field) said() bool {
+	_, ok := f.object.entries[f.key()]
+	return ok
 }
 
 func (f Field) account(outcome Outcome, to, message string) {
 	if f.object == nil || !f.found {
 		return
 	}
-	key := strings.Join(f.path, "\x00")
+	key := f.key()
 	e, ok := f.object.entries[key]
-	if !ok {
+	if !ok || e.general {
 		e = &entry{path: f.path, outcome: outcome}
 		f.object.entries[key] = e
 	}

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -94,13 +95,12 @@ func (d *draft) convert(pool string, t template) map[string]any {
 	for _, key := range []string{"apiVersion", "kind"} {
 		t.spec.At(key).Kept(at(""))
 	}
-	for from, to := range map[string]string{
-		"blockDeviceMappings": "blockDeviceMappings", "detailedMonitoring": "detailedMonitoring", "context": "context",
-		"associatePublicIPAddress": "associatePublicIPAddress", "metadataOptions": "metadataOptions", "userData": "userData", "tags": "tags",
+	for _, same := range []string{
+		"blockDeviceMappings", "detailedMonitoring", "context", "associatePublicIPAddress", "metadataOptions", "userData", "tags",
 	} {
-		if f := t.spec.At(from); f.Found() {
-			spec[to] = plainly(f.value)
-			f.Kept(at(to))
+		if f := t.spec.At(same); f.Found() {
+			spec[same] = plainly(f.value)
+			f.Kept(at(same))
 		}
 	}
 	if tags, ok := spec["tags"].(map[string]any); ok {
@@ -138,13 +138,13 @@ func (d *draft) profileOf(t template, spec map[string]any, at func(string) strin
 }
 
 func (d *draft) subnets(t template, spec map[string]any, at func(string) string) {
-	for from, to := range map[string]string{"subnetSelector": "subnetSelectorTerms", "securityGroupSelector": "securityGroupSelectorTerms"} {
-		f := t.spec.At(from)
+	for _, from := range []string{"subnetSelector", "securityGroupSelector"} {
+		f, to := t.spec.At(from), from+"Terms"
 		if terms := selector(f, at(to)); len(terms) > 0 {
 			spec[to] = terms
 			continue
 		}
-		name := d.clusterName()
+		name := cmp.Or(t.ownCluster(), d.clusterName())
 		if name == "" {
 			name = "$CLUSTER_NAME"
 			d.problems = append(d.problems, t.spec.object.problem(f.path,
@@ -153,6 +153,18 @@ func (d *draft) subnets(t template, spec map[string]any, at func(string) string)
 		spec[to] = []any{map[string]any{"tags": map[string]any{"kubernetes.io/cluster/" + name: "*"}}}
 		f.Unset(at(to), "none: those with the tag kubernetes.io/cluster/%s were the default then, and are written out, since there is none today", name)
 	}
+}
+
+// ownCluster is the cluster that the template's other selectors name.
+func (t template) ownCluster() string {
+	for _, selector := range []string{"subnetSelector", "securityGroupSelector"} {
+		for _, f := range t.spec.At(selector).Fields() {
+			if name, ok := cutPrefix(f.Key(), "kubernetes.io/cluster/"); ok {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 func (d *draft) images(t template, spec map[string]any, at func(string) string) {

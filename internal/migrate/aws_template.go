@@ -178,6 +178,8 @@ func (d *draft) tags(name string, f Field, p *pool) {
 			tag.Kept(poolField(name, "costCode"))
 		case (key == "NodePool" || key == "Project") && value == name:
 			tag.KeptAs(poolField(name, "tags"), "croft sets this tag itself")
+		case strings.HasPrefix(key, "karpenter.sh/"):
+			tag.NotKept("a Pool leaves tags below karpenter.sh/ to Karpenter: subnets and security groups are discovered by them, and instances need none")
 		case isCloudTag(key):
 			tag.NotKept("Karpenter and the cluster set this tag themselves, and let nobody else")
 		default:

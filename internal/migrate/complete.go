@@ -21,6 +21,12 @@ func (d *draft) complete() {
 	if d.options.Kwok {
 		d.simulate()
 	}
+	for _, name := range slices.Sorted(maps.Keys(d.tenants)) {
+		if t := d.tenants[name]; t.spec.Pool == "" && len(t.spec.Pools) == 0 {
+			d.told[name] = true
+			d.problem(t.from.Root(), "nothing that was read says which pool the pods of tenant %s run on: it is left out of croft.yaml until you give it one", name)
+		}
+	}
 	d.share()
 	if (d.platform.NodeClass == v1alpha1.NodeClass{}) {
 		d.problems = append(d.problems, missing("platform.nodeClass",

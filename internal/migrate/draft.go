@@ -30,7 +30,9 @@ type draft struct {
 	// classes are the names of those among the manifests, by what they were made of.
 	classes map[string]string
 	// renames are fields that were moved to the platform since all pools share them.
-	renames  map[string]string
+	renames map[string]string
+	// told are the tenants of which it was said why they are left out.
+	told     map[string]bool
 	notes    []string
 	problems estate.Problems
 }
@@ -47,6 +49,8 @@ type pool struct {
 type tenant struct {
 	spec v1alpha1.TenantSpec
 	from *Object
+	// leveled says that a namespace had a Pod Security level.
+	leveled bool
 	// placed is what said which pool a namespace runs on.
 	placed Field
 }
@@ -54,7 +58,7 @@ type tenant struct {
 func newDraft(objects []*Object, o Options) *draft {
 	d := &draft{
 		options: o, pools: map[string]*pool{}, tenants: map[string]*tenant{},
-		secondary: map[string]v1alpha1.SecondaryNetworkSpec{}, renames: map[string]string{}, classes: map[string]string{},
+		secondary: map[string]v1alpha1.SecondaryNetworkSpec{}, renames: map[string]string{}, classes: map[string]string{}, told: map[string]bool{},
 	}
 	d.objects = objects
 	return d

@@ -107,8 +107,9 @@ func (f *File) problems() estate.Problems {
 }
 
 // settle leaves out what croft check would refuse, until nothing is left to
-// refuse but what the platform lacks, and says of each what is wrong with it.
-func (f *File) settle() estate.Problems {
+// refuse but what the platform lacks, and says of each what is wrong with it if that
+// was not said already.
+func (f *File) settle(said map[string]bool) estate.Problems {
 	var told estate.Problems
 	for {
 		var refused estate.Problems
@@ -116,7 +117,9 @@ func (f *File) settle() estate.Problems {
 		for _, p := range f.problems() {
 			if f.leaveOut(p) {
 				progress = true
-				told = append(told, inFile(p))
+				if p.Kind != "Tenant" || !said[p.Name] {
+					told = append(told, inFile(p))
+				}
 			} else {
 				refused = append(refused, inFile(p))
 			}

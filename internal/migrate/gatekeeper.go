@@ -179,6 +179,7 @@ func (d *draft) place(t *tenant, name string, by Field, pool string) {
 	by.Kept(tenantField(name, "pool"))
 	if _, known := d.pools[pool]; !known {
 		names := slices.Sorted(maps.Keys(d.pools))
+		d.told[name] = true
 		d.problem(by, "there is no pool %s among what was read%s; tenant %s is left out of croft.yaml until it has one", pool, estate.Suggest(pool, names), name)
 	}
 }

@@ -159,6 +159,11 @@ func (d *draft) classOf(name string, o *Object, p *pool) {
 		p.spec.NodeClass = &v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}
 		if from != nil {
 			frame(from, poolField(name, "nodeClass.kwok"))
+			if delay := from.At("spec", "nodeRegistrationDelay"); delay.Text() == "0s" {
+				delay.Kept(poolField(name, "nodeClass.kwok"))
+			} else {
+				delay.NotKept("croft's simulated nodes register at once: keep the KWOKNodeClass, and name it by nodeClass.ref")
+			}
 		}
 	case from != nil && from.At("metadata", "labels", v1alpha1.PoolLabel).Text() == name:
 		d.croftsClass(name, from, p)

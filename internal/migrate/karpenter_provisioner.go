@@ -128,6 +128,9 @@ func (d *draft) weight(name string, f Field, p *v1alpha1.PoolSpec) {
 // unsupported accounts for what a Pool cannot say of its nodes.
 func unsupported(f Field) {
 	for _, a := range f.Fields() {
+		if a.said() {
+			continue
+		}
 		switch a.Key() {
 		case "karpenter.sh/do-not-consolidate", "karpenter.sh/do-not-disrupt":
 			a.NotKept("a Pool has no annotations for its nodes: keep them with consolidation: WhenEmpty, or a budget of 0 nodes for the reason Underutilized")

@@ -32,5 +32,6 @@ func frame(o *Object, to string) {
 		default:
 			mark.NotKept("croft does not carry labels and annotations over to what it writes in this object's place")
 		}
+		mark.inGeneral()
 	}
 }

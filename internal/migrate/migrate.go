@@ -84,7 +84,7 @@ func Migrate(objects []*Object, problems estate.Problems, o Options) *Result {
 func (d *draft) result() *Result {
 	r := &Result{Manifests: d.manifests, Notes: d.notes}
 	r.File = d.file()
-	r.Problems = slices.Concat(d.problems, r.File.settle())
+	r.Problems = slices.Concat(d.problems, r.File.settle(d.told))
 	for _, object := range d.objects {
 		for _, f := range object.findings() {
 			d.rename(&f)

@@ -61,7 +61,7 @@ func isClusterName(name string) bool {
 func (d *draft) replaced(v any, path []string, left func(name string, path []string)) any {
 	switch v := v.(type) {
 	case map[string]any:
-		for key := range v {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if !slices.Contains(scripts, key) || key == "template" && len(path) > 0 && path[0] == "spec" {
 				v[key] = d.replaced(v[key], append(path[:len(path):len(path)], key), left)
 			}

@@ -1,0 +1,68 @@
+package migrate
+
+import (
+	"strings"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+const podSecurity = "pod-security.kubernetes.io/"
+
+// namespaceObjects read what the namespaces of tenants are marked with.
+func (d *draft) namespaceObjects() {
+	for _, o := range d.of("", "Namespace") {
+		name := d.tenantOf(o.Name)
+		if name == "" {
+			o.Root().Other("is no tenant's: nothing that was read says which pool its pods run on")
+			continue
+		}
+		d.namespace(name, o)
+	}
+}
+
+func (d *draft) namespace(name string, o *Object) {
+	t := d.tenants[name]
+	to := "tenants." + name
+	frame(o, to)
+	o.At("spec").Other("the cluster's own")
+	for _, l := range append(o.At("metadata", "labels").Fields(), o.At("metadata", "annotations").Fields()...) {
+		switch key := l.Key(); {
+		case key == podSecurity+"enforce":
+			d.level(name, l, t)
+		case strings.HasPrefix(key, podSecurity+"warn"), strings.HasPrefix(key, podSecurity+"enforce-version"):
+			l.KeptAs(tenantField(name, "policy.podSecurity"), "croft sets it itself, to the level that it enforces")
+		case key == v1alpha1.CostCodeLabel:
+			t.spec.CostCode = l.Text()
+			l.Kept(tenantField(name, "costCode"))
+		case isCostCode(key) && t.spec.CostCode == "":
+			t.spec.CostCode = l.Text()
+			l.Changed(tenantField(name, "costCode"), "namespaces carry it as the label %s", v1alpha1.CostCodeLabel)
+		case strings.HasPrefix(key, "croft.dev/"), key == v1alpha1.ManagedByLabel && l.Text() == v1alpha1.ManagedBy:
+			l.Kept(to)
+		case strings.HasPrefix(key, "kubectl.kubernetes.io/"):
+		default:
+			l.Other("stays on the namespace: croft adds its own labels, and takes none away")
+		}
+	}
+	if !managed(o) && o.At("metadata", "annotations", v1alpha1.AdoptAnnotation).Text() != name {
+		d.note("namespace %s is there already: permit tenant %s to take it over with `kubectl annotate namespace %s %s=%s`, as a platform admin, before you apply",
+			o.Name, name, o.Name, v1alpha1.AdoptAnnotation, name)
+	}
+}
+
+// level is the Pod Security level that the tenant's namespaces have.
+func (d *draft) level(name string, l Field, t *tenant) {
+	level := v1alpha1.PodSecurityLevel(l.Text())
+	to := tenantField(name, "policy.podSecurity")
+	switch {
+	case t.spec.Policy.PodSecurity == "" && !t.leveled:
+		t.leveled = true
+		if level != v1alpha1.PodSecurityBaseline {
+			t.spec.Policy.PodSecurity = level
+		}
+	case t.spec.Policy.PodSecurity != level && (t.spec.Policy.PodSecurity != "" || level != v1alpha1.PodSecurityBaseline):
+		l.Changed(to, "another namespace of the tenant has another level, which is now that of both")
+		return
+	}
+	l.Kept(to)
+}
