@@ -13,7 +13,7 @@ import (
 func (d *draft) complete() {
 	d.platform.ClusterName = d.clusterName()
 	if d.platform.ClusterName == "" {
-		d.problems = append(d.problems, missing("platform.clusterName", "nothing that was read names the cluster: say --cluster-name NAME, the name that the cloud knows it by"))
+		d.missing("platform.clusterName", "nothing that was read names the cluster: say --cluster-name NAME, the name that the cloud knows it by")
 	}
 	if d.options.GroupPrefix != "" {
 		d.platform.GroupPrefix = d.options.GroupPrefix
@@ -29,8 +29,8 @@ func (d *draft) complete() {
 	}
 	d.share()
 	if (d.platform.NodeClass == v1alpha1.NodeClass{}) {
-		d.problems = append(d.problems, missing("platform.nodeClass",
-			"nothing that was read says what nodes are made from: write aws: {role: ...}, or ref: to a node class of yours, or try the result with --node-class kwok"))
+		d.missing("platform.nodeClass",
+			"nothing that was read says what nodes are made from: write aws: {role: ...}, or ref: to a node class of yours, or try the result with --node-class kwok")
 	}
 }
 

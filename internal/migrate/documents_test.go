@@ -2,6 +2,7 @@ package migrate_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"io/fs"
 	"os"
@@ -130,4 +131,23 @@ func leaves(v any) int {
 		}
 	}
 	return max(n, 1)
+}
+
+func decode(t testing.TB, data []byte) map[string]any {
+	t.Helper()
+	content := map[string]any{}
+	if err := yaml.Unmarshal(data, &content); err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// flow writes content in one line, with its keys sorted.
+func flow(t testing.TB, content map[string]any) string {
+	t.Helper()
+	data, err := json.Marshal(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data) + "\n"
 }

@@ -31,7 +31,8 @@ type draft struct {
 	classes map[string]string
 	// renames are fields that were moved to the platform since all pools share them.
 	renames map[string]string
-	// told are the tenants of which it was said why they are left out.
+	// told are the tenants, and the fields of the platform, of which it was said why
+	// they are left out.
 	told     map[string]bool
 	notes    []string
 	problems estate.Problems

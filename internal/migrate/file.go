@@ -120,7 +120,7 @@ func (f *File) settle(said map[string]bool) estate.Problems {
 				if p.Kind != "Tenant" || !said[p.Name] {
 					told = append(told, inFile(p))
 				}
-			} else {
+			} else if !said[p.Path] {
 				refused = append(refused, inFile(p))
 			}
 		}

@@ -25,10 +25,15 @@ func (d *draft) quotas() {
 		if hard[name] == nil {
 			hard[name] = map[string]corev1.ResourceList{}
 		}
-		if hard[name][o.Namespace] == nil {
-			hard[name][o.Namespace] = corev1.ResourceList{}
+		list := hard[name][o.Namespace]
+		if list == nil {
+			list = corev1.ResourceList{}
 		}
-		d.hard(name, o.At("spec"), hard[name][o.Namespace])
+		d.hard(name, o.At("spec"), list)
+		// An empty quota lifts croft's own bounds, and only croft writes one to say so.
+		if len(list) > 0 || managed(o) {
+			hard[name][o.Namespace] = list
+		}
 	}
 	for name, namespaces := range hard {
 		d.setQuota(name, namespaces)
@@ -74,6 +79,9 @@ func (d *draft) hard(name string, spec Field, into corev1.ResourceList) {
 // setQuota adds up the namespaces of a tenant: croft divides the whole among them,
 // by what each uses.
 func (d *draft) setQuota(name string, namespaces map[string]corev1.ResourceList) {
+	if len(namespaces) == 0 {
+		return
+	}
 	total := corev1.ResourceList{}
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		for key, quantity := range namespaces[namespace] {

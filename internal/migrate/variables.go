@@ -83,7 +83,8 @@ func (d *draft) replaced(v any, path []string, left func(name string, path []str
 	return v
 }
 
-// missing is a field of croft.yaml that nothing which was read says.
-func missing(path, format string, args ...any) estate.Problem {
-	return estate.Problem{Path: "croft.yaml: " + path, Message: fmt.Sprintf(format, args...)}
+// missing reports a field of croft.yaml that nothing which was read says.
+func (d *draft) missing(path, format string, args ...any) {
+	d.told[path] = true
+	d.problems = append(d.problems, estate.Problem{Path: "croft.yaml: " + path, Message: fmt.Sprintf(format, args...)})
 }
