@@ -76,6 +76,11 @@ func (d *draft) chooseKey() {
 	for key := range d.capsuleSelectors() {
 		votes[key]++
 	}
+	for _, o := range d.of("", "Namespace") {
+		for key := range nodeSelectorOf(o) {
+			votes[key]++
+		}
+	}
 	keys := slices.SortedFunc(maps.Keys(votes), func(a, b string) int {
 		return cmp.Or(cmp.Compare(votes[b], votes[a]), cmp.Compare(a, b))
 	})

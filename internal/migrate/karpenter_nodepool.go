@@ -75,7 +75,7 @@ func (d *draft) lifetimes(name string, o *Object, p *pool) {
 	}
 	p.spec.TTL = d.span(expire, poolField(name, "ttl"), "720h", "Karpenter's default, 720h")
 	p.spec.TerminationGracePeriod = d.span(node.At("terminationGracePeriod"), poolField(name, "terminationGracePeriod"), v1alpha1.Never,
-		"none: a PodDisruptionBudget or do-not-disrupt holds a node for ever, and croft.yaml says Never")
+		"Never, until which a PodDisruptionBudget or do-not-disrupt holds a node")
 	p.spec.Consolidation = v1alpha1.ConsolidateWhenUnderutilized
 	policy := disruption.At("consolidationPolicy")
 	switch policy.Text() {

@@ -22,6 +22,9 @@ func frame(o *Object, to string) {
 	}
 	o.At("status").Other("what was observed, not what was asked for")
 	for _, mark := range append(metadata.At("labels").Fields(), metadata.At("annotations").Fields()...) {
+		if mark.said() {
+			continue
+		}
 		switch key := mark.Key(); {
 		case strings.HasPrefix(key, "kubectl.kubernetes.io/"):
 			mark.Other("kubectl's own")

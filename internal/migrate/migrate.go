@@ -67,6 +67,7 @@ func Migrate(objects []*Object, problems estate.Problems, o Options) *Result {
 		(*draft).rules,
 		(*draft).capsuleTenants,
 		(*draft).assigns,
+		(*draft).selecting,
 		(*draft).domains,
 		(*draft).namespaceObjects,
 		(*draft).access,

@@ -39,7 +39,7 @@ func (d *draft) namespace(name string, o *Object) {
 			l.Changed(tenantField(name, "costCode"), "namespaces carry it as the label %s", v1alpha1.CostCodeLabel)
 		case strings.HasPrefix(key, "croft.dev/"), key == v1alpha1.ManagedByLabel && l.Text() == v1alpha1.ManagedBy:
 			l.Kept(to)
-		case strings.HasPrefix(key, "kubectl.kubernetes.io/"):
+		case strings.HasPrefix(key, "kubectl.kubernetes.io/"), key == nodeSelectorAnnotation && l.said():
 		default:
 			l.Other("stays on the namespace: croft adds its own labels, and takes none away")
 		}
@@ -47,6 +47,37 @@ func (d *draft) namespace(name string, o *Object) {
 	if !managed(o) && o.At("metadata", "annotations", v1alpha1.AdoptAnnotation).Text() != name {
 		d.note("namespace %s is there already: permit tenant %s to take it over with `kubectl annotate namespace %s %s=%s`, as a platform admin, before you apply",
 			o.Name, name, o.Name, v1alpha1.AdoptAnnotation, name)
+	}
+}
+
+// nodeSelectorAnnotation gives the pods of a namespace a nodeSelector, where the
+// API server's PodNodeSelector plugin is on.
+const nodeSelectorAnnotation = "scheduler.alpha.kubernetes.io/node-selector"
+
+func nodeSelectorOf(o *Object) map[string]string {
+	selector := map[string]string{}
+	for _, term := range strings.Split(o.At("metadata", "annotations", nodeSelectorAnnotation).Text(), ",") {
+		if key, value, ok := strings.Cut(strings.TrimSpace(term), "="); ok {
+			selector[key] = value
+		}
+	}
+	return selector
+}
+
+// selecting reads which pool a namespace's own nodeSelector puts its pods on.
+func (d *draft) selecting() {
+	for _, o := range d.of("", "Namespace") {
+		value, ok := nodeSelectorOf(o)[d.key]
+		if !ok {
+			continue
+		}
+		name := d.tenantOf(o.Name)
+		if name == "" {
+			name = asName(o.Name)
+		}
+		at := o.At("metadata", "annotations", nodeSelectorAnnotation)
+		d.place(d.addTenant(name, o), name, at, d.poolNamed(value))
+		at.Changed(tenantField(name, "pool"), "croft adds the pool's toleration too, and refuses pods that ask for another pool; take the annotation away once croft stands")
 	}
 }
 

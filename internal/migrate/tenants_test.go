@@ -43,6 +43,8 @@ func TestMutators(t *testing.T) {
 		"a toleration that disagrees": {read: pools + onJobs + assign("second", "spec.tolerations", "[{key: node-pool, operator: Equal, value: apps}]"), options: demo, problems: []string{"pods of namespace shop tolerate pool apps, but run on pool jobs"}},
 		"an unknown pool": {read: pools + assign("selector", "spec.nodeSelector", "{node-pool: job}"), options: demo,
 			gives: []string{"# left out: tenant shop"}, problems: []string{"there is no pool job among what was read; did you mean jobs?; tenant shop is left out"}},
+		"a namespace's own selector": {read: pools + "---\n{apiVersion: v1, kind: Namespace, metadata: {name: shop, annotations: {scheduler.alpha.kubernetes.io/node-selector: \"node-pool=jobs\"}}}\n", options: demo,
+			gives: []string{`"shop":{"pool":"jobs"}`}, findings: []want{{migrate.Changed, `annotations["scheduler.alpha.kubernetes.io/node-selector"]`, "toleration"}}},
 		"a pattern of namespaces": {read: pools + strings.Replace(onJobs, "[shop]", "[\"shop-*\"]", 1) + "---\n{apiVersion: v1, kind: Namespace, metadata: {name: shop-a}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: bank}}\n", options: demo,
 			gives: []string{`"tenants":{"shop-a":{"pool":"jobs"}}`}},
 		"a pattern without namespaces": {read: pools + strings.Replace(onJobs, "[shop]", "[\"shop-*\"]", 1), options: demo, findings: []want{{migrate.NotKept, "match.namespaces", "none of these"}}},
