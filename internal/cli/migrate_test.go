@@ -33,10 +33,10 @@ func TestMigrateBadInput(t *testing.T) {
 	}{
 		"truncated YAML":     {aPool + "---\n" + onIt + "---\nkind: [\n", "bad.yaml:11: not YAML: "},
 		"a launch template":  {"apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: old}\nspec:\n  provider:\n    launchTemplate: mine\n", "bad.yaml:6: Provisioner/old: spec.provider.launchTemplate: a launch template cannot be converted"},
-		"two that disagree":  {strings.Replace(aPool, "jobs", "apps", -1) + "---\n" + strings.Replace(strings.Replace(onIt, "name: shop", "name: other", 1), "node-pool: jobs", "node-pool: apps", 1), "bad.yaml:9: Assign/other: spec.parameters.assign.value: puts tenant shop on pool apps, and Assign/shop at "},
+		"two that disagree":  {strings.ReplaceAll(aPool, "jobs", "apps") + "---\n" + strings.Replace(strings.Replace(onIt, "name: shop", "name: other", 1), "node-pool: jobs", "node-pool: apps", 1), "bad.yaml:9: Assign/other: spec.parameters.assign.value: puts tenant shop on pool apps, and Assign/shop at "},
 		"an unknown pool":    {"tenants:\n  bank: {nodePool: jbos}\n", "bad.yaml:2: values: tenants.bank.nodePool: there is no pool jbos among what was read; did you mean jobs?"},
 		"two of one name":    {strings.Replace(aPool, "kwok.sh", "azure.com", 1), "bad.yaml:1: NodePool/jobs: is another object of this name than the one at "},
-		"a shell variable":   {strings.Replace(strings.Replace(aPool, "jobs", "apps", -1), "name: default", "name: $CLASS", 1), "bad.yaml:4: NodePool/apps: spec.template.spec.nodeClassRef.name: $CLASS is a shell variable that nobody has filled in: write in its place"},
+		"a shell variable":   {strings.Replace(strings.ReplaceAll(aPool, "jobs", "apps"), "name: default", "name: $CLASS", 1), "bad.yaml:4: NodePool/apps: spec.template.spec.nodeClassRef.name: $CLASS is a shell variable that nobody has filled in: write in its place"},
 		"no object":          {"hello: world\n", "bad.yaml:1: document 1 is neither an object, with apiVersion and kind, nor a values file"},
 		"croft.yaml already": {"platform: {clusterName: demo}\n", "bad.yaml:1: this is croft.yaml already"},
 		"a list":             {"- a\n", "bad.yaml:1: a document must be a mapping"},

@@ -88,7 +88,7 @@ func (d *draft) plain(t template) *v1alpha1.AWSNodeClass {
 	}
 	alias, ok := aliases[t.spec.At("amiFamily").Text()]
 	profile := t.profile(d)
-	if !ok || profile == "" || !tagsFit(t.spec.At("tags").TextMap()) {
+	if !ok || profile == "" || len(t.spec.At("tags").Fields()) > 40 {
 		return nil
 	}
 	return &v1alpha1.AWSNodeClass{InstanceProfile: profile, AMIAlias: alias, Discovery: subnets}
@@ -116,10 +116,6 @@ func (d *draft) dnsIsEverybodys(dns []string) bool {
 	}
 	return true
 }
-
-// tagsFit says whether a Pool may have these tags. Those that croft or Karpenter
-// sets itself are left out of it.
-func tagsFit(tags map[string]string) bool { return len(tags) <= 40 }
 
 // aliases are the images that a family of the time stands for today. Amazon Linux
 // 2, which was the default, has no images for a Kubernetes that croft runs on.

@@ -58,7 +58,7 @@ func (d *draft) capsuleNamespaces(name string, o *Object, t *tenant) {
 	case len(names) == 0:
 		list.Unset(to, "no namespace of this tenant was read, from its status or by the label %s: it gets one of its own name", capsuleLabel)
 	case !slices.Equal(names, []string{name}):
-		t.spec.Namespaces = names
+		d.has(t, name, names)
 	}
 	if list.Found() {
 		list.Kept(to)

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ func (d *draft) complete() {
 	if d.options.Kwok {
 		d.simulate()
 	}
+	d.adoption()
 	for _, name := range slices.Sorted(maps.Keys(d.tenants)) {
 		if t := d.tenants[name]; t.spec.Pool == "" && len(t.spec.Pools) == 0 {
 			d.told[name] = true
@@ -31,6 +33,25 @@ func (d *draft) complete() {
 	if (d.platform.NodeClass == v1alpha1.NodeClass{}) {
 		d.missing("platform.nodeClass",
 			"nothing that was read says what nodes are made from: write aws: {role: ...}, or ref: to a node class of yours, or try the result with --node-class kwok")
+	}
+}
+
+// adoption says how croft is permitted to take over what there is already.
+func (d *draft) adoption() {
+	const told = 10
+	if n := len(d.standing); n > 0 {
+		commands := strings.Join(d.standing[:min(n, told)], "; ")
+		if n > told {
+			commands += fmt.Sprintf("; and so on, for %d namespaces", n)
+		}
+		d.note("the namespaces of tenants are there already: as a platform admin, permit croft to take them over before you apply: %s", commands)
+	}
+	for _, kind := range []string{"RoleBinding", "ResourceQuota", "LimitRange", "NetworkPolicy"} {
+		if slices.ContainsFunc(d.objects, func(o *Object) bool { return o.Kind == kind && !managed(o) && d.tenantOf(o.Namespace) != "" }) {
+			d.note("RoleBindings, quotas, limits and network policies that are in tenants' namespaces stay there beside croft's, and add up with them, until you delete them: " +
+				"do so once croft verify is good")
+			break
+		}
 	}
 }
 

@@ -17,7 +17,11 @@ func (d *draft) declared() {
 		d.pools[o.Name] = p
 	}
 	for _, o := range d.of(group, "Tenant") {
-		take(o, "tenants."+o.Name, &d.addTenant(o.Name, o).spec)
+		t := d.addTenant(o.Name, o)
+		take(o, "tenants."+o.Name, &t.spec)
+		if len(t.spec.Namespaces) > 0 {
+			d.has(t, o.Name, t.spec.Namespaces)
+		}
 	}
 	for _, o := range d.of(group, "SecondaryNetwork") {
 		var spec v1alpha1.SecondaryNetworkSpec

@@ -54,7 +54,7 @@ func (d *draft) ruled(name string, t *tenant, r *v1alpha1.TenantRulesSpec) {
 		s.Pools = r.Pools
 	}
 	if !slices.Equal(r.Namespaces, []string{name}) {
-		s.Namespaces = r.Namespaces
+		d.has(t, name, r.Namespaces)
 	}
 	s.Domains = distinct(append(s.Domains, r.Domains...))
 	if r.Egress != v1alpha1.EgressOpen {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
@@ -15,6 +16,12 @@ import (
 type draft struct {
 	options Options
 	objects []*Object
+	// kinds are the objects by their group and kind.
+	kinds map[string][]*Object
+	// owners are the tenants by their namespaces.
+	owners map[string]string
+	// labels are those of the namespaces that were read, once they were asked for.
+	labels map[string]labels.Set
 
 	platform  v1alpha1.PlatformSpec
 	pools     map[string]*pool
@@ -33,7 +40,10 @@ type draft struct {
 	renames map[string]string
 	// told are the tenants, and the fields of the platform, of which it was said why
 	// they are left out.
-	told     map[string]bool
+	told map[string]bool
+	// standing are the commands that permit croft to take over namespaces that there
+	// are already.
+	standing []string
 	notes    []string
 	problems estate.Problems
 }
@@ -61,15 +71,19 @@ func newDraft(objects []*Object, o Options) *draft {
 		options: o, pools: map[string]*pool{}, tenants: map[string]*tenant{},
 		secondary: map[string]v1alpha1.SecondaryNetworkSpec{}, renames: map[string]string{}, classes: map[string]string{}, told: map[string]bool{},
 	}
-	d.objects = objects
+	d.objects, d.kinds, d.owners = objects, map[string][]*Object{}, map[string]string{}
+	for _, o := range objects {
+		kind := o.Group() + "/" + o.Kind
+		d.kinds[kind] = append(d.kinds[kind], o)
+	}
 	return d
 }
 
 // of are the objects of a kind, in the order that they were read in.
 func (d *draft) of(group, kind string) []*Object {
 	var all []*Object
-	for _, o := range d.objects {
-		if !o.skip && o.Kind == kind && o.Group() == group {
+	for _, o := range d.kinds[group+"/"+kind] {
+		if !o.skip {
 			all = append(all, o)
 		}
 	}
@@ -101,15 +115,21 @@ func (d *draft) namespaces(name string) []string {
 
 // tenantOf is the tenant that a namespace belongs to; "" if it is no tenant's.
 func (d *draft) tenantOf(namespace string) string {
-	if namespace == "" {
-		return ""
+	return d.owners[namespace]
+}
+
+// has gives a tenant its namespaces. One that another tenant has already is left
+// to croft check to refuse.
+func (d *draft) has(t *tenant, name string, namespaces []string) {
+	t.spec.Namespaces = namespaces
+	if d.owners[name] == name && !slices.Contains(namespaces, name) {
+		delete(d.owners, name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.tenants)) {
-		if slices.Contains(d.namespaces(name), namespace) {
-			return name
+	for _, namespace := range namespaces {
+		if d.owners[namespace] == "" {
+			d.owners[namespace] = name
 		}
 	}
-	return ""
 }
 
 // addTenant is the tenant of a name, a new one if there is none.
@@ -118,6 +138,9 @@ func (d *draft) addTenant(name string, from *Object) *tenant {
 	if !known {
 		t = &tenant{from: from}
 		d.tenants[name] = t
+		if d.owners[name] == "" {
+			d.owners[name] = name
+		}
 	}
 	return t
 }

@@ -48,14 +48,46 @@ func (d *draft) karpenterPools() []*Object {
 	return append(d.of(karpenterGroup, "Provisioner"), d.of(karpenterGroup, "NodePool")...)
 }
 
-// chooseKey finds the key that ties most nodes to their pools; mutators that
-// select nodes by it count too, and so do labels and taints by themselves, less.
+// chooseKey finds the key that ties most nodes to their pools.
 func (d *draft) chooseKey() {
+	votes := d.votes()
+	keys := slices.SortedFunc(maps.Keys(votes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(votes[b], votes[a]), cmp.Compare(a, b))
+	})
+	keys = slices.DeleteFunc(keys, func(key string) bool {
+		return key == "" || strings.HasPrefix(key, "karpenter.") || strings.HasPrefix(key, "kubernetes.io/") ||
+			strings.HasPrefix(key, "node.kubernetes.io/") || key == corev1.LabelTopologyZone
+	})
+	d.key = v1alpha1.DefaultNodePoolKey
+	if len(keys) == 0 {
+		return
+	}
+	d.key = keys[0]
+	if d.key != v1alpha1.DefaultNodePoolKey {
+		d.platform.NodePoolKey = d.key
+		if !strings.Contains(d.key, "node-restriction.kubernetes.io/") {
+			d.note("platform.nodePoolKey stays %s, so that running nodes and what people wrote keep their meaning; a kubelet can set this label on its own node, "+
+				"which it cannot below node-restriction.kubernetes.io/ (croft's default is %s)", d.key, v1alpha1.DefaultNodePoolKey)
+		}
+	}
+	for _, key := range keys[1:] {
+		if votes[key] >= tied {
+			d.note("nodes are tied to pools by %s, and some by %s: croft uses the first for all", d.key, key)
+		}
+	}
+}
+
+// tied is what a label and a taint of one key and value count for.
+const tied = 3
+
+// votes count for each key how much speaks for its tying nodes to pools: labels
+// and taints most, and what selects nodes by it.
+func (d *draft) votes() map[string]int {
 	votes := map[string]int{}
 	for _, o := range d.karpenterPools() {
 		n := nodeOf(o)
 		for key := range n.ties() {
-			votes[key] += 3
+			votes[key] += tied
 		}
 		for _, t := range n.taints.Items() {
 			if key := t.At("key").Text(); t.At("value").Text() != "" && strings.Contains(key, "pool") {
@@ -81,30 +113,7 @@ func (d *draft) chooseKey() {
 			votes[key]++
 		}
 	}
-	keys := slices.SortedFunc(maps.Keys(votes), func(a, b string) int {
-		return cmp.Or(cmp.Compare(votes[b], votes[a]), cmp.Compare(a, b))
-	})
-	keys = slices.DeleteFunc(keys, func(key string) bool {
-		return key == "" || strings.HasPrefix(key, "karpenter.") || strings.HasPrefix(key, "kubernetes.io/") ||
-			strings.HasPrefix(key, "node.kubernetes.io/") || key == corev1.LabelTopologyZone
-	})
-	d.key = v1alpha1.DefaultNodePoolKey
-	if len(keys) == 0 {
-		return
-	}
-	d.key = keys[0]
-	if d.key != v1alpha1.DefaultNodePoolKey {
-		d.platform.NodePoolKey = d.key
-		if !strings.Contains(d.key, "node-restriction.kubernetes.io/") {
-			d.note("platform.nodePoolKey stays %s, so that running nodes and what people wrote keep their meaning; a kubelet can set this label on its own node, "+
-				"which it cannot below node-restriction.kubernetes.io/ (croft's default is %s)", d.key, v1alpha1.DefaultNodePoolKey)
-		}
-	}
-	for _, key := range keys[1:] {
-		if votes[key] >= 3 {
-			d.note("nodes are tied to pools by %s, and some by %s: croft uses the first for all", d.key, key)
-		}
-	}
+	return votes
 }
 
 // tieTo accounts for the labels and taints of a pool's nodes.

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -55,7 +56,8 @@ func (d *draft) requirements(name string, list Field, p *pool) {
 			r.KeptAs("platform.nodePoolKey", "croft sets this label itself")
 			continue
 		default:
-			requirement := v1alpha1.Requirement{Key: key, Operator: corev1.NodeSelectorOperator(operator), Values: values}
+			requirement := v1alpha1.Requirement{Key: key}
+			requirement.Operator, requirement.Values = strictly(operator, r.At("values"))
 			if n, ok := r.At("minValues").Number(); ok {
 				least := int(n)
 				requirement.MinValues = &least
@@ -65,6 +67,24 @@ func (d *draft) requirements(name string, list Field, p *pool) {
 		r.Kept(field)
 	}
 	list.Kept(poolField(name, "instances"))
+}
+
+// strictly says Gte and Lte, which a Pool does not know, by the number before or
+// after.
+func strictly(operator string, values Field) (corev1.NodeSelectorOperator, []string) {
+	texts := values.Texts()
+	if len(texts) != 1 || operator != "Gte" && operator != "Lte" {
+		return corev1.NodeSelectorOperator(operator), texts
+	}
+	n, ok := values.Items()[0].Number()
+	switch {
+	case !ok:
+		return corev1.NodeSelectorOperator(operator), texts
+	case operator == "Gte":
+		return corev1.NodeSelectorOpGt, []string{strconv.FormatInt(n-1, 10)}
+	default:
+		return corev1.NodeSelectorOpLt, []string{strconv.FormatInt(n+1, 10)}
+	}
 }
 
 func typed[S ~string](values []string) []S {

@@ -120,13 +120,14 @@ func TestProvisioners(t *testing.T) {
 			gives: []string{`{"key":"karpenter.k8s.aws/instance-family","operator":"NotIn","values":["t3"]}`}, not: []string{"instance-category"}},
 		"requirements": {read: inline("requirements:\n- {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}\n- {key: kubernetes.io/arch, operator: In, values: [arm64]}\n- {key: topology.kubernetes.io/zone, operator: In, values: [a, b]}\n- {key: kubernetes.io/os, operator: In, values: [linux]}"),
 			gives: []string{`"capacityTypes":["spot","on-demand"]`, `"architectures":["arm64"]`, `{"key":"topology.kubernetes.io/zone","operator":"In","values":["a","b"]}`}},
-		"a label's older name":      {read: inline("requirements: [{key: beta.kubernetes.io/arch, operator: In, values: [arm64]}]"), gives: []string{`"architectures":["arm64"]`}, findings: []want{{migrate.Changed, "requirements[0].key", "kubernetes.io/arch"}}},
-		"Windows":                   {read: inline("requirements: [{key: kubernetes.io/os, operator: In, values: [windows]}]"), findings: []want{{migrate.NotKept, "requirements[0].values", "Linux"}}},
-		"limits and weight":         {read: inline("limits: {resources: {cpu: 100, memory: 400Gi}}\nweight: 10"), gives: []string{`"limits":{"cpu":"100","memory":"400Gi"}`, `"weight":10`}},
-		"a wrong limit":             {read: inline("limits: {resources: {cpu: lots}}"), problems: []string{`read.yaml:12: Provisioner/jobs: spec.limits.resources.cpu: "lots" is no quantity`}},
-		"startup taints":            {read: inline("startupTaints: [{key: cilium, effect: NoSchedule}]"), findings: []want{{migrate.NotKept, "spec.startupTaints", "no startup taints"}}},
-		"node annotations":          {read: inline("annotations: {karpenter.sh/do-not-consolidate: \"true\"}"), findings: []want{{migrate.NotKept, `spec.annotations["karpenter.sh/do-not-consolidate"]`, "WhenEmpty"}}},
-		"a field that nobody knows": {read: inline("turbo: {level: 11}"), findings: []want{{migrate.NotKept, "spec.turbo.level", "does not know this field"}}},
+		"a label's older name":              {read: inline("requirements: [{key: beta.kubernetes.io/arch, operator: In, values: [arm64]}]"), gives: []string{`"architectures":["arm64"]`}, findings: []want{{migrate.Changed, "requirements[0].key", "kubernetes.io/arch"}}},
+		"a bound that a Pool does not know": {read: inline("requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gte, values: [\"4\"]}]"), gives: []string{`{"key":"karpenter.k8s.aws/instance-cpu","operator":"Gt","values":["3"]}`}},
+		"Windows":                           {read: inline("requirements: [{key: kubernetes.io/os, operator: In, values: [windows]}]"), findings: []want{{migrate.NotKept, "requirements[0].values", "Linux"}}},
+		"limits and weight":                 {read: inline("limits: {resources: {cpu: 100, memory: 400Gi}}\nweight: 10"), gives: []string{`"limits":{"cpu":"100","memory":"400Gi"}`, `"weight":10`}},
+		"a wrong limit":                     {read: inline("limits: {resources: {cpu: lots}}"), problems: []string{`read.yaml:12: Provisioner/jobs: spec.limits.resources.cpu: "lots" is no quantity`}},
+		"startup taints":                    {read: inline("startupTaints: [{key: cilium, effect: NoSchedule}]"), findings: []want{{migrate.NotKept, "spec.startupTaints", "no startup taints"}}},
+		"node annotations":                  {read: inline("annotations: {karpenter.sh/do-not-consolidate: \"true\"}"), findings: []want{{migrate.NotKept, `spec.annotations["karpenter.sh/do-not-consolidate"]`, "WhenEmpty"}}},
+		"a field that nobody knows":         {read: inline("turbo: {level: 11}"), findings: []want{{migrate.NotKept, "spec.turbo.level", "does not know this field"}}},
 		"another taint": {read: strings.Replace(provisioner, "taints: [", "taints: [{key: gpu, value: \"yes\", effect: NoSchedule}, ", 1),
 			findings: []want{{migrate.NotKept, "spec.taints[0]", "taint of their pool alone"}, {migrate.Changed, "spec.taints[1].effect", "NoExecute"}}},
 		"other labels": {read: strings.Replace(provisioner, "labels: {", "labels: {team: shop, example.org/cost-code: org1, ", 1),
@@ -171,7 +172,7 @@ func TestNodeTemplates(t *testing.T) {
 		"name servers that all pools ask": {read: strings.Replace(shared(selectors), "{providerRef", "{kubeletConfiguration: {clusterDNS: [10.0.0.10]}, providerRef", 1), gives: []string{`"clusterDNS":["10.0.0.10"]`, `"aws":{`}},
 		"two kubelets on one template": {
 			read: strings.Replace(shared(selectors), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
-				strings.Replace(strings.Replace(strings.Split(shared(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps", -1),
+				strings.ReplaceAll(strings.Replace(strings.Split(shared(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
 			gives: []string{`"kubelet":{"maxPods":20}`, `"kubelet":{"maxPods":50}`, `"name":"nodes-apps"`}},
 		"simulated nodes": {read: shared(selectors + "userData: x"), options: migrate.Options{Kwok: true}, gives: []string{`"nodeClass":{"kwok":{}}`}, not: []string{"EC2NodeClass"}},
 	} {
@@ -191,6 +192,27 @@ spec:
       taints: [{key: node-pool, value: jobs, effect: NoSchedule}]
 `
 
+// TestFormerNames wants to hear of what workloads still say to a Karpenter of old.
+func TestFormerNames(t *testing.T) {
+	row{read: nodePool + "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: shop}, spec: {template: {metadata: {annotations: {karpenter.sh/do-not-evict: \"true\"}}, spec: {nodeSelector: {karpenter.sh/provisioner-name: jobs}}}}}\n",
+		options: migrate.Options{ClusterName: "demo"}, findings: []want{
+			{migrate.Other, "Deployment/shop/a ", "does not read"},
+			{migrate.NotKept, `annotations["karpenter.sh/do-not-evict"]`, "doNotDisrupt: true"},
+			{migrate.NotKept, `nodeSelector["karpenter.sh/provisioner-name"]`, "karpenter.sh/nodepool"},
+		}}.check(t)
+}
+
+// TestDeclaredAlready wants what is declared to croft to be taken as it stands, and
+// nothing of what croft made of it.
+func TestDeclaredAlready(t *testing.T) {
+	row{read: "{apiVersion: croft.dev/v1alpha1, kind: Platform, metadata: {name: default}, spec: {clusterName: demo, nodeClass: {kwok: {}}, admins: [us]}}\n---\n" +
+		"{apiVersion: croft.dev/v1alpha1, kind: Pool, metadata: {name: jobs}, spec: {ttl: 48h}}\n---\n" +
+		"{apiVersion: croft.dev/v1alpha1, kind: Tenant, metadata: {name: shop}, spec: {pool: jobs, namespaces: [web]}}\n---" +
+		strings.Replace(nodePool, "{name: jobs}", "{name: jobs, labels: {app.kubernetes.io/managed-by: croft}}", 1),
+		gives:    []string{`"admins":["us"]`, `"jobs":{"ttl":"48h"}`, `"shop":{"namespaces":["web"],"pool":"jobs"}`},
+		findings: []want{{migrate.Other, "NodePool/jobs ", "itself"}}}.check(t)
+}
+
 func TestNodePools(t *testing.T) {
 	named := migrate.Options{ClusterName: "demo"}
 	for name, r := range map[string]row{
@@ -204,7 +226,7 @@ func TestNodePools(t *testing.T) {
 		"consolidation never": {read: nodePool + "  disruption: {consolidateAfter: Never}\n", options: named, gives: []string{`"consolidation":"WhenEmpty"`, `"emptyTTL":"Never"`}},
 		"a fixed size":        {read: nodePool + "  replicas: 3\n", options: named, findings: []want{{migrate.NotKept, "spec.replicas", "fixed size"}}},
 		"running nodes are held": {read: nodePool, options: migrate.Options{ClusterName: "demo", HoldNodes: true}, gives: []string{`"budgets":[{"nodes":"10%"},{"nodes":"0","reasons":["Drifted"]}]`},
-			findings: []want{{migrate.Changed, "spec.disruption.hold", "take {nodes"}}},
+			findings: []want{{migrate.Changed, "spec.disruption.budgets", "take {nodes"}}},
 		"v1beta1": {read: strings.Replace(strings.Replace(nodePool, "karpenter.sh/v1\n", "karpenter.sh/v1beta1\n", 1), "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}\n", "      nodeClassRef: {name: default}\n      kubelet: {maxPods: 20}\n", 1) +
 			"  disruption: {consolidationPolicy: WhenUnderutilized, expireAfter: 48h}\n---\napiVersion: karpenter.k8s.aws/v1beta1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: {amiFamily: AL2, role: nodes, subnetSelectorTerms: [{id: a}], securityGroupSelectorTerms: [{id: b}]}\n",
 			options: named, gives: []string{`"ttl":"48h"`, `"consolidation":"WhenEmptyOrUnderutilized"`, `"kubelet":{"maxPods":20}`, `"httpPutResponseHopLimit":2`, `"alias":"al2023@latest"`, `"role":"nodes"`}},

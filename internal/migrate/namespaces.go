@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"fmt"
 	"strings"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -45,8 +46,7 @@ func (d *draft) namespace(name string, o *Object) {
 		}
 	}
 	if !managed(o) && o.At("metadata", "annotations", v1alpha1.AdoptAnnotation).Text() != name {
-		d.note("namespace %s is there already: permit tenant %s to take it over with `kubectl annotate namespace %s %s=%s`, as a platform admin, before you apply",
-			o.Name, name, o.Name, v1alpha1.AdoptAnnotation, name)
+		d.standing = append(d.standing, fmt.Sprintf("kubectl annotate namespace %s %s=%s", o.Name, v1alpha1.AdoptAnnotation, name))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"croft.dev/croft/api/v1alpha1"
 )
@@ -66,7 +67,7 @@ func (d *draft) judged(name string, p policy) {
 		d.readBack(p)
 		return
 	}
-	m, err := newMeaning(p.NetworkPolicy, d.known())
+	m, err := newMeaning(p.NetworkPolicy, d.concerned(p))
 	if err != nil {
 		whole.account(NotKept, "", err.Error())
 		d.problem(whole, "%v", err)
@@ -156,7 +157,7 @@ func (d *draft) egress(name string, policies []policy) {
 		}
 		restricts = restricts || m.egress && m.everyPod
 	}
-	if whole, err := together(all, d.known()); err != nil || !restricts || whole.internet {
+	if whole, err := together(all, nil); err != nil || !restricts || whole.internet {
 		return
 	}
 	to := "platform.tenantDefaults.egress"
@@ -219,44 +220,64 @@ func (d *draft) readBack(p policy) {
 	}
 }
 
-// known are the namespaces that were read, and those of tenants.
-func (d *draft) known() []corev1.Namespace {
-	var all []corev1.Namespace
-	seen := map[string]bool{}
-	for _, o := range d.of("", "Namespace") {
-		n := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: o.At("metadata", "labels").TextMap()}}
-		all, seen[o.Name] = append(all, n), true
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.tenants)) {
-		for _, namespace := range d.namespaces(name) {
-			if !seen[namespace] {
-				all, seen[namespace] = append(all, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}), true
+// most is how many namespaces a policy is asked about that it lets in by a label:
+// enough to say which they are like.
+const most = 20
+
+// concerned are the namespaces that a policy may let in: those that it names, and
+// those that were read and have the labels that it asks for.
+func (d *draft) concerned(p policy) []corev1.Namespace {
+	all := map[string]corev1.Namespace{}
+	for _, rule := range p.Spec.Ingress {
+		for _, peer := range rule.From {
+			if peer.NamespaceSelector == nil {
+				continue
+			}
+			names := mentioned(peer.NamespaceSelector)
+			for _, name := range names {
+				all[name] = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			}
+			if len(names) == 0 {
+				d.labelled(peer.NamespaceSelector, all)
 			}
 		}
 	}
-	for _, namespace := range d.mentioned() {
-		if !seen[namespace] {
-			all, seen[namespace] = append(all, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}), true
-		}
-	}
-	return all
+	return slices.Collect(maps.Values(all))
 }
 
-// mentioned are the namespaces that policies name by the label which every namespace
-// has of its name.
-func (d *draft) mentioned() []string {
-	var all []string
-	for _, o := range d.of("networking.k8s.io", "NetworkPolicy") {
-		o.leaves(func(path []string) {
-			value, _ := o.value(path).(string)
-			at := strings.Join(path, ".")
-			if !strings.Contains(at, "namespaceSelector") {
+// labelled adds namespaces with the labels that a selector asks for.
+func (d *draft) labelled(s *metav1.LabelSelector, all map[string]corev1.Namespace) {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil || selector.Empty() {
+		return // one that selects everybody needs no list
+	}
+	if d.labels == nil {
+		d.labels = map[string]labels.Set{}
+		for _, o := range d.of("", "Namespace") {
+			d.labels[o.Name] = named(o.At("metadata", "labels").TextMap(), o.Name)
+		}
+	}
+	for _, o := range d.of("", "Namespace") {
+		if marks := d.labels[o.Name]; selector.Matches(marks) {
+			all[o.Name] = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: marks}}
+			if len(all) >= most {
 				return
 			}
-			if path[len(path)-1] == corev1.LabelMetadataName || strings.Contains(at, "values") {
-				all = append(all, value)
-			}
-		})
+		}
 	}
-	return distinct(all)
+}
+
+// mentioned are the namespaces that a selector names by the label which every
+// namespace has of its name.
+func mentioned(s *metav1.LabelSelector) []string {
+	var names []string
+	if name := s.MatchLabels[corev1.LabelMetadataName]; name != "" {
+		names = append(names, name)
+	}
+	for _, e := range s.MatchExpressions {
+		if e.Key == corev1.LabelMetadataName && e.Operator == metav1.LabelSelectorOpIn {
+			names = append(names, e.Values...)
+		}
+	}
+	return names
 }
