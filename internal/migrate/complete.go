@@ -92,6 +92,16 @@ func (d *draft) share() {
 		d.pools[name].spec.NodeClass = nil
 		d.renames["pools."+name+".nodeClass"] = "platform.nodeClass"
 	}
+	var inherit []string
+	for _, name := range slices.Sorted(maps.Keys(d.pools)) {
+		if p := d.pools[name]; p.from.Kind == kindValues {
+			inherit = append(inherit, name)
+		}
+	}
+	if most != "" && len(inherit) > 0 {
+		d.note("nothing that was read says what the nodes of %s are made from: they have the platform's nodeClass, which is that of %s, with its tags if it has any",
+			strings.Join(inherit, ", "), strings.Join(pools[most], ", "))
+	}
 	d.platform.NodeClass = d.tidy(d.platform.NodeClass)
 	for _, p := range d.pools {
 		if p.spec.NodeClass != nil {

@@ -12,6 +12,7 @@ import (
 
 // rules reads back the TenantRules that croft compiled of its tenants.
 func (d *draft) rules() {
+	ruled := map[string]bool{}
 	own := map[string]string{} // the tenant domain that each tenant's first domain speaks of
 	for _, o := range d.of(v1alpha1.GroupVersion.Group, "TenantRules") {
 		var spec v1alpha1.TenantRulesSpec
@@ -21,6 +22,7 @@ func (d *draft) rules() {
 			o.Root().NotKept("names no tenant")
 			continue
 		}
+		ruled[name] = true
 		t := d.addTenant(name, o)
 		d.ruled(name, t, &spec)
 		o.At("spec", "platformNamespaces").Kept("platform.network.platformNamespaces")
@@ -32,7 +34,9 @@ func (d *draft) rules() {
 		}
 	}
 	domains := distinct(slices.Collect(maps.Values(own)))
-	if len(domains) != 1 || d.platform.TenantDomain != "" && d.platform.TenantDomain != domains[0] {
+	// A domain that only some have was granted to them by name: as the platform's it
+	// would be granted to all.
+	if len(domains) != 1 || len(own) != len(ruled) || d.platform.TenantDomain != "" && d.platform.TenantDomain != domains[0] {
 		return
 	}
 	d.platform.TenantDomain = domains[0]

@@ -45,6 +45,10 @@ func (d *draft) others() {
 		if reads(o) && o.Kind != "ConstraintTemplate" && o.Kind != "Role" && o.Kind != "ClusterRole" {
 			continue
 		}
+		if strings.HasSuffix(o.Kind, "Role") && o.Group() == rbacGroup {
+			o.Root().Other("no binding of a tenant's namespace becomes access by it: it stays as it is")
+			continue
+		}
 		o.Root().Other("croft does not read %s: it stays as it is", o.Kind)
 		o.leaves(func(path []string) { former(o, path) })
 	}

@@ -64,13 +64,37 @@ func (r *Result) Markdown() string {
 // rows are the findings of one outcome.
 func (r *Result) rows(outcome Outcome) [][]string {
 	var rows [][]string
+	alike := map[string]int{}
+	for _, f := range r.Findings {
+		if f.Outcome == Other && f.Field == "" {
+			alike[likeness(f)]++
+		}
+	}
 	for _, f := range r.Findings {
 		if f.Outcome != outcome {
 			continue
 		}
+		if n := alike[likeness(f)]; f.Outcome == Other && f.Field == "" && n > few {
+			alike[likeness(f)] = 0
+			rows = append(rows, []string{f.File, fmt.Sprintf("%d objects of kind %s", n, kind(f)), "", "", escape(f.Message)})
+			continue
+		} else if f.Outcome == Other && f.Field == "" && n == 0 {
+			continue // in the row of all that are alike
+		}
 		rows = append(rows, []string{place(f), code(f.Object + " " + f.Field), code(f.Value), code(strings.Join(f.To, ", ")), escape(f.Message)})
 	}
 	return rows
+}
+
+// few objects of which the same is said have a row each.
+const few = 5
+
+// likeness is what objects that share a row have in common.
+func likeness(f Finding) string { return f.File + " " + kind(f) + " " + f.Message }
+
+func kind(f Finding) string {
+	kind, _, _ := strings.Cut(f.Object, "/")
+	return kind
 }
 
 func place(f Finding) string {
