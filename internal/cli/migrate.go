@@ -89,6 +89,9 @@ func (a *app) migrate(ctx context.Context, o migrateOptions) error {
 	if err := a.writeMigrated(result, o); err != nil {
 		return err
 	}
+	if err := result.Problems.Err(); err != nil && o.report == "json" && o.out == "" {
+		return &toldBadInput{err} // they are in the report, and lines after it would break it
+	}
 	return result.Problems.Err()
 }
 

@@ -110,6 +110,10 @@ func TestMigrateOutput(t *testing.T) {
 	if report.Summary["tenants"] != 1 || report.Problems == nil || len(report.Findings) == 0 || report.Findings[0].File != "standard input" {
 		t.Errorf("%+v\n%s", report, stdout)
 	}
+	status, _, stderr = run(t, aPool, "migrate", "-f", "-", "--report", "json")
+	if err := json.Unmarshal([]byte(stderr), &report); err != nil || status != 2 || len(report.Problems) == 0 {
+		t.Errorf("exit status %d, %v: %s", status, err, stderr)
+	}
 	for _, args := range [][]string{
 		{"migrate"}, {"migrate", "-f", "nowhere.yaml"}, {"migrate", "-f", documents, "--report", "html"}, {"migrate", "-f", documents, "--node-class", "aws"}, {"migrate", "-f", t.TempDir()},
 	} {

@@ -59,6 +59,10 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 		}
 		return exitFailed
 	}
+	var told *toldBadInput
+	if errors.As(err, &told) {
+		return exitBadInput
+	}
 	var problems estate.Problems
 	if errors.As(err, &problems) {
 		// Each line begins with a file and a line, as editors like it.
@@ -107,6 +111,9 @@ type failure struct {
 	// told: what there is to say was printed already.
 	told bool
 }
+
+// toldBadInput ends the command with exit status 2 and says nothing more.
+type toldBadInput struct{ error }
 
 func (f *failure) Unwrap() error { return f.error }
 

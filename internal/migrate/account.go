@@ -119,13 +119,20 @@ func (f Field) NotKept(format string, args ...any) {
 // Other says that the field is none of croft's business.
 func (f Field) Other(format string, args ...any) { f.account(Other, "", fmt.Sprintf(format, args...)) }
 
-// Unset says what becomes of a field that was not written, where that had a
-// meaning of its own.
+// Unset says that what it meant not to write a field is written out now.
 func (f Field) Unset(to, format string, args ...any) {
+	f.unwritten(Kept, to, fmt.Sprintf(format, args...))
+}
+
+// UnsetChanged says that not to write a field meant something else than it does now.
+func (f Field) UnsetChanged(to, format string, args ...any) {
+	f.unwritten(Changed, to, fmt.Sprintf(format, args...))
+}
+
+func (f Field) unwritten(outcome Outcome, to, message string) {
 	if f.object == nil {
 		return
 	}
-	message := fmt.Sprintf(format, args...)
 	for _, e := range f.object.unset {
 		if slices.Equal(e.path, f.path) && slices.Contains(e.messages, message) {
 			if !slices.Contains(e.to, to) {
@@ -134,7 +141,7 @@ func (f Field) Unset(to, format string, args ...any) {
 			return
 		}
 	}
-	f.object.unset = append(f.object.unset, &entry{path: f.path, outcome: Changed, to: []string{to}, messages: []string{message}})
+	f.object.unset = append(f.object.unset, &entry{path: f.path, outcome: outcome, to: []string{to}, messages: []string{message}})
 }
 
 // findings accounts for every value of the object: each is under the deepest

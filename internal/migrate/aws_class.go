@@ -132,7 +132,7 @@ func (d *draft) profileOf(t template, spec map[string]any, at func(string) strin
 		spec["instanceProfile"] = profile
 		return
 	}
-	f.Unset(at("role"), "neither an instanceProfile nor one in Karpenter's settings: write role or instanceProfile")
+	f.UnsetChanged(at("role"), "neither an instanceProfile nor one in Karpenter's settings: write role or instanceProfile")
 	d.problems = append(d.problems, t.spec.object.problem(f.path,
 		"there is none, and Karpenter v1 needs role or instanceProfile: write one into EC2NodeClass/%s", t.name))
 }

@@ -40,7 +40,7 @@ func (d *draft) templateOf(name string, spec Field, p *pool) {
 		t.name, t.spec = o.Name, o.At("spec")
 	} else if !t.spec.Found() {
 		t.kubelet.NotKept("goes to the node class, and this pool has none")
-		spec.At("providerRef").Unset(poolField(name, "nodeClass"), "neither provider nor providerRef: nothing says what the nodes are made from")
+		spec.At("providerRef").UnsetChanged(poolField(name, "nodeClass"), "neither provider nor providerRef: nothing says what the nodes are made from")
 		return
 	}
 	if launch := t.launchTemplate(); launch.Found() {
@@ -133,7 +133,7 @@ const (
 func (d *draft) family(t template, to string) {
 	switch f := t.spec.At("amiFamily"); f.Text() {
 	case "":
-		f.Unset(to, "no amiFamily: %s", al2Gone)
+		f.UnsetChanged(to, "no amiFamily: %s", al2Gone)
 	case "AL2":
 		f.Changed(to, "%s", al2Gone)
 	default:
@@ -156,7 +156,7 @@ func (d *draft) awsPool(name string, t template, class *v1alpha1.AWSNodeClass, p
 		t.spec.At("instanceProfile").Unset(to+".instanceProfile", "none: the one of karpenter-global-settings is written out")
 	}
 	d.family(t, to+".amiAlias")
-	t.spec.At("metadataOptions").Unset(to, "no metadataOptions: %s", hopsOne)
+	t.spec.At("metadataOptions").UnsetChanged(to, "no metadataOptions: %s", hopsOne)
 	d.tags(name, t.spec.At("tags"), p)
 	if dns := t.kubelet.At("clusterDNS"); dns.Found() {
 		d.platform.ClusterDNS = dns.Texts()

@@ -56,7 +56,7 @@ func (d *draft) capsuleNamespaces(name string, o *Object, t *tenant) {
 	to := tenantField(name, "namespaces")
 	switch {
 	case len(names) == 0:
-		list.Unset(to, "no namespace of this tenant was read, from its status or by the label %s: it gets one of its own name", capsuleLabel)
+		list.UnsetChanged(to, "no namespace of this tenant was read, from its status or by the label %s: it gets one of its own name", capsuleLabel)
 	case !slices.Equal(names, []string{name}):
 		d.has(t, name, names)
 	}
@@ -183,7 +183,7 @@ func (d *draft) capsuleHosts(name string, options Field, t *tenant) {
 		pattern.Kept(to)
 	}
 	if !hosts.Found() {
-		hosts.Unset(to, "any host was allowed: croft grants hosts by name, and this tenant gets none but those of platform.tenantDomain")
+		hosts.UnsetChanged(to, "any host was allowed: croft grants hosts by name, and this tenant gets none but those of platform.tenantDomain")
 	}
 	options.At("hostnameCollisionScope").Changed(to, "croft never lets two tenants have one host")
 	options.At("allowWildcardHostnames").Changed(to, "a tenant may use a wildcard if it was granted one")
@@ -213,7 +213,7 @@ func capsulePolicy(name string, spec Field, a *v1alpha1.Allowances) {
 		f, to := spec.At(l.path...), tenantField(name, "policy."+l.field)
 		if !f.Found() {
 			if l.unset != "" {
-				f.Unset(to, "%s", l.unset)
+				f.UnsetChanged(to, "%s", l.unset)
 			}
 			continue
 		}
@@ -237,7 +237,7 @@ func capsulePolicy(name string, spec Field, a *v1alpha1.Allowances) {
 	}
 	policies.Kept(to)
 	if !policies.Found() {
-		policies.Unset(to, "any was allowed: croft makes it Always by default, so that no pod runs an image that somebody else's secret pulled")
+		policies.UnsetChanged(to, "any was allowed: croft makes it Always by default, so that no pod runs an image that somebody else's secret pulled")
 	}
 	capsuleServices(name, spec.At("serviceOptions"), a)
 }
@@ -246,7 +246,7 @@ func capsuleServices(name string, options Field, a *v1alpha1.Allowances) {
 	to := tenantField(name, "policy.serviceTypes")
 	allowed := options.At("allowedServices")
 	if !allowed.Found() {
-		allowed.Unset(to, "every type of Service was allowed: croft allows ClusterIP by default; name those that the tenant needs")
+		allowed.UnsetChanged(to, "every type of Service was allowed: croft allows ClusterIP by default; name those that the tenant needs")
 	} else {
 		a.ServiceTypes = []corev1.ServiceType{corev1.ServiceTypeClusterIP}
 		for _, k := range []struct {

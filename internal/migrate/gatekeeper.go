@@ -247,6 +247,6 @@ func (d *draft) match(m mutator) {
 		}
 	}
 	if !match.At("namespaces").Found() {
-		match.At("namespaces").Unset("tenants", "names no namespaces, so that it says of no tenant where its pods run")
+		match.At("namespaces").UnsetChanged("tenants", "names no namespaces, so that it says of no tenant where its pods run")
 	}
 }

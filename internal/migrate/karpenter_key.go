@@ -135,7 +135,7 @@ func (d *draft) tieTo(name string, o *Object, p *pool) {
 		}
 		return
 	}
-	n.taints.Unset("platform.nodePoolKey", "this pool's nodes are not tied to it by a label and a taint of %s: croft gives them both, "+
+	n.taints.UnsetChanged("platform.nodePoolKey", "this pool's nodes are not tied to it by a label and a taint of %s: croft gives them both, "+
 		"so only pods of tenants of this pool run here, and all others are put out", d.key)
 }
 

@@ -42,7 +42,7 @@ func (d *draft) nodePool(name string, o *Object, p *pool) {
 	d.classOf(name, o, p)
 	if d.options.HoldNodes && o.At("metadata", "labels", "app.kubernetes.io/managed-by").Text() != v1alpha1.ManagedBy {
 		p.spec.Budgets = append(p.spec.Budgets, v1alpha1.Budget{Nodes: "0", Reasons: []string{"Drifted"}})
-		spec.At("disruption", "budgets").Unset(poolField(name, "budgets"), "added: nodes that run are not replaced because croft taints them NoExecute too, which Karpenter calls drift; "+
+		spec.At("disruption", "budgets").UnsetChanged(poolField(name, "budgets"), "added: nodes that run are not replaced because croft taints them NoExecute too, which Karpenter calls drift; "+
 			"take {nodes: \"0\", reasons: [Drifted]} out once replacing them is welcome")
 		if len(p.spec.Budgets) == 1 {
 			// A budget of one's own takes the place of the default.

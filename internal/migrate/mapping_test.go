@@ -109,7 +109,7 @@ const selectors = "subnetSelector: {karpenter.sh/discovery: demo}\nsecurityGroup
 func TestProvisioners(t *testing.T) {
 	for name, r := range map[string]row{
 		"unset times mean never": {read: provisioner, gives: []string{`"emptyTTL":"Never"`, `"ttl":"Never"`, `"terminationGracePeriod":"Never"`},
-			findings: []want{{migrate.Changed, "spec.ttlSecondsAfterEmpty", "says Never"}, {migrate.Changed, "spec.ttlSecondsUntilExpired", "says Never"}}},
+			findings: []want{{migrate.Kept, "spec.ttlSecondsAfterEmpty", "says Never"}, {migrate.Kept, "spec.ttlSecondsUntilExpired", "says Never"}}},
 		"seconds":       {read: inline("ttlSecondsAfterEmpty: 600\nttlSecondsUntilExpired: 604800"), gives: []string{`"emptyTTL":"10m"`, `"ttl":"168h"`}, findings: []want{{migrate.Kept, "spec.ttlSecondsAfterEmpty", "pools.jobs.emptyTTL"}, {migrate.Changed, "spec.ttlSecondsUntilExpired", "budgets"}}},
 		"consolidation": {read: inline("consolidation: {enabled: true}"), gives: []string{`"consolidation":"WhenEmptyOrUnderutilized"`, `"emptyTTL":"0s"`}},
 		"none of both":  {read: inline("consolidation: {enabled: false}"), gives: []string{`"emptyTTL":"Never"`}},
@@ -161,7 +161,7 @@ func TestNodeTemplates(t *testing.T) {
 		"a list of values":                {read: shared("subnetSelector: {Name: \"a,b\"}\nsecurityGroupSelector: {Name: c}\ninstanceProfile: nodes"), options: migrate.Options{ClusterName: "demo"}, gives: []string{`"subnetSelectorTerms":[{"tags":{"Name":"a"}},{"tags":{"Name":"b"}}]`}},
 		"a wildcard stays a value":        {read: shared("subnetSelector: {Name: \"*x\"}\nsecurityGroupSelector: {Name: \"*\"}\ninstanceProfile: nodes"), options: migrate.Options{ClusterName: "demo"}, gives: []string{`"tags":{"Name":"*x"}`, `"tags":{"Name":"*"}`}},
 		"images by name and owner":        {read: shared(selectors + "amiFamily: AL2\namiSelector: {\"aws::name\": \"a,b\", \"aws::owners\": self}"), gives: []string{`"amiSelectorTerms":[{"name":"a","owner":"self"},{"name":"b","owner":"self"}]`, `"amiFamily":"AL2"`}},
-		"images of one's own, no family":  {read: shared(selectors + "amiSelector: {team: shop}"), gives: []string{`"amiFamily":"AL2"`}, findings: []want{{migrate.Changed, "spec.amiFamily", "written out"}}},
+		"images of one's own, no family":  {read: shared(selectors + "amiSelector: {team: shop}"), gives: []string{`"amiFamily":"AL2"`}, findings: []want{{migrate.Kept, "spec.amiFamily", "written out"}}},
 		"a family without images":         {read: shared(selectors + "amiFamily: Ubuntu"), problems: []string{"AWSNodeTemplate/nodes: spec.amiFamily: Karpenter v1 finds no images of Ubuntu"}},
 		"a script for Amazon Linux 2":     {read: shared(selectors + "userData: /etc/eks/bootstrap.sh $CLUSTER"), gives: []string{`"userData":"/etc/eks/bootstrap.sh $CLUSTER"`}, findings: []want{{migrate.Changed, "spec.userData", "nodeadm"}}},
 		"a launch template":               {read: shared("launchTemplate: mine\nsubnetSelector: {a: b}"), options: migrate.Options{ClusterName: "demo"}, problems: []string{"read.yaml:11: AWSNodeTemplate/nodes: spec.launchTemplate: a launch template cannot be converted", "platform.nodeClass"}},
@@ -219,7 +219,7 @@ func TestNodePools(t *testing.T) {
 		"defaults are written out": {read: nodePool, options: named,
 			gives: []string{`"ttl":"720h"`, `"terminationGracePeriod":"Never"`, `"consolidation":"WhenEmptyOrUnderutilized"`, `"emptyTTL":"0s"`, `"capacityTypes":["on-demand","spot","reserved"]`, `"architectures":["amd64","arm64"]`,
 				`"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"default"}`},
-			findings: []want{{migrate.Changed, "template.spec.expireAfter", "720h"}}},
+			findings: []want{{migrate.Kept, "template.spec.expireAfter", "720h"}}},
 		"times": {read: nodePool + "      expireAfter: Never\n      terminationGracePeriod: 1h30m0s\n  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 90s, budgets: [{nodes: 10%}]}\n", options: named,
 			gives: []string{`"ttl":"Never"`, `"terminationGracePeriod":"90m"`, `"consolidation":"WhenEmpty"`, `"emptyTTL":"90s"`}, not: []string{"budgets"}},
 		"budgets":             {read: nodePool + "  disruption: {budgets: [{nodes: \"3\", schedule: \"0 9 * * *\", duration: 8h0m0s, reasons: [Drifted]}]}\n", options: named, gives: []string{`"budgets":[{"duration":"8h","nodes":"3","reasons":["Drifted"],"schedule":"0 9 * * *"}]`}},

@@ -60,6 +60,7 @@ func Migrate(objects []*Object, problems estate.Problems, o Options) *Result {
 		(*draft).fillIn,
 		(*draft).settings,
 		(*draft).declared,
+		(*draft).globals,
 		(*draft).chooseKey,
 		(*draft).provisioners,
 		(*draft).nodePools,

@@ -18,7 +18,6 @@ func (d *draft) valuesFiles() []*Object {
 // bindings of a list of pools and tenants.
 func (d *draft) values() {
 	for _, o := range d.valuesFiles() {
-		d.global(o.At("global"))
 		for _, f := range o.At("nodePools").Fields() {
 			d.valuesPool(f)
 		}
@@ -27,6 +26,13 @@ func (d *draft) values() {
 			d.valuesTenant(f)
 		}
 		o.At("tenants").Kept("tenants")
+	}
+}
+
+// globals come before pools, which may differ from what is said of them all.
+func (d *draft) globals() {
+	for _, o := range d.valuesFiles() {
+		d.global(o.At("global"))
 	}
 }
 
@@ -40,9 +46,6 @@ func (d *draft) global(f Field) {
 		name.Kept("platform.clusterName")
 	}
 	if dns := f.At("clusterDNS"); dns.Found() {
-		if len(d.platform.ClusterDNS) > 0 {
-			d.note("platform.clusterDNS is the values file's; a pool's own differs, see the table")
-		}
 		d.platform.ClusterDNS = dns.Texts()
 		dns.Kept("platform.clusterDNS")
 	}
