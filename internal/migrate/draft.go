@@ -32,6 +32,8 @@ type draft struct {
 	defaultProfile string
 	// key is the label and taint that ties nodes to pools where people read from.
 	key string
+	// choices are the values of the key that tenants are put on pools by.
+	choices map[string]bool
 
 	manifests []*unstructured.Unstructured
 	// classes are the names of those among the manifests, by what they were made of.

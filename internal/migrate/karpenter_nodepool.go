@@ -7,6 +7,9 @@ import (
 // nodePools of v1 and v1beta1 become pools.
 func (d *draft) nodePools() {
 	for _, o := range d.of(karpenterGroup, "NodePool") {
+		if d.isOpen(o) {
+			continue
+		}
 		name := d.poolName(o)
 		if other := d.pools[name]; other != nil {
 			o.Root().NotKept("pool %s is made of %s at %s already: keep one of the two", name, other.from.ID(), other.from.Place())
@@ -19,7 +22,7 @@ func (d *draft) nodePools() {
 	}
 	for _, o := range append(d.of(awsGroup, "EC2NodeClass"), d.of(kwokGroup, "KWOKNodeClass")...) {
 		if len(o.entries) == 0 {
-			o.Root().Other("no NodePool that was read refers to it: it stays as it is")
+			o.Root().Other("no NodePool that becomes a pool refers to it: it stays as it is")
 		}
 	}
 }

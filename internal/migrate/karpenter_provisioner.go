@@ -31,6 +31,9 @@ func (d *draft) settings() {
 // provisioners become pools.
 func (d *draft) provisioners() {
 	for _, o := range d.of(karpenterGroup, "Provisioner") {
+		if d.isOpen(o) {
+			continue
+		}
 		name := d.poolName(o)
 		p := &pool{from: o}
 		d.pools[name] = p
@@ -38,7 +41,7 @@ func (d *draft) provisioners() {
 	}
 	for _, o := range d.of(awsGroup, "AWSNodeTemplate") {
 		if len(o.entries) == 0 {
-			o.Root().NotKept("no Provisioner that was read refers to it")
+			o.Root().Other("no Provisioner that becomes a pool refers to it")
 		}
 	}
 }

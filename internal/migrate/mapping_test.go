@@ -84,6 +84,9 @@ spec:
   taints: [{key: node-pool, value: jobs, effect: NoSchedule}]
 `
 
+// untied is a Provisioner whose nodes take every pod.
+var untied = strings.Split(provisioner, "  labels:")[0]
+
 // inline is a Provisioner that says its node class itself.
 func inline(spec string) string {
 	return provisioner + "  " + strings.ReplaceAll(spec, "\n", "\n  ") + "\n"
@@ -132,8 +135,8 @@ func TestProvisioners(t *testing.T) {
 			findings: []want{{migrate.NotKept, "spec.taints[0]", "taint of their pool alone"}, {migrate.Changed, "spec.taints[1].effect", "NoExecute"}}},
 		"other labels": {read: strings.Replace(provisioner, "labels: {", "labels: {team: shop, example.org/cost-code: org1, ", 1),
 			gives: []string{`{"key":"team","operator":"In","values":["shop"]}`, `"costCode":"org1"`}},
-		"no tie": {read: strings.Replace(strings.Replace(provisioner, "  labels: {node-pool: jobs}\n", "", 1), "  taints: [{key: node-pool, value: jobs, effect: NoSchedule}]\n", "", 1),
-			findings: []want{{migrate.Changed, "spec.taints", "not tied"}}, not: []string{"nodePoolKey"}},
+		"no tie, but a tenant": {read: untied + onJobs, findings: []want{{migrate.Changed, "spec.taints", "not tied"}}, gives: []string{`"shop":{"pool":"jobs"}`}},
+		"the platform's own":   {read: untied, options: migrate.Options{Kwok: true, ClusterName: "demo"}, findings: []want{{migrate.Other, "Provisioner/jobs ", "platform's own"}}, not: []string{"jobs"}},
 		"another value than the name": {read: strings.ReplaceAll(strings.ReplaceAll(provisioner, "node-pool: jobs", "node-pool: ci"), "value: jobs", "value: ci"),
 			findings: []want{{migrate.Changed, `spec.labels.node-pool`, "no longer ci"}}},
 		"dots in the name": {read: strings.Replace(provisioner, "name: jobs", "name: jobs.v1", 1), gives: []string{`"jobs-v1":{`}, findings: []want{{migrate.Changed, "metadata.name", "no dots"}}},
