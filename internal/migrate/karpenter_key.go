@@ -136,7 +136,7 @@ func (d *draft) tieTo(name string, o *Object, p *pool) {
 		return
 	}
 	n.taints.UnsetChanged("platform.nodePoolKey", "this pool's nodes are not tied to it by a label and a taint of %s: croft gives them both, "+
-		"so only pods of tenants of this pool run here, and all others are put out", d.key)
+		"so only pods of tenants of this pool run here, and all others are put out; take pool %s out of croft.yaml if the platform's own run here", d.key, name)
 }
 
 func (d *draft) taint(name string, t Field, ties map[string]string, p *pool) {

@@ -4,9 +4,9 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// isOpen leaves a pool alone whose nodes take every pod, and on which nobody puts a
-// tenant: it is the platform's own, and as a Pool it would put the platform's pods
-// out.
+// isOpen leaves a NodePool alone whose nodes take every pod, and on which nobody
+// puts a tenant: it is the platform's own, and as a Pool it would put the platform's
+// pods out. A Provisioner cannot stay as it is: no Karpenter of today reads it.
 func (d *draft) isOpen(o *Object) bool {
 	n := nodeOf(o)
 	if len(n.ties()) > 0 {

@@ -31,9 +31,6 @@ func (d *draft) settings() {
 // provisioners become pools.
 func (d *draft) provisioners() {
 	for _, o := range d.of(karpenterGroup, "Provisioner") {
-		if d.isOpen(o) {
-			continue
-		}
 		name := d.poolName(o)
 		p := &pool{from: o}
 		d.pools[name] = p

@@ -135,8 +135,7 @@ func TestProvisioners(t *testing.T) {
 			findings: []want{{migrate.NotKept, "spec.taints[0]", "taint of their pool alone"}, {migrate.Changed, "spec.taints[1].effect", "NoExecute"}}},
 		"other labels": {read: strings.Replace(provisioner, "labels: {", "labels: {team: shop, example.org/cost-code: org1, ", 1),
 			gives: []string{`{"key":"team","operator":"In","values":["shop"]}`, `"costCode":"org1"`}},
-		"no tie, but a tenant": {read: untied + onJobs, findings: []want{{migrate.Changed, "spec.taints", "not tied"}}, gives: []string{`"shop":{"pool":"jobs"}`}},
-		"the platform's own":   {read: untied, options: migrate.Options{Kwok: true, ClusterName: "demo"}, findings: []want{{migrate.Other, "Provisioner/jobs ", "platform's own"}}, not: []string{"jobs"}},
+		"no tie": {read: untied, findings: []want{{migrate.Changed, "spec.taints", "not tied"}}, gives: []string{`"jobs":{`}},
 		"another value than the name": {read: strings.ReplaceAll(strings.ReplaceAll(provisioner, "node-pool: jobs", "node-pool: ci"), "value: jobs", "value: ci"),
 			findings: []want{{migrate.Changed, `spec.labels.node-pool`, "no longer ci"}}},
 		"dots in the name": {read: strings.Replace(provisioner, "name: jobs", "name: jobs.v1", 1), gives: []string{`"jobs-v1":{`}, findings: []want{{migrate.Changed, "metadata.name", "no dots"}}},
@@ -216,6 +215,14 @@ func TestDeclaredAlready(t *testing.T) {
 		findings: []want{{migrate.Other, "NodePool/jobs ", "itself"}}}.check(t)
 }
 
+// open is a NodePool whose nodes take every pod.
+const open = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: open}
+spec: {template: {spec: {nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}}}}
+---`
+
 func TestNodePools(t *testing.T) {
 	named := migrate.Options{ClusterName: "demo"}
 	for name, r := range map[string]row{
@@ -234,6 +241,8 @@ func TestNodePools(t *testing.T) {
 			"  disruption: {consolidationPolicy: WhenUnderutilized, expireAfter: 48h}\n---\napiVersion: karpenter.k8s.aws/v1beta1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: {amiFamily: AL2, role: nodes, subnetSelectorTerms: [{id: a}], securityGroupSelectorTerms: [{id: b}]}\n",
 			options: named, gives: []string{`"ttl":"48h"`, `"consolidation":"WhenEmptyOrUnderutilized"`, `"kubelet":{"maxPods":20}`, `"httpPutResponseHopLimit":2`, `"alias":"al2023@latest"`, `"role":"nodes"`}},
 		"a node class that stands": {read: nodePool + "---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: {role: nodes}\n", options: named, findings: []want{{migrate.Kept, "EC2NodeClass/default ", "stays as it is"}}},
+		"the platform's own":       {read: open + pools, options: named, findings: []want{{migrate.Other, "NodePool/open ", "platform's own"}}, not: []string{"open"}},
+		"no tie, but a tenant":     {read: open + pools + strings.ReplaceAll(onJobs, "node-pool: jobs", "node-pool: open"), options: named, findings: []want{{migrate.Changed, "NodePool/open spec.template.spec.taints", "not tied"}}, gives: []string{`"shop":{"pool":"open"}`}},
 		"a Provisioner beside":     {read: nodePool + "---" + provisioner, options: named, problems: []string{"NodePool/jobs: pool jobs is made of Provisioner/jobs at read.yaml:"}},
 		"simulated":                {read: strings.Replace(nodePool, "group: karpenter.k8s.aws, kind: EC2NodeClass", "group: karpenter.kwok.sh, kind: KWOKNodeClass", 1), options: named, gives: []string{`"nodeClass":{"kwok":{}}`}},
 		"another cloud":            {read: strings.Replace(nodePool, "group: karpenter.k8s.aws, kind: EC2NodeClass", "group: karpenter.azure.com, kind: AKSNodeClass", 1), options: named, gives: []string{`"ref":{"group":"karpenter.azure.com","kind":"AKSNodeClass","name":"default"}`}},
