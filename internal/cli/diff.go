@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -49,10 +50,13 @@ func difference(ctx context.Context, applier *apply.Applier, file *estate.Declar
 		tenant := e.Tenant(file.Tenants[i].Name)
 		keep := wall.TenantObjects(&e.Platform, tenant)
 		for _, namespace := range tenant.Namespaces {
-			text, err := applier.DiffPrune(ctx, apply.OfTenant(tenant.Name), namespace, keep, apply.TenantKinds...)
+			text, err := applier.DiffPrune(ctx, apply.OfTenant(tenant.Name), namespace, keep, slices.Concat(apply.TenantKinds, apply.DialectKinds)...)
 			all += text
 			errs = append(errs, err)
 		}
+		text, err := applier.DiffPrune(ctx, apply.OfTenant(tenant.Name), "", keep, apply.ClusterDialectKinds...)
+		all += text
+		errs = append(errs, err)
 	}
 	return all, errors.Join(errs...)
 }

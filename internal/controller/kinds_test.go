@@ -37,6 +37,17 @@ func TestEveryKindIsPruned(t *testing.T) {
 	} {
 		pools = append(pools, wall.PoolObjects(platform, &estate.Pool{Name: "apps", Class: class})...)
 	}
+	tenants := wall.TenantObjects(platform, tenant)
+	for _, n := range []v1alpha1.PlatformNetwork{
+		{Dialect: v1alpha1.DialectCalico},
+		{Dialect: v1alpha1.DialectCalico, Calico: &v1alpha1.CalicoNetwork{APIGroup: v1alpha1.CalicoStorageGroup}},
+		{Dialect: v1alpha1.DialectClusterNetworkPolicy},
+		{Dialect: v1alpha1.DialectAWS},
+	} {
+		other := *platform
+		other.Network = n
+		tenants = append(tenants, wall.TenantObjects(&other, tenant)...)
+	}
 	for _, test := range []struct {
 		scope   string
 		objects []client.Object
@@ -44,7 +55,7 @@ func TestEveryKindIsPruned(t *testing.T) {
 	}{
 		{"platform", wall.PlatformObjects(platform), apply.PlatformKinds},
 		{"pool", pools, apply.PoolKinds},
-		{"tenant", wall.TenantObjects(platform, tenant), apply.TenantKinds},
+		{"tenant", tenants, slices.Concat(apply.TenantKinds, apply.DialectKinds, apply.ClusterDialectKinds)},
 	} {
 		if len(test.objects) == 0 {
 			t.Errorf("%s: no objects", test.scope)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -194,10 +195,18 @@ func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
 	return err
 }
 
-// Remove deletes the tenants' namespaces, and names those that it could not
-// delete.
+// Remove deletes the tenants' namespaces and what stands for them in the whole
+// cluster, and names what it could not delete.
 func (s *Scratch) Remove(ctx context.Context, c client.Client) error {
 	var errs []error
+	for _, o := range s.Objects() {
+		if kind := o.GetObjectKind().GroupVersionKind().Kind; o.GetNamespace() != "" || kind == "Namespace" {
+			continue
+		}
+		if err := client.IgnoreNotFound(c.Delete(ctx, o)); err != nil && !meta.IsNoMatchError(err) {
+			errs = append(errs, fmt.Errorf("removing %s: %w: delete it by hand", apply.RefOf(o), err))
+		}
+	}
 	for _, t := range []*estate.Tenant{s.by, s.on} {
 		for _, name := range t.Namespaces {
 			err := c.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})

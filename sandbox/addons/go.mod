@@ -12,6 +12,7 @@ tool (
 	github.com/fluxcd/kustomize-controller/internal/features
 	github.com/fluxcd/source-controller/internal/features
 	sigs.k8s.io/gateway-api/pkg/consts
+	sigs.k8s.io/network-policy-api/apis/v1alpha2
 )
 
 require (
@@ -92,6 +93,7 @@ require (
 	sigs.k8s.io/controller-runtime v0.24.1 // indirect
 	sigs.k8s.io/gateway-api v1.6.3 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
+	sigs.k8s.io/network-policy-api v0.2.0 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.0 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect

@@ -22,6 +22,7 @@ import (
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/wall/network"
 )
 
 // Controller reconciles the Platform. It has no finalizer: with the Platform
@@ -103,6 +104,20 @@ func (c *Controller) stand(ctx context.Context, platform *estate.Platform) ([]ap
 	if err != nil {
 		return changes, err
 	}
+	if err := c.speaks(platform); err != nil {
+		return changes, err
+	}
 	pruned, err := c.applier.Prune(ctx, apply.OfPlatform(), "", objects, apply.PlatformKinds...)
 	return append(changes, pruned...), err
+}
+
+// speaks says what is missing where the cluster does not serve the dialect that
+// network policies are to be written in.
+func (c *Controller) speaks(platform *estate.Platform) error {
+	for _, kind := range network.Kinds(platform) {
+		if _, err := c.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+			return &apply.DialectError{Dialect: platform.Network.Dialect, Kind: kind, Err: err}
+		}
+	}
+	return nil
 }

@@ -35,7 +35,10 @@ type Controller struct {
 	declared *declared.Store
 	recorder events.EventRecorder
 
-	karpenter *karpenter
+	// karpenter are Karpenter's kinds. A cluster has the node classes of one cloud
+	// only, and may get Karpenter itself after croft: until then pools say that it
+	// is missing, and are looked at again every half minute.
+	karpenter *watch.Kinds
 	// stood are the revisions for which everything stood. There is one worker.
 	stood map[string]uint64
 }
@@ -61,13 +64,16 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	c.karpenter = &karpenter{cache: m.GetCache(), mapper: m.GetRESTMapper(), controller: built}
+	c.karpenter = &watch.Kinds{
+		Cache: m.GetCache(), Mapper: m.GetRESTMapper(), Controller: built,
+		Label: v1alpha1.PoolLabel, Kinds: apply.PoolKinds, Typed: typed,
+	}
 	return nil
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (result reconcile.Result, err error) {
-	if err := c.karpenter.watch(); err != nil {
+	if _, err := c.karpenter.Look(); err != nil {
 		return reconcile.Result{}, err
 	}
 	pool := &v1alpha1.Pool{}

@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -35,6 +38,7 @@ import (
 	"croft.dev/croft/internal/controller/tenant/walls"
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall/network"
 )
 
 // concurrency is how many tenants are worked on at once. Each waits for the API
@@ -53,6 +57,8 @@ type Controller struct {
 	quota      *quota.Quota
 	probe      *enforcement.Probe
 	deletion   *deletion.Deletion
+	// dialects are the kinds of network policies that a cluster may not have.
+	dialects *watch.Kinds
 }
 
 // New returns a Controller. cached is the manager's client, live one that reads
@@ -85,8 +91,22 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		b = b.Watches(o, watch.ByLabel(v1alpha1.TenantLabel), builder.WithPredicates(watch.Drift()))
 	}
 	b = b.Watches(&corev1.ResourceQuota{}, c.quota.Handler())
-	return b.Complete(c)
+	built, err := b.Build(c)
+	if err != nil {
+		return err
+	}
+	c.dialects = &watch.Kinds{
+		Cache: m.GetCache(), Mapper: m.GetRESTMapper(), Controller: built, Label: v1alpha1.TenantLabel,
+		Kinds:      slices.Concat(apply.DialectKinds, apply.ClusterDialectKinds),
+		Predicates: []predicate.Predicate{watch.Drift()}, Every: unserved,
+	}
+	return nil
 }
+
+// unserved is how long a kind of network policies that the cluster does not have,
+// and no tenant needs, is taken for absent: asking for each tenant would be most
+// of what croft asks.
+const unserved = 30 * time.Second
 
 // concerned are the tenants that a namespace is something to: the one whose it
 // is, the one that it is offered to, and the one that declares it.
@@ -154,10 +174,11 @@ func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, obj
 	seen.stood = last.revision == seen.entry.Revision
 
 	withdrawn, withdrawErr := c.namespaces.Reconcile(ctx, tenant)
-	division, applied, applyErr := c.write(ctx, snapshot.Platform, object, tenant)
+	served, lookErr := c.dialects.Look(network.Kinds(snapshot.Platform)...)
+	division, applied, applyErr := c.write(ctx, snapshot.Platform, object, tenant, served)
 	seen.applied = true
 	seen.changes = slices.Concat(withdrawn, applied)
-	seen.err = errors.Join(withdrawErr, applyErr)
+	seen.err = errors.Join(withdrawErr, applyErr, lookErr)
 	if seen.err != nil {
 		c.memory.remember(tenant.Name, standing{})
 		return outcome.Of(seen.err)
@@ -189,14 +210,15 @@ func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, obj
 // to its ResourceQuotas meanwhile, as the API server does with every pod.
 const attempts = 5
 
-// write divides the quota and writes the walls by it.
-func (c *Controller) write(ctx context.Context, platform *estate.Platform, object *v1alpha1.Tenant, tenant *estate.Tenant) (*quota.Division, []apply.Change, error) {
+// write divides the quota and writes the walls by it. What stands of the served
+// dialects and is wanted no longer goes.
+func (c *Controller) write(ctx context.Context, platform *estate.Platform, object *v1alpha1.Tenant, tenant *estate.Tenant, served []schema.GroupVersionKind) (*quota.Division, []apply.Change, error) {
 	var all []apply.Change
 	for attempt := 1; ; attempt++ {
 		division, err := c.quota.Reconcile(ctx, object, tenant)
 		if err == nil {
 			var changes []apply.Change
-			changes, err = c.walls.Reconcile(ctx, platform, division)
+			changes, err = c.walls.Reconcile(ctx, platform, division, served)
 			all = append(all, division.News(changes)...)
 		}
 		if !apierrors.IsConflict(err) || attempt == attempts {

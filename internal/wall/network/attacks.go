@@ -93,6 +93,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		Name: "call-any-tenant", Kind: attack.Breach, Summary: "connect from any tenant of the cluster to any other, on any port",
 		Pairs: &attack.Pairs{Protocol: "TCP"}, StoppedBy: attack.ByNetworkPolicy,
 	})
+	attacks = append(attacks, inDialect(p, by, on)...)
 	mirrors := []attack.Attack{
 		flow("call-own-pods", "connect to a pod of one's own tenant", attack.Flow{FromNamespace: own, ToNamespace: by.Namespaces[len(by.Namespaces)-1], Port: 8080}),
 		flow("call-own-namespace", "connect to a pod of the same namespace", attack.Flow{FromNamespace: own, ToNamespace: own, Port: 8080}),
@@ -136,6 +137,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		mirrors = append(mirrors, flow("be-called-by-"+namespace, "be connected to by the platform's services in "+namespace,
 			attack.Flow{FromNamespace: namespace, ToNamespace: own, Port: 8080}))
 	}
+	mirrors = append(mirrors, calicoMirrors(p, by)...)
 	for i := range mirrors {
 		mirrors[i].Kind, mirrors[i].StoppedBy = attack.Mirror, attack.Stopper{}
 	}

@@ -9,7 +9,8 @@ import (
 
 // scene is what the attacks are about.
 type scene struct {
-	by, on *estate.Tenant
+	platform *estate.Platform
+	by, on   *estate.Tenant
 	// own and other are namespaces of the two.
 	own, other string
 	// host is one that by may serve, or "", and otherHost one that on may serve, or
@@ -23,8 +24,8 @@ func (s scene) meta(name string) metav1.ObjectMeta {
 
 // Attacks try to get out of the pod, to take more than the tenant's share, to
 // pass for others, and to undo what croft put there.
-func (Wall) Attacks(_ *estate.Platform, by, on *estate.Tenant) []attack.Attack {
-	s := scene{by: by, on: on, own: by.Namespaces[0], other: on.Namespaces[0], otherHost: "www.example.org"}
+func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
+	s := scene{platform: p, by: by, on: on, own: by.Namespaces[0], other: on.Namespaces[0], otherHost: "www.example.org"}
 	if len(by.Domains) > 0 {
 		s.host = hostOf(by.Domains[0])
 	}

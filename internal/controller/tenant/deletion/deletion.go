@@ -46,5 +46,10 @@ func (d *Deletion) Reconcile(ctx context.Context, tenant *v1alpha1.Tenant) (leav
 			leaving = append(leaving, namespace.Name)
 		}
 	}
-	return leaving, changes, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil || len(leaving) > 0 {
+		return leaving, changes, err
+	}
+	// What stands for the whole tenant goes last, with nothing left behind it.
+	pruned, err := d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, apply.ClusterDialectKinds...)
+	return nil, append(changes, pruned...), err
 }
