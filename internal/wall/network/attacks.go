@@ -123,9 +123,14 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 			letOut("let-the-internet-out", "write a NetworkPolicy that lets traffic out everywhere but to the metadata address", "", block("0.0.0.0/0", metadata[0])))
 	}
 	if by.Egress == v1alpha1.EgressRestricted {
-		mirrors = append(mirrors, flow("resolve-names-although-restricted", "ask the cluster's DNS, with Restricted egress", attack.Flow{
-			FromNamespace: own, ToNamespace: metav1.NamespaceSystem, ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53, Protocol: "UDP",
-		}))
+		dns := attack.Flow{FromNamespace: own, ToNamespace: metav1.NamespaceSystem, ToLabels: dnsLabels, Port: dnsPort, Protocol: "UDP"}
+		overTCP := dns
+		overTCP.Protocol = "TCP"
+		mirrors = append(mirrors,
+			flow("resolve-names-although-restricted", "ask the cluster's DNS, with Restricted egress", dns),
+			flow("resolve-names-over-tcp-although-restricted", "ask the cluster's DNS over TCP, with Restricted egress", overTCP),
+			flow("call-own-pods-although-restricted", "connect to a pod of one's own tenant, with Restricted egress",
+				attack.Flow{FromNamespace: own, ToNamespace: by.Namespaces[len(by.Namespaces)-1], Port: 8080}))
 	}
 	if services := p.Network.PlatformNamespaces; len(services) > 0 {
 		mirrors = append(mirrors, attack.Attack{

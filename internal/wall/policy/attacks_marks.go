@@ -89,7 +89,11 @@ func (s scene) calicoMarks() []attack.Attack {
 		present(attack.Changing("edit-calico-guard", "let everybody in by editing croft's Calico NetworkPolicy", by, guard, func(np *unstructured.Unstructured) {
 			np.Object["spec"] = map[string]any{"order": int64(1), "ingress": []any{map[string]any{"action": "Allow"}}}
 		})),
-		present(attack.Changing("unmark-calico-guard", "take croft's mark off its Calico NetworkPolicy", by, guard, func(np *unstructured.Unstructured) { np.SetLabels(nil) })),
+		// With what a tenant may write in it, so that only the mark is at stake.
+		present(attack.Changing("unmark-calico-guard", "take croft's mark off its Calico NetworkPolicy", by, guard, func(np *unstructured.Unstructured) {
+			np.SetLabels(nil)
+			np.Object["spec"] = map[string]any{"order": int64(500), "ingress": []any{map[string]any{"action": "Deny"}}}
+		})),
 	}
 }
 
