@@ -121,18 +121,38 @@ const (
 
 // NetworkDialect is the API that the network wall is written in.
 //
-// +kubebuilder:validation:Enum=Kubernetes
+// +kubebuilder:validation:Enum=Kubernetes;Calico;ClusterNetworkPolicy;AWS
 type NetworkDialect string
 
-// DialectKubernetes writes networking.k8s.io/v1 NetworkPolicies.
-const DialectKubernetes NetworkDialect = "Kubernetes"
+const (
+	// DialectKubernetes writes networking.k8s.io/v1 NetworkPolicies, which every
+	// network plugin that enforces policies understands.
+	DialectKubernetes NetworkDialect = "Kubernetes"
+	// DialectCalico writes Calico NetworkPolicies: what nobody may is denied first,
+	// by order, and what a tenant may comes last.
+	DialectCalico NetworkDialect = "Calico"
+	// DialectClusterNetworkPolicy writes, beside the NetworkPolicies of dialect
+	// Kubernetes, one policy.networking.k8s.io/v1alpha2 ClusterNetworkPolicy of the
+	// tier Admin for each tenant, which no NetworkPolicy can undo.
+	DialectClusterNetworkPolicy NetworkDialect = "ClusterNetworkPolicy"
+	// DialectAWS is DialectClusterNetworkPolicy in the API of the Amazon VPC CNI,
+	// networking.k8s.aws/v1alpha1 (version 1.21 and later).
+	DialectAWS NetworkDialect = "AWS"
+)
 
 // PlatformNetwork says how the network wall is built.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.calico) || has(self.dialect) && self.dialect == 'Calico'",message="calico is for the dialect Calico: set dialect to Calico, or leave it out"
 type PlatformNetwork struct {
-	// Dialect is the API that the wall is written in.
+	// Dialect is the API that the wall is written in. Whichever it is, the wall
+	// holds the same; see docs/walls.md for which to choose.
 	// +kubebuilder:default=Kubernetes
 	// +optional
 	Dialect NetworkDialect `json:"dialect,omitempty"`
+
+	// Calico is for the dialect Calico.
+	// +optional
+	Calico *CalicoNetwork `json:"calico,omitempty"`
 
 	// PlatformNamespaces hold the services that must reach every tenant, such as
 	// ingress controllers and Prometheus: traffic from them is let in.
@@ -142,6 +162,36 @@ type PlatformNetwork struct {
 	// +listType=set
 	// +optional
 	PlatformNamespaces []string `json:"platformNamespaces,omitempty"`
+}
+
+// CalicoAPIGroup is an API group of Calico's.
+//
+// +kubebuilder:validation:Enum=projectcalico.org;crd.projectcalico.org
+type CalicoAPIGroup string
+
+const (
+	// CalicoGroup is what people write, in version v3: served by Calico's own API
+	// server, or as CustomResourceDefinitions.
+	CalicoGroup CalicoAPIGroup = "projectcalico.org"
+	// CalicoStorageGroup is where Calico keeps its objects, in version v1: for
+	// clusters without Calico's API server.
+	CalicoStorageGroup CalicoAPIGroup = "crd.projectcalico.org"
+)
+
+// CalicoNetwork says how the wall is written in Calico's API.
+type CalicoNetwork struct {
+	// APIGroup is the API group that policies are written to.
+	// +kubebuilder:default=projectcalico.org
+	// +optional
+	APIGroup CalicoAPIGroup `json:"apiGroup,omitempty"`
+
+	// TenantPolicies lets tenants' operators write Calico NetworkPolicies of their
+	// own, of a higher order than croft's. An admission policy keeps them from
+	// undoing the wall. It holds where Kubernetes' API server serves the kind from a
+	// CustomResourceDefinition; Calico's own API server runs no admission policies
+	// unless it is told to. `croft verify` shows whether it holds.
+	// +optional
+	TenantPolicies bool `json:"tenantPolicies,omitempty"`
 }
 
 // NodeClass says what the nodes of a pool are made from. Exactly one member is set.

@@ -14,7 +14,6 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/verify"
 	"croft.dev/croft/internal/wall"
 )
@@ -53,15 +52,19 @@ func generate() (string, error) {
 		ClusterName: "demo", TenantDomain: "tenants.example.org", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}},
 		Network: v1alpha1.PlatformNetwork{PlatformNamespaces: []string{"ingress"}},
 	}}
-	e, problems := estate.Build(&estate.Declaration{Platforms: []v1alpha1.Platform{platform}})
-	if err := problems.Err(); err != nil {
-		return "", err
+	var attacks []attack.Attack
+	var rules []wall.Rule
+	// What a dialect of network policies has beside the others comes after them.
+	for _, dialect := range []v1alpha1.NetworkDialect{
+		v1alpha1.DialectKubernetes, v1alpha1.DialectCalico, v1alpha1.DialectClusterNetworkPolicy, v1alpha1.DialectAWS,
+	} {
+		more, err := inDialect(platform, dialect)
+		if err != nil {
+			return "", err
+		}
+		attacks = distinct(append(attacks, more.Attacks()...), func(a attack.Attack) string { return a.Name })
+		rules = distinct(append(rules, more.Rules()...), func(r wall.Rule) wall.Rule { return r })
 	}
-	scratch, err := verify.NewScratch(platform)
-	if err != nil {
-		return "", err
-	}
-	attacks, rules := scratch.Attacks(), wall.Rules(&e.Platform)
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n# Every rule, and what proves it\n\n%d rules of admission policies, %d attacks and %d mirrors. `croft verify --explain NAME` tells more of each.\n",
 		len(rules), count(attacks, attack.Breach), count(attacks, attack.Mirror))
@@ -69,6 +72,24 @@ func generate() (string, error) {
 		section(&b, w.Name(), rules, slices.DeleteFunc(slices.Clone(attacks), func(a attack.Attack) bool { return a.Wall != w.Name() }), attacks)
 	}
 	return b.String(), nil
+}
+
+func inDialect(platform v1alpha1.Platform, dialect v1alpha1.NetworkDialect) (*verify.Scratch, error) {
+	platform.Spec.Network.Dialect = dialect
+	if dialect == v1alpha1.DialectCalico {
+		platform.Spec.Network.Calico = &v1alpha1.CalicoNetwork{TenantPolicies: true}
+	}
+	return verify.NewScratch(platform)
+}
+
+// distinct are the first of those that have the same key.
+func distinct[T any, K comparable](all []T, key func(T) K) []T {
+	seen := map[K]bool{}
+	return slices.DeleteFunc(all, func(v T) bool {
+		was := seen[key(v)]
+		seen[key(v)] = true
+		return was
+	})
 }
 
 func count(attacks []attack.Attack, kind attack.Kind) int {

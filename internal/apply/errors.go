@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"croft.dev/croft/api/v1alpha1"
 )
@@ -26,6 +27,26 @@ func (e *ObjectError) Error() string {
 
 // Unwrap implements errors' chain.
 func (e *ObjectError) Unwrap() error { return e.Err }
+
+// DialectError says that a cluster does not serve the kind that network policies
+// are to be written in.
+type DialectError struct {
+	Dialect v1alpha1.NetworkDialect
+	Kind    schema.GroupVersionKind
+	Err     error
+}
+
+// Error implements error.
+func (e *DialectError) Error() string {
+	if !meta.IsNoMatchError(e.Err) {
+		return fmt.Sprintf("network.dialect %s: asking for %s of %s: %v", e.Dialect, e.Kind.Kind, e.Kind.GroupVersion(), e.Err)
+	}
+	return fmt.Sprintf("network.dialect is %s, and this cluster does not serve its kind %s (%s): install it with your network plugin, or choose another dialect",
+		e.Dialect, e.Kind.Kind, e.Kind.GroupVersion())
+}
+
+// Unwrap implements errors' chain.
+func (e *DialectError) Unwrap() error { return e.Err }
 
 // NamespaceNotOwnedError refuses a namespace that exists and is not the
 // tenant's: croft never takes one over by itself.

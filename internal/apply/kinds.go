@@ -54,4 +54,15 @@ var (
 		schema.GroupVersionKind{Version: "v1", Kind: "LimitRange"},
 		schema.GroupVersionKind{Group: "croft.dev", Version: "v1alpha1", Kind: "TenantRules"},
 	)
+	// DialectKinds are the network policies of other dialects in one tenant's
+	// namespaces, and ClusterDialectKinds those that stand for one tenant in the
+	// whole cluster. A cluster has only some of them.
+	DialectKinds = []schema.GroupVersionKind{
+		{Group: "projectcalico.org", Version: "v3", Kind: "NetworkPolicy"},
+		{Group: "crd.projectcalico.org", Version: "v1", Kind: "NetworkPolicy"},
+	}
+	ClusterDialectKinds = []schema.GroupVersionKind{
+		{Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy"},
+		{Group: "networking.k8s.aws", Version: "v1alpha1", Kind: "ClusterNetworkPolicy"},
+	}
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,7 +17,7 @@ import (
 // are left alone. A Release that is cut short is completed by the next: the label
 // that the namespace is found by goes last.
 func (a *Applier) Release(ctx context.Context, namespace *corev1.Namespace) ([]Change, error) {
-	made, err := a.surplus(ctx, nil, TenantKinds, client.InNamespace(namespace.Name),
+	made, err := a.surplus(ctx, nil, slices.Concat(TenantKinds, DialectKinds), client.InNamespace(namespace.Name),
 		client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 	changes, deleteErr := a.delete(ctx, made)
 	if err := errors.Join(err, deleteErr); err != nil {

@@ -129,6 +129,9 @@ type Flow struct {
 	Port int
 	// Protocol is TCP or UDP.
 	Protocol string
+	// Beside are policies that are judged as if they stood too: what somebody might
+	// write by mistake. Nothing of them is written.
+	Beside []client.Object
 }
 
 // Stopper is what must stop an attack. It recognises its own work, so that a

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,15 +50,15 @@ func difference(ctx context.Context, applier *apply.Applier, file *estate.Declar
 	for i := range file.Tenants {
 		tenant := e.Tenant(file.Tenants[i].Name)
 		keep := wall.TenantObjects(&e.Platform, tenant)
-		prune := func(namespace string, kinds []schema.GroupVersionKind) {
+		prune := func(namespace string, kinds ...schema.GroupVersionKind) {
 			text, err := applier.DiffPrune(ctx, apply.OfTenant(tenant.Name), namespace, keep, kinds...)
 			all += text
 			errs = append(errs, err)
 		}
 		for _, namespace := range tenant.Namespaces {
-			prune(namespace, apply.TenantKinds)
+			prune(namespace, slices.Concat(apply.TenantKinds, apply.DialectKinds)...)
 		}
-		prune("", apply.GatekeeperTenantKinds)
+		prune("", slices.Concat(apply.ClusterDialectKinds, apply.GatekeeperTenantKinds)...)
 	}
 	return all, errors.Join(errs...)
 }

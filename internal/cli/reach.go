@@ -36,7 +36,8 @@ func newReach(a *app) *cobra.Command {
 		Use:   "reach",
 		Short: "Show who can connect to whom",
 		Long: `Show who can connect to whom: judges the network policies that stand in the
-cluster, of whoever wrote them, with an evaluator that is not croft's own. Whether
+cluster, of whoever wrote them: Kubernetes' NetworkPolicies, Calico's policies and
+ClusterNetworkPolicies, together and in the order in which they are asked. Whether
 the network plugin enforces them is another question.
 
 With --from and --to it says which policies decide.`,
@@ -136,8 +137,14 @@ func (a *app) reachOne(policies *reach.Map, o reachOptions) error {
 
 func decided(d reach.Direction) string {
 	switch {
+	case d.DecidedBy != "" && d.Allowed:
+		return "allowed by " + d.DecidedBy
+	case d.DecidedBy != "":
+		return "denied by " + d.DecidedBy
 	case len(d.Selecting) == 0:
 		return "allowed, since no policy selects the pod"
+	case d.Allowed && len(d.Allowing) == 0:
+		return "allowed, since none decides of " + strings.Join(d.Selecting, ", ")
 	case d.Allowed:
 		return "allowed by " + strings.Join(d.Allowing, ", ")
 	default:

@@ -39,6 +39,17 @@ func TestEveryKindIsPruned(t *testing.T) {
 	} {
 		pools = append(pools, wall.PoolObjects(platform, &estate.Pool{Name: "apps", Class: class})...)
 	}
+	tenants := wall.TenantObjects(platform, tenant)
+	for _, n := range []v1alpha1.PlatformNetwork{
+		{Dialect: v1alpha1.DialectCalico},
+		{Dialect: v1alpha1.DialectCalico, Calico: &v1alpha1.CalicoNetwork{APIGroup: v1alpha1.CalicoStorageGroup}},
+		{Dialect: v1alpha1.DialectClusterNetworkPolicy},
+		{Dialect: v1alpha1.DialectAWS},
+	} {
+		other := *platform
+		other.Network = n
+		tenants = append(tenants, wall.TenantObjects(&other, tenant)...)
+	}
 	for _, test := range []struct {
 		scope   string
 		objects []client.Object
@@ -46,7 +57,10 @@ func TestEveryKindIsPruned(t *testing.T) {
 	}{
 		{"platform", append(wall.PlatformObjects(platform), wall.PlatformObjects(gatekeeper)...), slices.Concat(apply.PlatformKinds, apply.NativePlatformKinds, apply.GatekeeperPlatformKinds)},
 		{"pool", pools, apply.PoolKinds},
-		{"tenant", append(wall.TenantObjects(platform, tenant), wall.TenantObjects(gatekeeper, tenant)...), slices.Concat(apply.TenantKinds, apply.GatekeeperTenantKinds)},
+		{
+			"tenant", append(tenants, wall.TenantObjects(gatekeeper, tenant)...),
+			slices.Concat(apply.TenantKinds, apply.DialectKinds, apply.ClusterDialectKinds, apply.GatekeeperTenantKinds),
+		},
 	} {
 		if len(test.objects) == 0 {
 			t.Errorf("%s: no objects", test.scope)

@@ -42,6 +42,13 @@ func rules() []rbacv1.PolicyRule {
 		rule("", keep, "namespaces", "resourcequotas", "limitranges"),
 		rule(croft, keep, "tenantrules"),
 		rule("networking.k8s.io", keep, "networkpolicies"),
+		// Those of other dialects. Calico's API server asks for the tier besides, and
+		// for its policies by a resource that only rights are given for.
+		rule("projectcalico.org", keep, "networkpolicies", "tier.networkpolicies"),
+		rule("projectcalico.org", read, "tiers"),
+		rule("crd.projectcalico.org", keep, "networkpolicies"),
+		rule("policy.networking.k8s.io", keep, "clusternetworkpolicies"),
+		rule("networking.k8s.aws", keep, "clusternetworkpolicies"),
 		rule("admissionregistration.k8s.io", keep, "validatingadmissionpolicies", "validatingadmissionpolicybindings",
 			"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
 		rule("rbac.authorization.k8s.io", keep, "rolebindings"),

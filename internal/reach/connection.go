@@ -2,6 +2,7 @@ package reach
 
 import (
 	"fmt"
+	"net/netip"
 
 	"github.com/mattfenwick/cyclonus/pkg/matcher"
 	corev1 "k8s.io/api/core/v1"
@@ -9,11 +10,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"croft.dev/croft/internal/reach/calico"
+	"croft.dev/croft/internal/reach/cluster"
+	"croft.dev/croft/internal/reach/tier"
 )
 
 // podIP stands for the address of any pod: a private one, as clusters use. A
 // policy that lets addresses in by range is judged by it.
-const podIP = "10.244.1.1"
+var podIP = netip.MustParseAddr("10.244.1.1")
 
 // somePort is asked about where policies name no port.
 const somePort = 8080
@@ -58,60 +63,68 @@ func podName(n *namespace, pod map[string]string) string {
 	return n.name + "[" + labels.Set(pod).String() + "]"
 }
 
-func (c *connection) traffic() *matcher.Traffic {
-	t := &matcher.Traffic{
-		Source: &matcher.TrafficPeer{IP: c.fromIP}, Destination: &matcher.TrafficPeer{IP: c.toIP},
-		ResolvedPort: c.port.number, ResolvedPortName: c.port.name, Protocol: c.port.protocol,
+// tiered is the connection as policies are asked about it.
+func (c *connection) tiered() *tier.Connection {
+	return &tier.Connection{
+		From: end(c.from, c.fromLabels, c.fromIP), To: end(c.to, c.toLabels, c.toIP),
+		Port: c.port.number, PortName: c.port.name, Protocol: string(c.port.protocol),
 	}
-	if c.from != nil {
-		t.Source = peer(c.from, c.fromLabels)
-	}
-	if c.to != nil {
-		t.Destination = peer(c.to, c.toLabels)
-	}
-	return t
 }
 
-func peer(n *namespace, pod map[string]string) *matcher.TrafficPeer {
-	return &matcher.TrafficPeer{IP: podIP, Internal: &matcher.InternalPeer{Namespace: n.name, NamespaceLabels: n.labels, PodLabels: pod}}
+func end(n *namespace, pod map[string]string, address string) tier.End {
+	if n == nil {
+		ip, _ := netip.ParseAddr(address)
+		return tier.End{Address: ip}
+	}
+	return tier.End{Pod: &tier.Pod{Namespace: n.name, NamespaceLabels: n.labels, Labels: pod}, Address: podIP}
 }
 
 // allowed asks the destination first: between tenants it is mostly that which
 // lets nobody in.
 func (c *connection) allowed() bool {
-	t := c.traffic()
-	return (c.to == nil || c.to.judge.IsIngressOrEgressAllowed(t, true).IsAllowed()) &&
-		(c.from == nil || c.from.judge.IsIngressOrEgressAllowed(t, false).IsAllowed())
+	t := c.tiered()
+	return (c.to == nil || tier.Decide(c.to.tiers, t, tier.Ingress).Allowed) &&
+		(c.from == nil || tier.Decide(c.from.tiers, t, tier.Egress).Allowed)
 }
 
 func (c *connection) verdict() Verdict {
-	t := c.traffic()
+	t := c.tiered()
 	v := Verdict{Connection: c.String(), Egress: Direction{Allowed: true}, Ingress: Direction{Allowed: true}}
 	if c.from != nil {
-		v.Egress = c.from.direction(t, false)
+		v.Egress = c.from.direction(t, tier.Egress)
 	}
 	if c.to != nil {
-		v.Ingress = c.to.direction(t, true)
+		v.Ingress = c.to.direction(t, tier.Ingress)
 	}
 	v.Allowed = v.Egress.Allowed && v.Ingress.Allowed
 	return v
 }
 
-// direction asks which policies decide. A verdict on all of them is made up of
-// verdicts on each, since policies only add up.
-func (n *namespace) direction(t *matcher.Traffic, ingress bool) Direction {
-	d := Direction{Allowed: n.judge.IsIngressOrEgressAllowed(t, ingress).IsAllowed()}
-	for _, policy := range n.policies {
-		alone := matcher.BuildNetworkPolicies(false, []*networkingv1.NetworkPolicy{policy}).IsIngressOrEgressAllowed(t, ingress)
-		name := policy.Namespace + "/" + policy.Name
-		if len(alone.AllowingTargets)+len(alone.DenyingTargets) > 0 {
-			d.Selecting = append(d.Selecting, name)
+// direction asks which policies decide. Of NetworkPolicies, which only add up,
+// each is asked by itself.
+func (n *namespace) direction(c *tier.Connection, d tier.Direction) Direction {
+	decision := tier.Decide(n.tiers, c, d)
+	v := Direction{Allowed: decision.Allowed, DecidedBy: decision.By}
+	for _, name := range decision.Selecting {
+		if name != kubernetes {
+			v.Selecting = append(v.Selecting, name)
+			continue
 		}
-		if len(alone.AllowingTargets) > 0 {
-			d.Allowing = append(d.Allowing, name)
+		for _, policy := range n.policies {
+			alone := matcher.BuildNetworkPolicies(false, []*networkingv1.NetworkPolicy{policy}).IsIngressOrEgressAllowed(traffic(c), d == tier.Ingress)
+			name := policy.Namespace + "/" + policy.Name
+			if len(alone.AllowingTargets)+len(alone.DenyingTargets) > 0 {
+				v.Selecting = append(v.Selecting, name)
+			}
+			if len(alone.AllowingTargets) > 0 {
+				v.Allowing = append(v.Allowing, name)
+			}
 		}
 	}
-	return d
+	if decision.By == kubernetes {
+		v.DecidedBy = ""
+	}
+	return v
 }
 
 // connections are all between two namespaces that their policies tell apart.
@@ -148,8 +161,27 @@ func distinct[T any](lists ...[]T) []T {
 
 // tellApart finds the pods and ports that the namespace's policies treat
 // differently: one without labels, and one of each kind that a selector names.
-func (n *namespace) tellApart() {
-	n.pods = []map[string]string{{}}
+func (n *namespace) tellApart(global []*calico.Policy, clusterWide []*cluster.Policy) {
+	n.pods, n.peers, n.ports = []map[string]string{{}}, nil, nil
+	for _, policies := range [][]*calico.Policy{global, n.calico} {
+		for _, p := range policies {
+			n.pods, n.peers = append(n.pods, p.Pods...), append(n.peers, p.Peers...)
+			for _, named := range p.Ports {
+				n.ports = append(n.ports, portOf(named.Number, named.Name, named.Protocol))
+			}
+		}
+	}
+	for _, p := range clusterWide {
+		for _, s := range p.Pods {
+			n.pods = append(n.pods, selected(s)...)
+		}
+		for _, s := range p.Peers {
+			n.peers = append(n.peers, selected(s)...)
+		}
+		for _, named := range p.Ports {
+			n.ports = append(n.ports, portOf(named.Number, named.Name, named.Protocol))
+		}
+	}
 	for _, policy := range n.policies {
 		n.pods = append(n.pods, selected(&policy.Spec.PodSelector)...)
 		for _, rule := range policy.Spec.Ingress {
@@ -160,6 +192,19 @@ func (n *namespace) tellApart() {
 		}
 	}
 	n.pods, n.peers, n.ports = distinct(n.pods), distinct(n.peers), distinct(n.ports)
+}
+
+// portOf is a port that a policy names, or some port where it names only a
+// protocol.
+func portOf(number int, name, protocol string) port {
+	p := port{number: number, name: name, protocol: corev1.Protocol(protocol)}
+	if number == 0 && name == "" {
+		p.number = somePort
+	}
+	if protocol == "" {
+		p.protocol = corev1.ProtocolTCP
+	}
+	return p
 }
 
 func (n *namespace) peersAndPorts(peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort) {

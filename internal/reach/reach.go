@@ -1,10 +1,11 @@
 // Package reach judges, from the network policies in a cluster, who can connect
-// to whom. The judgement is that of cyclonus, a conformance suite for network
-// policies, and not croft's own: a wall must not be its own judge.
+// to whom. Kubernetes' own are judged by cyclonus, a conformance suite for network
+// policies; those of Calico and those of the whole cluster by the packages below,
+// which are written from their specifications and know nothing of croft's walls: a
+// wall must not be its own judge.
 package reach
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,47 +13,56 @@ import (
 	"github.com/mattfenwick/cyclonus/pkg/matcher"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/reach/calico"
+	"croft.dev/croft/internal/reach/cluster"
+	"croft.dev/croft/internal/reach/tier"
 )
 
 // Map is the network policies of a cluster at one moment. It may be asked by
 // many at once.
 type Map struct {
 	namespaces map[string]*namespace
+	// What follows is of the whole cluster.
+	calicoTiers map[string]tier.Tier
+	calicoSets  *calico.Sets
+	global      []*calico.Policy
+	cluster     []*cluster.Policy
+	// byLabel are those of cluster that select only namespaces with a label.
+	byLabel map[label][]*cluster.Policy
 }
 
-// namespace has a judge of its own: no policy selects pods of another, so two
-// namespaces' policies are all that a connection can be decided by.
+type label struct{ key, value string }
+
+// namespace has a judge of its own: no policy of a namespace selects pods of
+// another, so two namespaces' policies, and those of the whole cluster, are all
+// that a connection can be decided by.
 type namespace struct {
 	name     string
 	labels   map[string]string
 	policies []*networkingv1.NetworkPolicy
 	judge    *matcher.Policy
+	calico   []*calico.Policy
+	// tiers are all policies that may select its pods, in the order in which they
+	// are asked.
+	tiers []tier.Tier
 	// pods and peers are the pods that the policies tell apart.
 	pods, peers []map[string]string
 	// ports are those that the policies name.
 	ports []port
 }
 
-// Read reads every namespace and every NetworkPolicy.
-func Read(ctx context.Context, c client.Reader) (*Map, error) {
-	var namespaces corev1.NamespaceList
-	if err := c.List(ctx, &namespaces); err != nil {
-		return nil, fmt.Errorf("reading namespaces: %w", err)
-	}
-	var policies networkingv1.NetworkPolicyList
-	if err := c.List(ctx, &policies); err != nil {
-		return nil, fmt.Errorf("reading network policies: %w", err)
-	}
-	return New(namespaces.Items, policies.Items), nil
+// New makes a Map of namespaces and the NetworkPolicies in them.
+func New(namespaces []corev1.Namespace, policies []networkingv1.NetworkPolicy) *Map {
+	m := newMap(namespaces, policies)
+	m.settle()
+	return m
 }
 
-// New makes a Map of namespaces and the policies in them.
-func New(namespaces []corev1.Namespace, policies []networkingv1.NetworkPolicy) *Map {
-	m := &Map{namespaces: make(map[string]*namespace, len(namespaces))}
+func newMap(namespaces []corev1.Namespace, policies []networkingv1.NetworkPolicy) *Map {
+	m := &Map{namespaces: make(map[string]*namespace, len(namespaces)), calicoTiers: map[string]tier.Tier{}, calicoSets: &calico.Sets{}}
 	for i := range namespaces {
 		m.namespaces[namespaces[i].Name] = &namespace{name: namespaces[i].Name, labels: namespaces[i].Labels}
 	}
@@ -61,11 +71,33 @@ func New(namespaces []corev1.Namespace, policies []networkingv1.NetworkPolicy) *
 			n.policies = append(n.policies, &policies[i])
 		}
 	}
-	for _, n := range m.namespaces {
-		n.judge = matcher.BuildNetworkPolicies(false, n.policies)
-		n.tellApart()
-	}
 	return m
+}
+
+// settle readies a Map that nothing more is added to.
+func (m *Map) settle() {
+	m.byLabel = map[label][]*cluster.Policy{}
+	for _, p := range m.cluster {
+		first := label{}
+		for _, key := range slices.Sorted(maps.Keys(p.Namespaces)) {
+			first = label{key, p.Namespaces[key]}
+			break
+		}
+		m.byLabel[first] = append(m.byLabel[first], p)
+	}
+	for _, n := range m.namespaces {
+		m.settleOne(n)
+	}
+}
+
+func (m *Map) settleOne(n *namespace) {
+	n.judge = matcher.BuildNetworkPolicies(false, n.policies)
+	clusterWide := slices.Clone(m.byLabel[label{}])
+	for key, value := range n.labels {
+		clusterWide = append(clusterWide, m.byLabel[label{key, value}]...)
+	}
+	n.tiers = m.tiersOf(n, clusterWide)
+	n.tellApart(m.global, clusterWide)
 }
 
 // Tenants are the namespaces of every tenant, both sorted.
@@ -110,8 +142,12 @@ type Verdict struct {
 // everything is allowed.
 type Direction struct {
 	Allowed bool `json:"allowed"`
-	// Allowing are the policies that let the connection through, Selecting all
-	// that select the pod, as namespace/name.
+	// DecidedBy is the one policy that let it through or denied it, where policies
+	// are asked one after the other.
+	DecidedBy string `json:"decidedBy,omitempty"`
+	// Allowing are the NetworkPolicies that let the connection through, as
+	// namespace/name; Selecting are all policies that select the pod, so far as they
+	// were asked.
 	Allowing  []string `json:"allowing,omitempty"`
 	Selecting []string `json:"selecting,omitempty"`
 }
@@ -126,6 +162,12 @@ func (m *Map) Allows(f attack.Flow) (bool, error) {
 
 // Judge is Allows with the reasons.
 func (m *Map) Judge(f attack.Flow) (Verdict, error) {
+	if len(f.Beside) > 0 {
+		var err error
+		if m, err = m.with(f.Beside); err != nil {
+			return Verdict{}, err
+		}
+	}
 	c := connection{fromIP: f.FromIP, toIP: f.ToIP, toLabels: f.ToLabels, port: port{number: f.Port, protocol: corev1.Protocol(f.Protocol)}}
 	for _, side := range []struct {
 		name string

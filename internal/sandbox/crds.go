@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,6 +39,14 @@ const (
 	// Gatekeeper is its mutators, templates and configuration. Options.With runs
 	// it too, and then its definitions are there already.
 	Gatekeeper = "gatekeeper"
+	// Calico is its policies and tiers, as people write them: projectcalico.org/v3.
+	Calico = "calico"
+	// CalicoStorage is the same as Calico keeps it: crd.projectcalico.org/v1.
+	CalicoStorage = "calico-storage"
+	// NetworkPolicyAPI is the ClusterNetworkPolicies that network plugins share.
+	NetworkPolicyAPI = "network-policy-api"
+	// AmazonVPC is the ClusterNetworkPolicies of the Amazon VPC CNI.
+	AmazonVPC = "amazon-vpc"
 )
 
 // crdsOf are the modules that carry an addon's definitions, and where in them.
@@ -50,9 +59,28 @@ var crdsOf = map[string][]crdSource{
 		{module: "github.com/fluxcd/helm-controller", files: "config/crd/bases/*.yaml"},
 	},
 	Gatekeeper: {{module: "github.com/open-policy-agent/gatekeeper/v3", files: "charts/gatekeeper/crds/*.yaml"}},
+	Calico:     {{files: "crds/calico.yaml"}},
+	CalicoStorage: {{files: "crds/calico.yaml", renamed: strings.NewReplacer(
+		"projectcalico.org", "crd.projectcalico.org", "- name: v3", "- name: v1")}},
+	NetworkPolicyAPI: {{module: "sigs.k8s.io/network-policy-api", files: "config/crd/standard/*networkpolicies.yaml"}},
+	AmazonVPC:        {{files: "crds/aws.yaml"}},
 }
 
-type crdSource struct{ module, files string }
+// crdSource are files of a module; of sandbox/addons itself if it names none, for
+// definitions that no module is to be had for.
+type crdSource struct {
+	module, files string
+	// renamed is what the text is changed by; nil for nothing.
+	renamed *strings.Replacer
+}
+
+func (s crdSource) read(path string) (io.Reader, error) {
+	content, err := os.ReadFile(path)
+	if err != nil || s.renamed == nil {
+		return bytes.NewReader(content), err
+	}
+	return strings.NewReader(s.renamed.Replace(string(content))), nil
+}
 
 const (
 	// crdOwner is the field manager of what InstallCRDs writes.
@@ -197,7 +225,11 @@ func readCRDs(ctx context.Context, addons []string) ([]crd, error) {
 	if err != nil {
 		return nil, err
 	}
-	var paths []string
+	type file struct {
+		crdSource
+		path string
+	}
+	var all []file
 	for _, source := range sources {
 		found, err := filepath.Glob(filepath.Join(dirs[source.module], filepath.FromSlash(source.files)))
 		if err != nil {
@@ -206,33 +238,34 @@ func readCRDs(ctx context.Context, addons []string) ([]crd, error) {
 		if len(found) == 0 {
 			return nil, fmt.Errorf("module %s has no %s: say in internal/sandbox where its version keeps its definitions", source.module, source.files)
 		}
-		paths = append(paths, found...)
+		for _, path := range found {
+			all = append(all, file{source, path})
+		}
 	}
 	// Side by side: they are long, and longer for the race detector.
-	files := make([][]crd, len(paths))
+	crds := make([][]crd, len(all))
 	var reads errgroup.Group
-	for i, path := range paths {
-		reads.Go(func() (err error) {
-			if files[i], err = readCRDsOf(path); err != nil {
-				err = fmt.Errorf("%s: %w", path, err)
+	for i, f := range all {
+		reads.Go(func() error {
+			content, err := f.read(f.path)
+			if err == nil {
+				crds[i], err = readCRDsOf(content)
+			}
+			if err != nil {
+				err = fmt.Errorf("%s: %w", f.path, err)
 			}
 			return err
 		})
 	}
 	err = reads.Wait()
-	return slices.Concat(files...), err
+	return slices.Concat(crds...), err
 }
 
 // readCRDsOf reads a file's definitions. Other objects beside them, such as the
 // admission policy of the Gateway API, are left out.
-func readCRDsOf(path string) ([]crd, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
+func readCRDsOf(content io.Reader) ([]crd, error) {
 	var crds []crd
-	for documents := utilyaml.NewYAMLReader(bufio.NewReader(file)); ; {
+	for documents := utilyaml.NewYAMLReader(bufio.NewReader(content)); ; {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
 			return crds, nil
@@ -280,15 +313,21 @@ func moduleDirs(ctx context.Context, sources []crdSource) (map[string]string, er
 	if err != nil {
 		return nil, fmt.Errorf("addons: %w", err)
 	}
-	args := []string{"mod", "download", "-json"}
+	addons := filepath.Join(root, "sandbox", "addons")
+	dirs := map[string]string{"": addons}
+	var modules []string
 	for _, source := range sources {
-		args = append(args, source.module)
+		if source.module != "" {
+			modules = append(modules, source.module)
+		}
 	}
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = filepath.Join(root, "sandbox", "addons")
+	if len(modules) == 0 {
+		return dirs, nil
+	}
+	cmd := exec.CommandContext(ctx, "go", append([]string{"mod", "download", "-json"}, modules...)...)
+	cmd.Dir = addons
 	out, failed := output(cmd)
 	// Where it fails, it says so of the module that it could not get.
-	dirs := map[string]string{}
 	for decoder := json.NewDecoder(strings.NewReader(out)); ; {
 		var module struct{ Path, Dir, Error string }
 		err := decoder.Decode(&module)

@@ -17,7 +17,7 @@ func TestInstallCRDs(t *testing.T) {
 	}
 	c := Start(t, Options{Components: APIOnly})
 	started := time.Now()
-	if err := c.InstallCRDs(t.Context(), GatewayAPI, CertManager, Flux, Gatekeeper); err != nil {
+	if err := c.InstallCRDs(t.Context(), GatewayAPI, CertManager, Flux, Gatekeeper, Calico, CalicoStorage, NetworkPolicyAPI, AmazonVPC); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("installed in %s", time.Since(started))
@@ -28,13 +28,17 @@ func TestInstallCRDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for group, names := range map[schema.GroupVersion][]string{
-		{Group: "gateway.networking.k8s.io", Version: "v1"}:   {"gateways", "gatewayclasses", "httproutes", "grpcroutes", "tlsroutes", "referencegrants"},
-		{Group: "cert-manager.io", Version: "v1"}:             {"certificates", "certificaterequests", "issuers", "clusterissuers"},
-		{Group: "source.toolkit.fluxcd.io", Version: "v1"}:    {"gitrepositories", "ocirepositories", "helmrepositories", "helmcharts", "buckets"},
-		{Group: "kustomize.toolkit.fluxcd.io", Version: "v1"}: {"kustomizations"},
-		{Group: "helm.toolkit.fluxcd.io", Version: "v2"}:      {"helmreleases"},
-		{Group: "mutations.gatekeeper.sh", Version: "v1"}:     {"assign", "assignmetadata", "modifyset"},
-		{Group: "templates.gatekeeper.sh", Version: "v1"}:     {"constrainttemplates"},
+		{Group: "gateway.networking.k8s.io", Version: "v1"}:      {"gateways", "gatewayclasses", "httproutes", "grpcroutes", "tlsroutes", "referencegrants"},
+		{Group: "cert-manager.io", Version: "v1"}:                {"certificates", "certificaterequests", "issuers", "clusterissuers"},
+		{Group: "source.toolkit.fluxcd.io", Version: "v1"}:       {"gitrepositories", "ocirepositories", "helmrepositories", "helmcharts", "buckets"},
+		{Group: "kustomize.toolkit.fluxcd.io", Version: "v1"}:    {"kustomizations"},
+		{Group: "helm.toolkit.fluxcd.io", Version: "v2"}:         {"helmreleases"},
+		{Group: "mutations.gatekeeper.sh", Version: "v1"}:        {"assign", "assignmetadata", "modifyset"},
+		{Group: "templates.gatekeeper.sh", Version: "v1"}:        {"constrainttemplates"},
+		{Group: "projectcalico.org", Version: "v3"}:              {"networkpolicies", "globalnetworkpolicies", "tiers"},
+		{Group: "crd.projectcalico.org", Version: "v1"}:          {"networkpolicies", "globalnetworkpolicies", "tiers"},
+		{Group: "policy.networking.k8s.io", Version: "v1alpha2"}: {"clusternetworkpolicies"},
+		{Group: "networking.k8s.aws", Version: "v1alpha1"}:       {"clusternetworkpolicies"},
 	} {
 		for _, name := range names {
 			if _, err := resources.Resource(group.WithResource(name)).List(t.Context(), metav1.ListOptions{}); err != nil {

@@ -130,7 +130,7 @@ func missingKind(err error) string {
 	}
 	var kind *meta.NoKindMatchError
 	if errors.As(err, &kind) {
-		return "this cluster has no " + kind.GroupKind.Kind
+		return "this cluster has no " + kind.GroupKind.String()
 	}
 	return "this cluster has no such kind: " + err.Error()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -199,18 +200,16 @@ func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
 	return err
 }
 
-// Remove deletes the tenants' namespaces, and what they have outside of these, and
-// names what it could not delete.
+// Remove deletes the tenants' namespaces and what stands for them in the whole
+// cluster, and names what it could not delete.
 func (s *Scratch) Remove(ctx context.Context, c client.Client) error {
 	var errs []error
-	remove := func(o client.Object) {
-		if err := client.IgnoreNotFound(c.Delete(ctx, o)); err != nil {
-			errs = append(errs, fmt.Errorf("removing the scratch %s %s: %w: delete it by hand", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err))
-		}
-	}
 	for _, o := range slices.Backward(s.Objects()) {
-		if o.GetNamespace() == "" {
-			remove(o)
+		if o.GetNamespace() != "" {
+			continue // it goes with its namespace
+		}
+		if err := client.IgnoreNotFound(c.Delete(ctx, o)); err != nil && !meta.IsNoMatchError(err) {
+			errs = append(errs, fmt.Errorf("removing the scratch %s: %w: delete it by hand", apply.RefOf(o), err))
 		}
 	}
 	return errors.Join(errs...)

@@ -162,7 +162,9 @@ func (p *proving) settled(t *testing.T, runner *verify.Runner) []verify.Result {
 		for _, r := range results {
 			all[r.Name] = r
 		}
-		left = slices.DeleteFunc(left, func(a attack.Attack) bool { return all[a.Name].Result == verify.Held })
+		left = slices.DeleteFunc(left, func(a attack.Attack) bool {
+			return all[a.Name].Result == verify.Held || all[a.Name].Result == verify.NotTried
+		})
 		return len(left) == 0, err
 	})
 	results := make([]verify.Result, len(attacks))

@@ -172,17 +172,17 @@ func collect(owner map[string]string, objectsOf func(Wall) []client.Object) []cl
 }
 
 // ranks order kinds: namespaces before what is in them, rules before the
-// policies that deny without them, and people's access when everything else
-// stands.
+// policies that deny without them, and people's rights and access when everything
+// else stands.
 var ranks = map[string]int{
 	"Namespace":                        0,
-	"ClusterRole":                      1,
 	"TenantRules":                      2,
 	"ValidatingAdmissionPolicy":        4,
 	"MutatingAdmissionPolicy":          4,
 	"ValidatingAdmissionPolicyBinding": 5,
 	"MutatingAdmissionPolicyBinding":   5,
 	"ConstraintTemplate":               4,
+	"ClusterRole":                      6,
 	"RoleBinding":                      7,
 }
 

@@ -15,6 +15,7 @@ tool (
 	github.com/open-policy-agent/gatekeeper/v3
 	github.com/open-policy-agent/gatekeeper/v3/cmd/gator
 	sigs.k8s.io/gateway-api/pkg/consts
+	sigs.k8s.io/network-policy-api/apis/v1alpha2
 )
 
 require (
@@ -176,6 +177,7 @@ require (
 	sigs.k8s.io/controller-runtime v0.24.1 // indirect
 	sigs.k8s.io/gateway-api v1.6.3 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
+	sigs.k8s.io/network-policy-api v0.2.0 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/release-utils v0.12.4 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.0 // indirect

@@ -23,6 +23,7 @@ import (
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/wall/network"
 )
 
 // Controller reconciles the Platform. It has no finalizer: with the Platform
@@ -67,7 +68,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	c.late = watch.NewLate(m, built)
+	c.late = watch.NewLate(m, built, c.ours, slices.Concat(apply.NativePlatformKinds, apply.GatekeeperPlatformKinds), watch.Drift())
 	return nil
 }
 
@@ -130,6 +131,20 @@ func (c *Controller) stand(ctx context.Context, platform *estate.Platform, seen 
 	if err != nil {
 		return changes, err
 	}
+	if err := c.speaks(platform); err != nil {
+		return changes, err
+	}
 	pruned, err := c.applier.Prune(ctx, apply.OfPlatform(), "", slices.Concat(objects, seen.leftover), slices.Concat(apply.PlatformKinds, seen.served)...)
 	return append(changes, pruned...), err
+}
+
+// speaks says what is missing where the cluster does not serve the dialect that
+// network policies are to be written in.
+func (c *Controller) speaks(platform *estate.Platform) error {
+	for _, kind := range network.Kinds(platform) {
+		if _, err := c.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+			return &apply.DialectError{Dialect: platform.Network.Dialect, Kind: kind, Err: err}
+		}
+	}
+	return nil
 }

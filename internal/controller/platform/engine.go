@@ -3,7 +3,6 @@ package platform
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -51,17 +50,12 @@ func (e engine) report(platform *v1alpha1.Platform) {
 // another.
 func (c *Controller) look(ctx context.Context, platform *estate.Platform) (engine, error) {
 	e := engine{reason: v1alpha1.ReasonPlacementReady}
-	native, err := c.late.Watch(c.ours, apply.NativePlatformKinds, watch.Drift())
-	if err != nil {
+	var err error
+	if e.served, err = c.late.Look(); err != nil {
 		return e, err
 	}
-	other, err := c.late.Watch(c.ours, apply.GatekeeperPlatformKinds, watch.Drift())
-	if err != nil {
-		return e, err
-	}
-	e.served = slices.Concat(native, other)
 	switch {
-	case platform.Placement == v1alpha1.PlacementNative && len(native) < len(apply.NativePlatformKinds):
+	case platform.Placement == v1alpha1.PlacementNative && len(watch.Among(apply.NativePlatformKinds, e.served)) < len(apply.NativePlatformKinds):
 		e.reason = v1alpha1.ReasonEngineMissing
 		e.message = "spec.placement: this API server does not serve MutatingAdmissionPolicy (admissionregistration.k8s.io/v1, Kubernetes 1.36 and later), " +
 			"which Native placement is made of: set spec.placement to Gatekeeper, and install Gatekeeper"

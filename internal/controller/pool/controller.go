@@ -64,13 +64,13 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	c.karpenter = watch.NewLate(m, built)
+	c.karpenter = watch.NewLate(m, built, watch.ByLabel(v1alpha1.PoolLabel), apply.PoolKinds)
 	return nil
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (result reconcile.Result, err error) {
-	if _, err := c.karpenter.Watch(watch.ByLabel(v1alpha1.PoolLabel), apply.PoolKinds); err != nil {
+	if _, err := c.karpenter.Look(); err != nil {
 		return reconcile.Result{}, err
 	}
 	pool := &v1alpha1.Pool{}

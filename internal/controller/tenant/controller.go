@@ -14,6 +14,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,6 +37,7 @@ import (
 	"croft.dev/croft/internal/controller/tenant/walls"
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall/network"
 )
 
 // concurrency is how many tenants are worked on at once. Each waits for the API
@@ -54,19 +56,22 @@ type Controller struct {
 	quota      *quota.Quota
 	probe      *enforcement.Probe
 	placement  *placement.Placement
-	applier    *apply.Applier
 	deletion   *deletion.Deletion
+	// late are the kinds that a cluster may not have: network policies of other
+	// dialects, and what Gatekeeper needs.
+	late *watch.Late
 }
 
 // New returns a Controller. cached is the manager's client, live one that reads
 // from the API server.
 func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder) *Controller {
 	return &Controller{
-		client: cached, declared: d, recorder: r, memory: newMemory(), applier: a,
+		client: cached, declared: d, recorder: r, memory: newMemory(),
 		walls:      walls.New(a),
 		namespaces: namespaces.New(cached, a),
 		quota:      quota.New(cached, live),
 		probe:      enforcement.New(cached),
+		placement:  placement.New(a),
 		deletion:   deletion.New(live),
 	}
 }
@@ -92,7 +97,8 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	c.placement = placement.New(c.applier, watch.NewLate(m, built))
+	c.late = watch.NewLate(m, built, watch.ByLabel(v1alpha1.TenantLabel),
+		slices.Concat(apply.DialectKinds, apply.ClusterDialectKinds, apply.GatekeeperTenantKinds), watch.Drift())
 	return nil
 }
 
@@ -158,22 +164,21 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (resu
 // stand makes the walls of a valid tenant stand, and sees whether they hold.
 func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, object *v1alpha1.Tenant, seen *sighting) (reconcile.Result, error) {
 	tenant := seen.entry.Value
-	watched, err := c.placement.Watch(snapshot.Platform.Placement)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
+	needed := slices.Concat(network.Kinds(snapshot.Platform), placement.Kinds(snapshot.Platform.Placement))
+	served, lookErr := c.late.Look(needed...)
 	var after reconcile.Result
-	if !watched {
+	if len(watch.Among(needed, served)) < len(needed) {
+		// The kinds of constraints come a moment after their templates.
 		after.RequeueAfter = watch.Absence
 	}
 	last := c.memory.of(tenant.Name)
 	seen.stood = last.revision == seen.entry.Revision
 
 	withdrawn, withdrawErr := c.namespaces.Reconcile(ctx, tenant)
-	division, applied, applyErr := c.write(ctx, snapshot.Platform, object, tenant)
+	division, applied, applyErr := c.write(ctx, snapshot.Platform, object, tenant, served)
 	seen.applied = true
 	seen.changes = slices.Concat(withdrawn, applied)
-	seen.err = errors.Join(withdrawErr, applyErr)
+	seen.err = errors.Join(withdrawErr, applyErr, lookErr)
 	if seen.err != nil {
 		c.memory.remember(tenant.Name, standing{})
 		return outcome.Of(seen.err)
@@ -195,7 +200,7 @@ func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, obj
 	seen.why = c.probe.Check(ctx, snapshot.Platform, tenant)
 	seen.enforced = seen.why == ""
 	if seen.enforced {
-		changes, err := c.settle(ctx, snapshot.Platform, object, tenant)
+		changes, err := c.placement.Settle(ctx, snapshot.Platform, object, tenant, served)
 		seen.changes, seen.err = append(seen.changes, changes...), err
 		if err != nil {
 			c.memory.remember(tenant.Name, standing{})
@@ -209,33 +214,19 @@ func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, obj
 	return after, nil
 }
 
-// settle takes away what placed the tenant's pods before, now that the platform's
-// engine does. A tenant that is new has nothing of the kind.
-func (c *Controller) settle(ctx context.Context, platform *estate.Platform, object *v1alpha1.Tenant, tenant *estate.Tenant) ([]apply.Change, error) {
-	isNew := object.Status.ObservedGeneration == 0
-	if platform.Placement == v1alpha1.PlacementNative && (isNew || object.Status.Placement == v1alpha1.PlacementNative) {
-		object.Status.Placement = platform.Placement
-		return nil, nil
-	}
-	changes, err := c.placement.Prune(ctx, platform, tenant)
-	if err == nil {
-		object.Status.Placement = platform.Placement
-	}
-	return changes, err
-}
-
 // attempts are how often a tenant's walls are gone through if somebody else writes
 // to its ResourceQuotas meanwhile, as the API server does with every pod.
 const attempts = 5
 
-// write divides the quota and writes the walls by it.
-func (c *Controller) write(ctx context.Context, platform *estate.Platform, object *v1alpha1.Tenant, tenant *estate.Tenant) (*quota.Division, []apply.Change, error) {
+// write divides the quota and writes the walls by it. What stands of the served
+// dialects and is wanted no longer goes.
+func (c *Controller) write(ctx context.Context, platform *estate.Platform, object *v1alpha1.Tenant, tenant *estate.Tenant, served []schema.GroupVersionKind) (*quota.Division, []apply.Change, error) {
 	var all []apply.Change
 	for attempt := 1; ; attempt++ {
 		division, err := c.quota.Reconcile(ctx, object, tenant)
 		if err == nil {
 			var changes []apply.Change
-			changes, err = c.walls.Reconcile(ctx, platform, division)
+			changes, err = c.walls.Reconcile(ctx, platform, division, served)
 			all = append(all, division.News(changes)...)
 		}
 		if !apierrors.IsConflict(err) || attempt == attempts {

@@ -17,7 +17,7 @@ import (
 )
 
 // Attacks try to read, to write and to become what the roles do not give.
-func (Wall) Attacks(_ *estate.Platform, by, on *estate.Tenant) []attack.Attack {
+func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	own, other := by.Namespaces[0], on.Namespaces[0]
 	colleagues := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: by.Name + "-colleagues"}}
 	narrow := role(own, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}})
@@ -125,7 +125,7 @@ func (Wall) Attacks(_ *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: own}}),
 	)
-	return slices.Concat(all, sweeps(own, other), questions(own))
+	return slices.Concat(all, sweeps(&p.Network, own, other), questions(own))
 }
 
 func core(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1", Kind: kind} }

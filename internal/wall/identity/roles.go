@@ -68,21 +68,21 @@ var (
 	write = []string{"create", "update", "patch", "delete", "deletecollection"}
 )
 
-func roles() []client.Object {
+func roles(n *v1alpha1.PlatformNetwork) []client.Object {
 	return []client.Object{
-		clusterRole(v1alpha1.RoleViewer, rulesOf(v1alpha1.RoleViewer)),
-		clusterRole(v1alpha1.RoleOperator, rulesOf(v1alpha1.RoleOperator)),
+		clusterRole(v1alpha1.RoleViewer, rulesOf(v1alpha1.RoleViewer, n)),
+		clusterRole(v1alpha1.RoleOperator, rulesOf(v1alpha1.RoleOperator, n)),
 	}
 }
 
 // rulesOf are the rights that a role gives. The attacks read them too: whatever
 // is not in them must be refused.
-func rulesOf(role v1alpha1.Role) []rbacv1.PolicyRule {
+func rulesOf(role v1alpha1.Role, n *v1alpha1.PlatformNetwork) []rbacv1.PolicyRule {
 	if role == v1alpha1.RoleViewer {
-		return append(withVerbs(resources, read), withVerbs(readOnly, read)...)
+		return slices.Concat(withVerbs(resources, read), withVerbs(readOnly, read), calicoRules(n, false))
 	}
 	operator := append(withVerbs(resources, append(slices.Clone(read), write...)), withVerbs(readOnly, read)...)
-	return append(operator, operatorOnly...)
+	return slices.Concat(operator, operatorOnly, calicoRules(n, n.Calico != nil && n.Calico.TenantPolicies))
 }
 
 func withVerbs(rules []rbacv1.PolicyRule, verbs []string) []rbacv1.PolicyRule {

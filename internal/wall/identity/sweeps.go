@@ -17,24 +17,24 @@ var (
 
 // sweeps hold every kind that a cluster serves against the roles, also those
 // that somebody installs tomorrow.
-func sweeps(own, other string) []attack.Attack {
+func sweeps(n *v1alpha1.PlatformNetwork, own, other string) []attack.Attack {
 	return []attack.Attack{
 		sweep("read-anything-elsewhere", "read any kind of object in another tenant's namespace", attack.Sweep{Namespace: other, Verbs: reading}),
 		sweep("write-anything-elsewhere", "write or delete any kind of object in another tenant's namespace", attack.Sweep{Namespace: other, Verbs: writing}),
 		sweep("read-anything-cluster-wide", "read any kind of object of the whole cluster, or of all namespaces at once", attack.Sweep{Verbs: reading, Permitted: everybodyMay}),
 		sweep("write-anything-cluster-wide", "write or delete any kind of object of the whole cluster", attack.Sweep{Verbs: writing, Permitted: everybodyMay}),
 		sweep("exceed-own-rights", "do to any kind of object in one's own namespace what the operator's role does not give", attack.Sweep{
-			Namespace: own, Verbs: all, Permitted: givenTo(v1alpha1.RoleOperator)}),
+			Namespace: own, Verbs: all, Permitted: givenTo(v1alpha1.RoleOperator, n)}),
 		asViewer(sweep("viewer-exceeds-rights", "do to any kind of object in one's own namespace what the viewer's role does not give", attack.Sweep{
-			Namespace: own, Verbs: all, Permitted: givenTo(v1alpha1.RoleViewer)})),
+			Namespace: own, Verbs: all, Permitted: givenTo(v1alpha1.RoleViewer, n)})),
 		asViewer(sweep("viewer-reads-anything-elsewhere", "read any kind of object in another tenant's namespace as a viewer", attack.Sweep{Namespace: other, Verbs: reading})),
 		sweep("open-streams-elsewhere", "run a command in, attach to or forward a port of another tenant's pod, by any verb", just(other, "pods/exec", "pods/attach", "pods/portforward")),
 		sweep("proxy-elsewhere", "reach another tenant's pods and Services through the API server, around its network policies", just(other, "pods/proxy", "services/proxy")),
 		sweep("read-logs-elsewhere", "read the logs of another tenant's pod", just(other, "pods/log")),
 		sweep("take-token-elsewhere", "ask for a token of another tenant's service account", just(other, "serviceaccounts/token")),
 		sweep("proxy-to-nodes", "reach every pod of the cluster through the kubelets' own API", just("", "nodes/proxy")),
-		mirrorSweep("use-own-rights", "do to every kind of object in one's own namespace what the operator's role gives", v1alpha1.RoleOperator, own),
-		asViewer(mirrorSweep("viewer-uses-own-rights", "do to every kind of object in one's own namespace what the viewer's role gives", v1alpha1.RoleViewer, own)),
+		mirrorSweep("use-own-rights", "do to every kind of object in one's own namespace what the operator's role gives", givenTo(v1alpha1.RoleOperator, n), own),
+		asViewer(mirrorSweep("viewer-uses-own-rights", "do to every kind of object in one's own namespace what the viewer's role gives", givenTo(v1alpha1.RoleViewer, n), own)),
 	}
 }
 
@@ -42,8 +42,7 @@ func sweep(name, summary string, s attack.Sweep) attack.Attack {
 	return attack.Attack{Name: name, Kind: attack.Breach, Summary: summary, Sweep: &s, StoppedBy: attack.ByRBAC}
 }
 
-func mirrorSweep(name, summary string, role v1alpha1.Role, namespace string) attack.Attack {
-	given := givenTo(role)
+func mirrorSweep(name, summary string, given func(group, resource string, verb attack.Verb) bool, namespace string) attack.Attack {
 	return attack.Attack{Name: name, Kind: attack.Mirror, Summary: summary, Sweep: &attack.Sweep{
 		Namespace: namespace, Verbs: all,
 		Permitted: func(group, resource string, verb attack.Verb) bool { return !given(group, resource, verb) },
@@ -58,8 +57,8 @@ func just(namespace string, resources ...string) attack.Sweep {
 }
 
 // givenTo tells what a role gives, as RBAC reads its rules.
-func givenTo(role v1alpha1.Role) func(group, resource string, verb attack.Verb) bool {
-	rules := rulesOf(role)
+func givenTo(role v1alpha1.Role, n *v1alpha1.PlatformNetwork) func(group, resource string, verb attack.Verb) bool {
+	rules := rulesOf(role, n)
 	return func(group, resource string, verb attack.Verb) bool {
 		return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
 			return len(r.ResourceNames) == 0 && slices.Contains(r.APIGroups, group) &&

@@ -16,7 +16,7 @@ type Wall struct{}
 func (Wall) Name() string { return "identity" }
 
 // Platform returns the two roles.
-func (Wall) Platform(*estate.Platform) []client.Object { return roles() }
+func (Wall) Platform(p *estate.Platform) []client.Object { return roles(&p.Network) }
 
 // Pool returns nothing: no tenant may see or touch a pool.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }

@@ -93,6 +93,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		Name: "call-any-tenant", Kind: attack.Breach, Summary: "connect from any tenant of the cluster to any other, on any port",
 		Pairs: &attack.Pairs{Protocol: "TCP"}, StoppedBy: attack.ByNetworkPolicy,
 	})
+	attacks = append(attacks, inDialect(p, by, on)...)
 	mirrors := []attack.Attack{
 		flow("call-own-pods", "connect to a pod of one's own tenant", attack.Flow{FromNamespace: own, ToNamespace: by.Namespaces[len(by.Namespaces)-1], Port: 8080}),
 		flow("call-own-namespace", "connect to a pod of the same namespace", attack.Flow{FromNamespace: own, ToNamespace: own, Port: 8080}),
@@ -122,9 +123,14 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 			letOut("let-the-internet-out", "write a NetworkPolicy that lets traffic out everywhere but to the metadata address", "", block("0.0.0.0/0", metadata[0])))
 	}
 	if by.Egress == v1alpha1.EgressRestricted {
-		mirrors = append(mirrors, flow("resolve-names-although-restricted", "ask the cluster's DNS, with Restricted egress", attack.Flow{
-			FromNamespace: own, ToNamespace: metav1.NamespaceSystem, ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53, Protocol: "UDP",
-		}))
+		dns := attack.Flow{FromNamespace: own, ToNamespace: metav1.NamespaceSystem, ToLabels: dnsLabels, Port: dnsPort, Protocol: "UDP"}
+		overTCP := dns
+		overTCP.Protocol = "TCP"
+		mirrors = append(mirrors,
+			flow("resolve-names-although-restricted", "ask the cluster's DNS, with Restricted egress", dns),
+			flow("resolve-names-over-tcp-although-restricted", "ask the cluster's DNS over TCP, with Restricted egress", overTCP),
+			flow("call-own-pods-although-restricted", "connect to a pod of one's own tenant, with Restricted egress",
+				attack.Flow{FromNamespace: own, ToNamespace: by.Namespaces[len(by.Namespaces)-1], Port: 8080}))
 	}
 	if services := p.Network.PlatformNamespaces; len(services) > 0 {
 		mirrors = append(mirrors, attack.Attack{
@@ -136,6 +142,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		mirrors = append(mirrors, flow("be-called-by-"+namespace, "be connected to by the platform's services in "+namespace,
 			attack.Flow{FromNamespace: namespace, ToNamespace: own, Port: 8080}))
 	}
+	mirrors = append(mirrors, calicoMirrors(p, by)...)
 	for i := range mirrors {
 		mirrors[i].Kind, mirrors[i].StoppedBy = attack.Mirror, attack.Stopper{}
 	}

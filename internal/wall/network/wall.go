@@ -2,8 +2,10 @@
 package network
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
 )
 
@@ -15,20 +17,57 @@ type Wall struct{}
 // Name implements wall.Wall.
 func (Wall) Name() string { return "network" }
 
-// Platform returns the floor under tenants' own policies.
-func (Wall) Platform(p *estate.Platform) []client.Object { return floor(p.Admins).Objects() }
+// Platform returns the floors under tenants' own policies.
+func (Wall) Platform(p *estate.Platform) []client.Object {
+	all := floor(p.Admins).Objects()
+	if p.Network.Dialect == v1alpha1.DialectCalico {
+		all = append(all, calicoFloor(p.Admins).Objects()...)
+	}
+	return all
+}
 
 // Pool returns nothing: pods are told apart by namespace, not by node.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 
-// Tenant returns the policies of each of the tenant's namespaces.
+// Tenant returns the tenant's policies, in the platform's dialect. What denies
+// comes before what lets through, so that nothing opens while they are written.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
+	terms := termsOf(p, t)
 	var all []client.Object
-	for _, namespace := range t.Namespaces {
-		for _, policy := range policies(p, t) {
-			policy.Namespace = namespace
-			all = append(all, policy)
+	inEach := func(write func(namespace string) []client.Object) {
+		for _, namespace := range t.Namespaces {
+			all = append(all, write(namespace)...)
 		}
 	}
+	switch p.Network.Dialect {
+	case v1alpha1.DialectCalico:
+		inEach(func(namespace string) []client.Object { return terms.calico(calicoKind(&p.Network), namespace) })
+	case v1alpha1.DialectClusterNetworkPolicy:
+		all = append(all, terms.clusterGuard(clusterNetworkPolicyKind))
+		inEach(terms.kubernetes)
+	case v1alpha1.DialectAWS:
+		all = append(all, terms.clusterGuard(awsKind))
+		inEach(terms.kubernetes)
+	case v1alpha1.DialectKubernetes:
+		fallthrough
+	default:
+		inEach(terms.kubernetes)
+	}
 	return all
+}
+
+// Kinds are those that the platform's dialect needs and a cluster may not have.
+func Kinds(p *estate.Platform) []schema.GroupVersionKind {
+	switch p.Network.Dialect {
+	case v1alpha1.DialectCalico:
+		return []schema.GroupVersionKind{calicoKind(&p.Network)}
+	case v1alpha1.DialectClusterNetworkPolicy:
+		return []schema.GroupVersionKind{clusterNetworkPolicyKind}
+	case v1alpha1.DialectAWS:
+		return []schema.GroupVersionKind{awsKind}
+	case v1alpha1.DialectKubernetes:
+		return nil
+	default:
+		return nil
+	}
 }

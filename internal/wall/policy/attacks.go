@@ -3,15 +3,14 @@ package policy
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 )
 
 // scene is what the attacks are about.
 type scene struct {
-	by, on *estate.Tenant
-	engine v1alpha1.PlacementEngine
+	platform *estate.Platform
+	by, on   *estate.Tenant
 	// own and other are namespaces of the two.
 	own, other string
 	// host is one that by may serve, or "", and otherHost one that on may serve, or
@@ -26,7 +25,7 @@ func (s scene) meta(name string) metav1.ObjectMeta {
 // Attacks try to get out of the pod, to take more than the tenant's share, to
 // pass for others, and to undo what croft put there.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
-	s := scene{engine: p.Placement, by: by, on: on, own: by.Namespaces[0], other: on.Namespaces[0], otherHost: "www.example.org"}
+	s := scene{platform: p, by: by, on: on, own: by.Namespaces[0], other: on.Namespaces[0], otherHost: "www.example.org"}
 	if len(by.Domains) > 0 {
 		s.host = hostOf(by.Domains[0])
 	}

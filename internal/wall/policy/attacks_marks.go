@@ -7,6 +7,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -36,12 +37,19 @@ func (s scene) marks() []attack.Attack {
 	widen := func(r *v1alpha1.TenantRules) { r.Spec.Pools = []string{"any"} }
 	raise := func(q *corev1.ResourceQuota) { q.Spec.Hard = corev1.ResourceList{} }
 	loosen := func(l *corev1.LimitRange) { l.Spec.Limits = nil }
-	all := []attack.Attack{
-		attack.Deleting("delete-network-policy", "delete the NetworkPolicy that isolates the tenant", byPolicy, isolation),
-		present(attack.Changing("edit-network-policy", "let everybody in by editing croft's NetworkPolicy", byPolicy, isolation, func(np *networkingv1.NetworkPolicy) {
-			np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}}
-		})),
-		present(attack.Changing("unmark-network-policy", "take croft's mark off its NetworkPolicy", byPolicy, isolation, func(np *networkingv1.NetworkPolicy) { np.Labels = nil })),
+	var all []attack.Attack
+	if s.platform.Network.Dialect == v1alpha1.DialectCalico {
+		all = s.calicoMarks()
+	} else {
+		all = []attack.Attack{
+			attack.Deleting("delete-network-policy", "delete the NetworkPolicy that isolates the tenant", byPolicy, isolation),
+			present(attack.Changing("edit-network-policy", "let everybody in by editing croft's NetworkPolicy", byPolicy, isolation, func(np *networkingv1.NetworkPolicy) {
+				np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}}
+			})),
+			present(attack.Changing("unmark-network-policy", "take croft's mark off its NetworkPolicy", byPolicy, isolation, func(np *networkingv1.NetworkPolicy) { np.Labels = nil })),
+		}
+	}
+	all = append(all,
 		present(attack.Changing("edit-access", "give others access by editing croft's RoleBinding", byPolicy, access, func(rb *rbacv1.RoleBinding) {
 			rb.Subjects = append(rb.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"})
 		})),
@@ -54,13 +62,39 @@ func (s scene) marks() []attack.Attack {
 		attack.Mistake(present(attack.Changing("edit-rules-when-permitted", "edit the rules that the policies read", byPolicy, rules, widen)), right("croft.dev", "tenantrules", "get", "update")),
 		attack.Mistake(attack.Deleting("delete-rules-when-permitted", "delete the rules that the policies read", byPolicy, rules), right("croft.dev", "tenantrules", "delete")),
 		attack.Mistake(present(attack.Changing("edit-limits-when-permitted", "edit the LimitRange", byPolicy, limits, loosen)), right("", "limitranges", "get", "update")),
-	}
+	)
 	if len(s.by.Quota) > 0 {
 		all = append(all,
 			attack.Deleting("delete-quota", "delete the ResourceQuota", attack.ByRBAC, quota),
 			attack.Mistake(present(attack.Changing("edit-quota-when-permitted", "edit the ResourceQuota", byPolicy, quota, raise)), right("", "resourcequotas", "get", "update")))
 	}
 	return attack.Because("whoever can undo a wall has none around them", nil, all...)
+}
+
+// calicoMarks are attacks on the guard that croft writes in Calico's API. Where
+// tenants write no policies there, RBAC stops them.
+func (s scene) calicoMarks() []attack.Attack {
+	by, version, name := attack.ByRBAC, "projectcalico.org/v3", "croft-guard"
+	if calico := s.platform.Network.Calico; calico != nil {
+		if calico.TenantPolicies {
+			by = attack.ByPolicy(ProtectionPolicy, ProtectionRule)
+		}
+		if calico.APIGroup == v1alpha1.CalicoStorageGroup {
+			version, name = "crd.projectcalico.org/v1", "default.croft-guard"
+		}
+	}
+	guard := attack.Custom(version, "NetworkPolicy", s.own, name, nil)
+	return []attack.Attack{
+		attack.Deleting("delete-calico-guard", "delete the Calico NetworkPolicy that denies other tenants", by, guard),
+		present(attack.Changing("edit-calico-guard", "let everybody in by editing croft's Calico NetworkPolicy", by, guard, func(np *unstructured.Unstructured) {
+			np.Object["spec"] = map[string]any{"order": int64(1), "ingress": []any{map[string]any{"action": "Allow"}}}
+		})),
+		// With what a tenant may write in it, so that only the mark is at stake.
+		present(attack.Changing("unmark-calico-guard", "take croft's mark off its Calico NetworkPolicy", by, guard, func(np *unstructured.Unstructured) {
+			np.SetLabels(nil)
+			np.Object["spec"] = map[string]any{"order": int64(500), "ingress": []any{map[string]any{"action": "Deny"}}}
+		})),
+	}
 }
 
 // present is an attack on something that stands already, as croft's own objects

@@ -60,12 +60,12 @@ func (s scene) asks() []attack.Attack {
 	if !slices.Contains(may.ImagePullPolicies, corev1.PullNever) {
 		pulled := func(name, summary string, a attack.Attack, containers func(*corev1.Pod) []corev1.PullPolicy) attack.Attack {
 			a.Name, a.Summary, a.Kind = name, summary, attack.Breach
-			if s.engine == v1alpha1.PlacementGatekeeper && len(may.ImagePullPolicies) > 1 {
+			if s.platform.Placement == v1alpha1.PlacementGatekeeper && len(may.ImagePullPolicies) > 1 {
 				// Gatekeeper cannot choose among several, and leaves it to the check.
 				a.StoppedBy = attack.ByPolicy(admission.PodsPolicy, PullPolicyRule)
 				return a
 			}
-			a.StoppedBy = attack.ByEngine(s.engine, admission.PodsPolicy)
+			a.StoppedBy = attack.ByEngine(s.platform.Placement, admission.PodsPolicy)
 			a.Outcome = attack.As(func(p *corev1.Pod) error {
 				for _, policy := range containers(p) {
 					if !slices.Contains(may.ImagePullPolicies, policy) {

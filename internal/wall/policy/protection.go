@@ -24,6 +24,8 @@ func protection(admins []string) admission.Validating {
 		Resources: []admission.Resource{
 			{Version: "v1", Resources: []string{"resourcequotas", "limitranges"}, Operations: operations},
 			{Group: "networking.k8s.io", Version: "v1", Resources: []string{"networkpolicies"}, Operations: operations},
+			{Group: string(v1alpha1.CalicoGroup), Version: "*", Resources: []string{"networkpolicies"}, Operations: operations},
+			{Group: string(v1alpha1.CalicoStorageGroup), Version: "*", Resources: []string{"networkpolicies"}, Operations: operations},
 			{Group: "rbac.authorization.k8s.io", Version: "v1", Resources: []string{"rolebindings"}, Operations: operations},
 			{Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"tenantrules"}, Operations: operations},
 		},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,7 +50,7 @@ func (d *Deletion) Reconcile(ctx context.Context, tenant *v1alpha1.Tenant) (leav
 	if err := errors.Join(errs...); err != nil || len(leaving) > 0 {
 		return leaving, changes, err
 	}
-	// What is in no namespace of the tenant's goes when nothing is left to hold.
-	pruned, err := d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, apply.GatekeeperTenantKinds...)
+	// What stands for the whole tenant goes last, with nothing left behind it.
+	pruned, err := d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, slices.Concat(apply.ClusterDialectKinds, apply.GatekeeperTenantKinds)...)
 	return nil, append(changes, pruned...), err
 }

@@ -15,34 +15,32 @@ import (
 )
 
 // Placement prunes mutators and constraints.
-type Placement struct {
-	applier *apply.Applier
-	late    *watch.Late
-}
+type Placement struct{ applier *apply.Applier }
 
-// New returns a Placement. The Late tells the tenants' controller.
-func New(a *apply.Applier, l *watch.Late) *Placement { return &Placement{a, l} }
+// New returns a Placement that deletes by an Applier.
+func New(a *apply.Applier) *Placement { return &Placement{a} }
 
-// Watch notices what others do to mutators and constraints, and reports whether it
-// can: the kinds of constraints come a moment after their templates.
-func (p *Placement) Watch(engine v1alpha1.PlacementEngine) (all bool, err error) {
-	if engine != v1alpha1.PlacementGatekeeper {
-		return true, nil
+// Kinds are those that the engine needs for each tenant.
+func Kinds(engine v1alpha1.PlacementEngine) []schema.GroupVersionKind {
+	if engine == v1alpha1.PlacementGatekeeper {
+		return apply.GatekeeperTenantKinds
 	}
-	served, err := p.served()
-	return len(served) == len(apply.GatekeeperTenantKinds), err
+	return nil
 }
 
-// Prune deletes what the engine does not need. It is for a tenant whose pods the
-// engine was seen to place: until then, what placed them before stays.
-func (p *Placement) Prune(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant) ([]apply.Change, error) {
-	kinds, err := p.served()
-	if err != nil || len(kinds) == 0 {
-		return nil, err
+// Settle notes that the platform's engine was seen to place the tenant's pods, and
+// takes away what placed them before. Until then, that stays. A tenant that is new
+// has nothing of the kind. The served kinds are those that the cluster has.
+func (p *Placement) Settle(ctx context.Context, platform *estate.Platform, object *v1alpha1.Tenant, tenant *estate.Tenant, served []schema.GroupVersionKind) ([]apply.Change, error) {
+	isNew := object.Status.ObservedGeneration == 0
+	if platform.Placement == v1alpha1.PlacementNative && (isNew || object.Status.Placement == v1alpha1.PlacementNative) {
+		object.Status.Placement = platform.Placement
+		return nil, nil
 	}
-	return p.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", wall.TenantObjects(platform, tenant), kinds...)
-}
-
-func (p *Placement) served() ([]schema.GroupVersionKind, error) {
-	return p.late.Watch(watch.ByLabel(v1alpha1.TenantLabel), apply.GatekeeperTenantKinds, watch.Drift())
+	kinds := watch.Among(apply.GatekeeperTenantKinds, served)
+	changes, err := p.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", wall.TenantObjects(platform, tenant), kinds...)
+	if err == nil {
+		object.Status.Placement = platform.Placement
+	}
+	return changes, err
 }

@@ -1,19 +1,17 @@
 package network
 
 import (
-	"net/netip"
-
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/estate"
 )
 
-// The names of the NetworkPolicies in every tenant namespace. They add up, as
+// The names of the policies in every tenant namespace. They add up, as
 // NetworkPolicies do: what none of them lets through is denied.
 const (
 	// IsolationPolicy selects every pod for both directions, which denies
@@ -28,35 +26,35 @@ const (
 	EgressPolicy = "croft-egress"
 )
 
-// metadata are the addresses at which a cloud hands its credentials to whoever
-// asks from an instance. Amazon's serves IPv6 too; the others share the first.
-var metadata = []string{"169.254.169.254/32", "fd00:ec2::254/128"}
-
-const namespaceName = corev1.LabelMetadataName
-
-func policies(p *estate.Platform, t *estate.Tenant) []*networkingv1.NetworkPolicy {
-	tenant := []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{
-		MatchLabels: map[string]string{v1alpha1.TenantLabel: t.Name},
+// kubernetes writes the terms as NetworkPolicies.
+func (t terms) kubernetes(namespace string) []client.Object {
+	own := []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{
+		MatchLabels: map[string]string{v1alpha1.TenantLabel: t.tenant},
 	}}}
 	all := []*networkingv1.NetworkPolicy{
 		policy(IsolationPolicy,
-			[]networkingv1.NetworkPolicyIngressRule{{From: tenant}},
-			[]networkingv1.NetworkPolicyEgressRule{{To: tenant}}),
-		policy(DNSPolicy, nil, []networkingv1.NetworkPolicyEgressRule{{To: dns(p), Ports: dnsPorts()}}),
+			[]networkingv1.NetworkPolicyIngressRule{{From: own}},
+			[]networkingv1.NetworkPolicyEgressRule{{To: own}}),
+		policy(DNSPolicy, nil, []networkingv1.NetworkPolicyEgressRule{{To: t.dns(), Ports: dnsPorts()}}),
 	}
-	if len(p.Network.PlatformNamespaces) > 0 {
+	if len(t.services) > 0 {
 		all = append(all, policy(PlatformPolicy, []networkingv1.NetworkPolicyIngressRule{{
 			From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{
 				MatchExpressions: []metav1.LabelSelectorRequirement{{
-					Key: namespaceName, Operator: metav1.LabelSelectorOpIn, Values: p.Network.PlatformNamespaces,
+					Key: namespaceName, Operator: metav1.LabelSelectorOpIn, Values: t.services,
 				}},
 			}}},
 		}}, nil))
 	}
-	if to := outside(t); len(to) > 0 {
+	if to := t.outside(); len(to) > 0 {
 		all = append(all, policy(EgressPolicy, nil, []networkingv1.NetworkPolicyEgressRule{{To: to}}))
 	}
-	return all
+	objects := make([]client.Object, len(all))
+	for i, np := range all {
+		np.Namespace = namespace
+		objects[i] = np
+	}
+	return objects
 }
 
 // policy selects every pod for the directions that it has rules for.
@@ -75,37 +73,34 @@ func policy(name string, in []networkingv1.NetworkPolicyIngressRule, out []netwo
 	return np
 }
 
-// dns are the cluster's DNS pods and, for node-local caches, which are no pods
-// that a selector could find, the addresses that pods ask.
-func dns(p *estate.Platform) []networkingv1.NetworkPolicyPeer {
+func (t terms) dns() []networkingv1.NetworkPolicyPeer {
 	peers := []networkingv1.NetworkPolicyPeer{{
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{namespaceName: metav1.NamespaceSystem}},
-		PodSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"k8s-app": "kube-dns"}},
+		PodSelector:       &metav1.LabelSelector{MatchLabels: dnsLabels},
 	}}
-	for _, address := range p.ClusterDNS {
-		if ip, err := netip.ParseAddr(address); err == nil {
-			peers = append(peers, block(netip.PrefixFrom(ip, ip.BitLen()).String()))
-		}
+	for _, cidr := range t.resolvers {
+		peers = append(peers, block(cidr))
 	}
 	return peers
 }
 
 func dnsPorts() []networkingv1.NetworkPolicyPort {
-	port := intstr.FromInt32(53)
+	port := intstr.FromInt32(dnsPort)
 	return []networkingv1.NetworkPolicyPort{
 		{Protocol: ptr.To(corev1.ProtocolUDP), Port: &port},
 		{Protocol: ptr.To(corev1.ProtocolTCP), Port: &port},
 	}
 }
 
-// outside is where pods may connect to beyond the tenant. Open egress reaches
-// other tenants' addresses too: it is they who let nobody in.
-func outside(t *estate.Tenant) []networkingv1.NetworkPolicyPeer {
-	if t.Egress == v1alpha1.EgressOpen {
-		return []networkingv1.NetworkPolicyPeer{block("0.0.0.0/0", metadata[0]), block("::/0", metadata[1])}
-	}
+// outside is where pods may connect to beyond the tenant.
+func (t terms) outside() []networkingv1.NetworkPolicyPeer {
 	var peers []networkingv1.NetworkPolicyPeer
-	for _, cidr := range t.AllowCIDRs {
+	if t.everywhere {
+		for i, all := range everyAddress {
+			peers = append(peers, block(all, t.never[i]))
+		}
+	}
+	for _, cidr := range t.networks {
 		peers = append(peers, block(cidr))
 	}
 	return peers

@@ -1,0 +1,277 @@
+package calico
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Selector is an expression over labels, in Calico's own language.
+type Selector struct {
+	text    string
+	matches func(labels map[string]string) bool
+	// pairs are labels that the expression asks for: pods that have them are told
+	// from those that have not.
+	pairs []pair
+}
+
+type pair struct{ key, value string }
+
+// Everything selects whatever there is.
+var Everything = Selector{text: "all()", matches: func(map[string]string) bool { return true }}
+
+// Parse reads a selector. An empty one selects everything.
+func Parse(text string) (Selector, error) {
+	p := &parser{rest: text}
+	p.next()
+	if p.ended() && p.err == nil {
+		return Everything, nil
+	}
+	matches := p.or(0)
+	if p.err == nil && !p.ended() {
+		p.fail("%q comes after its end", p.token)
+	}
+	if p.err != nil {
+		return Selector{}, fmt.Errorf("selector %q: %w", text, p.err)
+	}
+	return Selector{text: text, matches: matches, pairs: p.pairs}, nil
+}
+
+// Matches reports whether labels are selected.
+func (s Selector) Matches(labels map[string]string) bool { return s.matches(labels) }
+
+// Samples are labels that the selector tells from none.
+func (s Selector) Samples() []map[string]string {
+	together := map[string]string{}
+	var all []map[string]string
+	for _, p := range s.pairs {
+		together[p.key] = p.value
+		all = append(all, map[string]string{p.key: p.value})
+	}
+	if len(together) > 1 {
+		all = append(all, together)
+	}
+	return all
+}
+
+// String is the selector as it was written.
+func (s Selector) String() string { return s.text }
+
+type predicate = func(map[string]string) bool
+
+// deepest is how far parentheses and negations may be nested.
+const deepest = 100
+
+// parser reads with one token of look-ahead.
+type parser struct {
+	rest, token string
+	// literal says that the token is what was in quotes.
+	literal bool
+	pairs   []pair
+	err     error
+}
+
+func (p *parser) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf(format, args...)
+	}
+	p.token, p.literal, p.rest = "", false, ""
+}
+
+func (p *parser) next() {
+	p.rest = strings.TrimLeft(p.rest, " \t")
+	p.token, p.literal = "", false
+	if p.rest == "" {
+		return
+	}
+	take := func(n int) { p.token, p.rest = p.rest[:n], p.rest[n:] }
+	switch c := p.rest[0]; {
+	case c == '\'' || c == '"':
+		value, after, closed := strings.Cut(p.rest[1:], string(c))
+		if !closed {
+			p.fail("a string is not closed")
+			return
+		}
+		p.token, p.rest, p.literal = value, after, true
+	case slices.ContainsFunc([]string{"==", "!=", "&&", "||"}, func(two string) bool { return strings.HasPrefix(p.rest, two) }):
+		take(2)
+	case strings.ContainsRune("(){},!", rune(c)):
+		take(1)
+	case isKey(c):
+		n := 1
+		for n < len(p.rest) && isKey(p.rest[n]) {
+			n++
+		}
+		take(n)
+	default:
+		p.fail("%q is not understood", p.rest)
+	}
+}
+
+func isKey(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_./-", c) >= 0
+}
+
+func (p *parser) ended() bool { return p.token == "" && !p.literal }
+
+// is reports whether the next token is the given one, and not that in quotes.
+func (p *parser) is(token string) bool { return p.token == token && !p.literal }
+
+func (p *parser) expect(token string) {
+	if !p.is(token) {
+		p.fail("%q is missing before %q", token, p.token)
+		return
+	}
+	p.next()
+}
+
+func (p *parser) or(depth int) predicate {
+	left := p.and(depth)
+	for p.is("||") {
+		p.next()
+		l, r := left, p.and(depth)
+		left = func(labels map[string]string) bool { return l(labels) || r(labels) }
+	}
+	return left
+}
+
+func (p *parser) and(depth int) predicate {
+	left := p.unary(depth)
+	for p.is("&&") {
+		p.next()
+		l, r := left, p.unary(depth)
+		left = func(labels map[string]string) bool { return l(labels) && r(labels) }
+	}
+	return left
+}
+
+func (p *parser) unary(depth int) predicate {
+	switch {
+	case depth > deepest:
+		p.fail("it is nested more than %d deep", deepest)
+	case p.is("!"):
+		p.next()
+		of := p.unary(depth + 1)
+		return func(labels map[string]string) bool { return !of(labels) }
+	case p.is("("):
+		p.next()
+		of := p.or(depth + 1)
+		p.expect(")")
+		return of
+	case p.token == "" || p.literal || !isKey(p.token[0]):
+		p.fail("a label, has(), all() or global() is missing before %q", p.token)
+	default:
+		return p.operation()
+	}
+	return nobody
+}
+
+func nobody(map[string]string) bool { return false }
+
+// operation reads what begins with a word: a function, or a label and what is
+// asked of it.
+func (p *parser) operation() predicate {
+	key := p.token
+	p.next()
+	if p.is("(") {
+		return p.function(key)
+	}
+	with := func(sample string, ask func(value string, ok bool) bool) predicate {
+		p.pairs = append(p.pairs, pair{key, sample})
+		return func(labels map[string]string) bool {
+			value, ok := labels[key]
+			return ask(value, ok)
+		}
+	}
+	// Words may be written together: startswith.
+	word := p.token
+	literal := p.literal
+	p.next()
+	if second := map[string]string{"not": "in", "starts": "with", "ends": "with"}[word]; second != "" && !literal && p.is(second) {
+		word += second
+		p.next()
+	}
+	switch {
+	case literal:
+	case word == "==":
+		want := p.value()
+		return with(want, func(value string, ok bool) bool { return ok && value == want })
+	case word == "!=":
+		want := p.value()
+		return with(want, func(value string, ok bool) bool { return !ok || value != want })
+	case word == "in":
+		want := p.set()
+		return with(first(want), func(value string, ok bool) bool { return ok && slices.Contains(want, value) })
+	case word == "notin":
+		want := p.set()
+		return with(first(want), func(value string, ok bool) bool { return !ok || !slices.Contains(want, value) })
+	case word == "contains":
+		want := p.value()
+		return with(want, func(value string, ok bool) bool { return ok && strings.Contains(value, want) })
+	case word == "startswith":
+		want := p.value()
+		return with(want, func(value string, ok bool) bool { return ok && strings.HasPrefix(value, want) })
+	case word == "endswith":
+		want := p.value()
+		return with(want, func(value string, ok bool) bool { return ok && strings.HasSuffix(value, want) })
+	}
+	p.fail("after label %s an operator is expected, not %q", key, word)
+	return nobody
+}
+
+func (p *parser) function(name string) predicate {
+	p.next()
+	switch name {
+	case "all", "global":
+		p.expect(")")
+		return func(labels map[string]string) bool {
+			// Whatever is in a namespace has its name, or is one.
+			_, isNamespace := labels[nameLabel]
+			_, inNamespace := labels[namespaceLabel]
+			return name == "all" || !isNamespace && !inNamespace
+		}
+	case "has":
+		key := p.token
+		if key == "" || p.literal || !isKey(key[0]) {
+			p.fail("has() wants a label")
+			return nobody
+		}
+		p.next()
+		p.expect(")")
+		p.pairs = append(p.pairs, pair{key, "any"})
+		return func(labels map[string]string) bool { _, ok := labels[key]; return ok }
+	default:
+		p.fail("there is no %s()", name)
+		return nobody
+	}
+}
+
+func (p *parser) value() string {
+	value := p.token
+	if !p.literal {
+		p.fail("a value in quotes is missing before %q", p.token)
+		return ""
+	}
+	p.next()
+	return value
+}
+
+func (p *parser) set() []string {
+	p.expect("{")
+	var all []string
+	for p.err == nil && !p.is("}") {
+		all = append(all, p.value())
+		if !p.is("}") {
+			p.expect(",")
+		}
+	}
+	p.expect("}")
+	return all
+}
+
+func first(values []string) string {
+	if len(values) == 0 {
+		return "any"
+	}
+	return values[0]
+}

@@ -1,0 +1,67 @@
+package calico
+
+import (
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Sets are NetworkSets and GlobalNetworkSets: addresses that selectors find by
+// labels, as they find pods.
+type Sets struct{ all []set }
+
+type set struct {
+	// namespace is empty for one of the whole cluster.
+	namespace               string
+	labels, namespaceLabels map[string]string
+	nets                    []netip.Prefix
+}
+
+// Add adds a set, with the labels of its namespace if it has one. What of it is no
+// network is left out, as Calico does.
+func (s *Sets) Add(o *unstructured.Unstructured, namespaceLabels map[string]string) {
+	texts, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "nets")
+	add := set{namespace: o.GetNamespace(), labels: o.GetLabels(), namespaceLabels: namespaceLabels}
+	for _, text := range texts {
+		if read, err := prefixes([]string{text}); err == nil {
+			add.nets = append(add.nets, read...)
+		}
+	}
+	s.all = append(s.all, add)
+}
+
+// match reports whether an address is in a set that a rule's selectors find.
+func (s *Sets) match(of *side, address netip.Addr) bool {
+	if s == nil {
+		// NotSelector alone, in a policy of the whole cluster, matches whatever it
+		// does not find.
+		return of.wide()
+	}
+	return of.wide() || slices.ContainsFunc(s.all, func(n set) bool {
+		namespaces := map[string]string{}
+		if n.namespace != "" {
+			namespaces[nameLabel] = n.namespace
+			namespaces[metav1NameLabel] = n.namespace
+		}
+		for key, value := range n.namespaceLabels {
+			namespaces[key] = value
+		}
+		switch {
+		case !within(n.nets, address),
+			of.NamespaceSelector != "" && !of.namespaces.Matches(namespaces),
+			of.NamespaceSelector == "all()" && n.namespace == "",
+			of.NamespaceSelector == "" && of.namespace != "" && n.namespace != of.namespace,
+			of.Selector != "" && !of.pods.Matches(n.labels),
+			of.NotSelector != "" && of.not.Matches(n.labels):
+			return false
+		default:
+			return true
+		}
+	})
+}
+
+// wide reports a side that asks only what an end must not be.
+func (s *side) wide() bool {
+	return s.Selector == "" && s.NamespaceSelector == "" && len(s.ServiceAccounts) == 0 && s.namespace == ""
+}

@@ -1,0 +1,130 @@
+package verify_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/wall/network"
+)
+
+// dialects are the dialects beside Kubernetes', and the definitions that they need.
+var dialects = []struct {
+	name, addon string
+	network     v1alpha1.PlatformNetwork
+}{
+	{"calico", sandbox.Calico, v1alpha1.PlatformNetwork{Dialect: v1alpha1.DialectCalico, Calico: &v1alpha1.CalicoNetwork{TenantPolicies: true}}},
+	{"calico-storage", sandbox.CalicoStorage, v1alpha1.PlatformNetwork{Dialect: v1alpha1.DialectCalico, Calico: &v1alpha1.CalicoNetwork{APIGroup: v1alpha1.CalicoStorageGroup}}},
+	{"cluster-network-policy", sandbox.NetworkPolicyAPI, v1alpha1.PlatformNetwork{Dialect: v1alpha1.DialectClusterNetworkPolicy}},
+	{"aws", sandbox.AmazonVPC, v1alpha1.PlatformNetwork{Dialect: v1alpha1.DialectAWS}},
+}
+
+// TestMutantsOfDialects is TestMutants for what each dialect of network policies
+// has that others have not: on a cluster that serves its kinds every attack holds,
+// and what is taken away is noticed.
+func TestMutantsOfDialects(t *testing.T) {
+	for _, dialect := range dialects {
+		t.Run(dialect.name, func(t *testing.T) {
+			started := time.Now()
+			cluster := startBare(t)
+			if err := cluster.InstallCRDs(t.Context(), dialect.addon); err != nil {
+				t.Fatal(err)
+			}
+			platform := platformWith("ingress")
+			dialect.network.PlatformNamespaces = platform.Spec.Network.PlatformNamespaces
+			platform.Spec.Network = dialect.network
+			l := &lab{t: t, lacks: []string{"gateway.networking.k8s.io", "cert-manager.io", "toolkit.fluxcd.io"}}
+			s := build(t, cluster.Config, dialect.name, platform)
+			l.add(s)
+			fmt.Printf("%s: everything holds: %.0f s after the start\n", dialect.name, time.Since(started).Seconds())
+			floor := slices.DeleteFunc(s.platformObjects(), func(o client.Object) bool { return !strings.HasPrefix(o.GetName(), network.CalicoFloorPolicy) })
+			if calico := dialect.network.Calico; calico == nil || !calico.TenantPolicies {
+				floor = nil // nobody comes so far
+			}
+			report(t, slices.Concat(l.run(l.ruleMutants(floor)), l.run(l.dialectMutants(s))), time.Since(started))
+		})
+	}
+}
+
+// dialectMutants are made of the policies that only this dialect has: each is
+// deleted, and made to come last, and each of its rules is taken out and, where it
+// lets through, made to let through everything. What a policy does for all
+// namespaces, or all tenants, is changed in all of them at once.
+func (l *lab) dialectMutants(s *proving) []mutant {
+	byName := map[string][]*unstructured.Unstructured{}
+	var names []string
+	for _, o := range s.scratch.Objects() {
+		u, ok := o.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		name := strings.TrimSuffix(strings.TrimSuffix(u.GetName(), "-"+s.by.Name), "-"+s.on.Name)
+		if byName[name] == nil {
+			names = append(names, name)
+		}
+		byName[name] = append(byName[name], u)
+	}
+	var all []mutant
+	for _, name := range names {
+		add := func(what string, change func(spec map[string]any)) {
+			var each []mutation
+			for _, o := range byName[name] {
+				if change == nil {
+					each = append(each, l.deleted(o))
+					continue
+				}
+				each = append(each, l.edited(o, func(live client.Object) {
+					change(live.(*unstructured.Unstructured).Object["spec"].(map[string]any))
+				}))
+			}
+			all = append(all, mutant{
+				name: byName[name][0].GetKind() + " " + name + ": " + what, object: "network", mutate: allOf(each),
+				suspects: func(a attack.Attack) bool { return a.Flow != nil || a.Pairs != nil },
+			})
+		}
+		add("deleted", nil)
+		if strings.Contains(name, network.GuardPolicy) {
+			add("comes last", func(spec map[string]any) {
+				if spec["tier"] == "Admin" {
+					spec["tier"] = "Baseline"
+				} else {
+					spec["order"] = int64(3000)
+				}
+			})
+		}
+		for _, direction := range []string{"ingress", "egress"} {
+			most := 0
+			for _, o := range byName[name] {
+				rules, _, _ := unstructured.NestedSlice(o.Object, "spec", direction)
+				most = max(most, len(rules))
+			}
+			for i := range most {
+				add(fmt.Sprintf("without rule %d of %s", i+1, direction), func(spec map[string]any) {
+					if rules, _ := spec[direction].([]any); i < len(rules) {
+						spec[direction] = slices.Delete(rules, i, i+1)
+					}
+				})
+				add(fmt.Sprintf("rule %d of %s lets everything through", i+1, direction), func(spec map[string]any) {
+					rules, _ := spec[direction].([]any)
+					if i >= len(rules) {
+						return
+					}
+					if rule := rules[i].(map[string]any); rule["action"] == "Allow" {
+						rules[i] = map[string]any{"action": "Allow"}
+					} else {
+						rules[i].(map[string]any)["action"] = "Pass"
+					}
+				})
+			}
+		}
+	}
+	return all
+}

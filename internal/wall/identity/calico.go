@@ -1,0 +1,34 @@
+package identity
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// calicoRules let people see the policies of the dialect Calico and, where the
+// platform lets them, write their own. Calico's API server asks besides for the
+// tier that a policy is in: croft gives the default one, within the namespace.
+func calicoRules(n *v1alpha1.PlatformNetwork, writing bool) []rbacv1.PolicyRule {
+	if n.Dialect != v1alpha1.DialectCalico {
+		return nil
+	}
+	group := v1alpha1.CalicoGroup
+	if n.Calico != nil && n.Calico.APIGroup != "" {
+		group = n.Calico.APIGroup
+	}
+	verbs := slices.Clone(read)
+	if writing {
+		verbs = append(verbs, write...)
+	}
+	rules := []rbacv1.PolicyRule{{APIGroups: []string{string(group)}, Resources: []string{"networkpolicies"}, Verbs: verbs}}
+	if group == v1alpha1.CalicoGroup {
+		rules = append(rules, rbacv1.PolicyRule{
+			APIGroups: []string{string(group)}, Resources: []string{"tier.networkpolicies"},
+			ResourceNames: []string{"default.*"}, Verbs: verbs,
+		})
+	}
+	return rules
+}

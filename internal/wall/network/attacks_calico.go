@@ -1,0 +1,108 @@
+package network
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
+)
+
+// mayWriteCalico reports whether tenants may write Calico policies of their own.
+func mayWriteCalico(p *estate.Platform) bool {
+	return p.Network.Dialect == v1alpha1.DialectCalico && p.Network.Calico != nil && p.Network.Calico.TenantPolicies
+}
+
+// calicoAttacks try to write policies of Calico's that undo croft's.
+func calicoAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
+	kind, own, other := calicoKind(&p.Network), by.Namespaces[0], on.Namespaces[0]
+	everything := []any{tree{"action": "Allow"}}
+	global := attack.Custom(kind.GroupVersion().String(), "GlobalNetworkPolicy", "", calicoName(kind, "croft-verify-for-all"), tree{
+		"order": int64(1), "selector": "all()", "ingress": everything,
+	})
+	all := attack.Because("a policy of the whole cluster is every tenant's", nil,
+		attack.Creating("write-global-policy", "write a Calico GlobalNetworkPolicy that lets everybody in everywhere", attack.ByRBAC, global))
+	first := func(name, summary string, by attack.Stopper, order int64) attack.Attack {
+		return attack.Creating(name, summary, by, ownCalico(kind, own, name, order, everything, nil))
+	}
+	if !mayWriteCalico(p) {
+		return append(all, attack.Because("Calico asks the policy of the lowest order first", nil,
+			first("write-calico-policy", "write a Calico NetworkPolicy that lets everybody in", attack.ByRBAC, 1))...)
+	}
+	byOrder := attack.ByPolicy(CalicoFloorPolicy, CalicoOrderRule)
+	elsewhere := ownCalico(kind, own, "choose-calico-tier", 500, []any{tree{"action": "Deny"}}, nil)
+	elsewhere.Object["spec"].(tree)["tier"] = "first"
+	letIn := func(name, summary string, rule tree) attack.Attack {
+		return attack.Creating(name, summary, attack.ByPolicy(CalicoFloorPolicy, CalicoIngressRule), ownCalico(kind, own, name, 500, []any{rule}, nil))
+	}
+	letOut := func(name, summary string, rule tree) attack.Attack {
+		return attack.Creating(name, summary, attack.ByPolicy(CalicoFloorPolicy, CalicoEgressRule), ownCalico(kind, own, name, 500, nil, []any{rule}))
+	}
+	named := func(namespace string) string { return fmt.Sprintf("%s == '%s'", namespaceName, namespace) }
+	from := func(selector string) tree { return tree{"action": "Allow", "source": inNamespaces(selector)} }
+	to := func(destination tree) tree { return tree{"action": "Allow", "destination": destination} }
+	all = append(all, attack.Because("Calico asks the policy of the lowest order first", nil,
+		first("come-before-calico-guard", "write a Calico NetworkPolicy that is asked before croft's", byOrder, 1),
+		first("come-level-with-calico-guard", "write a Calico NetworkPolicy of the same order as croft's, which its name brings before it", byOrder, guardOrder),
+		attack.Creating("choose-calico-tier", "write a Calico NetworkPolicy in a tier that is asked before croft's", byOrder, elsewhere),
+		attack.Changing("come-before-calico-guard-later", "bring a Calico NetworkPolicy of one's own before croft's", byOrder,
+			ownCalico(kind, own, "come-before-calico-guard-later", 500, []any{tree{"action": "Deny"}}, nil),
+			func(o *unstructured.Unstructured) { o.Object["spec"].(tree)["order"] = int64(1) }),
+	)...)
+	all = append(all, attack.Because("what comes before croft's last policies can let in what they do not", nil,
+		letIn("calico-let-everybody-in", "write a Calico NetworkPolicy that lets everybody in", tree{"action": "Allow"}),
+		letIn("calico-pass-everybody-on", "write a Calico NetworkPolicy that passes everybody on behind the last tier", tree{"action": "Pass"}),
+		letIn("calico-let-every-namespace-in", "write a Calico NetworkPolicy that lets every namespace in", from("all()")),
+		letIn("calico-let-other-tenant-in", "write a Calico NetworkPolicy that lets another tenant in", from(named(other))),
+		letIn("calico-let-others-in-beside-own", "write a Calico NetworkPolicy that lets others in beside one's own namespace", from(named(own)+" || all()")),
+		letIn("calico-let-all-others-in", "write a Calico NetworkPolicy that lets in what is not of one's own", from("!"+named(own))),
+		letIn("calico-let-hosts-in", "write a Calico NetworkPolicy that lets in what is in no namespace", from("global()")),
+		letIn("calico-let-every-address-in", "write a Calico NetworkPolicy that lets every address in", tree{"action": "Allow", "source": tree{"nets": []any{"0.0.0.0/0"}}}),
+		letIn("calico-let-all-but-some-in", "write a Calico NetworkPolicy that lets in whatever does not carry a label", tree{"action": "Allow", "source": tree{"notSelector": "has(nothing)"}}),
+		letOut("calico-let-everything-out", "write a Calico NetworkPolicy that lets traffic out everywhere", tree{"action": "Allow"}),
+		letOut("calico-let-metadata-out", "write a Calico NetworkPolicy that lets traffic out to the metadata address", to(tree{"nets": []any{"0.0.0.0/0"}})),
+		letOut("calico-let-metadata-out-ipv6", "write a Calico NetworkPolicy that lets traffic out to the metadata address over IPv6", to(tree{"nets": []any{"::/0"}})),
+	)...)
+	if by.Egress == v1alpha1.EgressRestricted {
+		all = append(all, attack.Because("a tenant that handles others' data sends it only where it was allowed to", nil,
+			letOut("calico-let-unlisted-network-out", "write a Calico NetworkPolicy that lets traffic out to a network that was not allowed", to(tree{"nets": []any{"203.0.113.0/24"}})),
+			letOut("calico-let-every-namespace-out", "write a Calico NetworkPolicy that lets traffic out to every namespace", to(inNamespaces("all()"))),
+		)...)
+	}
+	return all
+}
+
+// calicoMirrors are what a tenant may write in Calico's API.
+func calicoMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
+	if !mayWriteCalico(p) {
+		return nil
+	}
+	kind, own := calicoKind(&p.Network), by.Namespaces[0]
+	let := func(name, summary string, in, out []any) attack.Attack {
+		return attack.Creating(name, summary, attack.Nobody, ownCalico(kind, own, name, 500, in, out))
+	}
+	allow := func(side string, entity tree) []any { return []any{tree{"action": "Allow", side: entity}} }
+	all := []attack.Attack{
+		let("calico-let-own-pods-in", "write a Calico NetworkPolicy among pods of one namespace", allow("source", tree{"selector": "app == 'web'"}), nil),
+		let("calico-let-own-namespace-in", "write a Calico NetworkPolicy that lets one's own namespace in",
+			allow("source", inNamespaces(fmt.Sprintf(`%s == "%s"`, namespaceName, own))), nil),
+		let("calico-let-own-tenant-in", "write a Calico NetworkPolicy that lets all of one's own tenant in",
+			allow("source", inNamespaces(fmt.Sprintf("%s == '%s'", v1alpha1.TenantLabel, by.Name))), nil),
+		let("calico-let-nobody-in", "write a Calico NetworkPolicy that denies everybody", []any{tree{"action": "Deny"}}, nil),
+		let("calico-let-nothing-out", "write a Calico NetworkPolicy that denies all traffic out", nil, []any{tree{"action": "Deny"}}),
+	}
+	if by.Egress == v1alpha1.EgressOpen {
+		all = append(all,
+			let("calico-let-the-internet-out", "write a Calico NetworkPolicy that lets traffic out everywhere but to the metadata address", nil,
+				allow("destination", tree{"nets": []any{everyAddress[0]}, "notNets": []any{metadata[0]}})),
+			let("calico-let-names-be-resolved", "write a Calico NetworkPolicy that lets names be resolved, wherever that is", nil,
+				[]any{tree{"action": "Allow", "protocol": "UDP", "destination": tree{"ports": []any{int64(dnsPort)}}}}))
+	}
+	for _, cidr := range by.AllowCIDRs[:min(1, len(by.AllowCIDRs))] {
+		all = append(all, let("calico-let-allowed-network-out", "write a Calico NetworkPolicy that lets traffic out to a network that the tenant is allowed", nil,
+			allow("destination", tree{"nets": []any{cidr}})))
+	}
+	return all
+}

@@ -1,0 +1,167 @@
+package network
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// GuardPolicy denies what nobody may undo, before any other policy is asked.
+const GuardPolicy = "croft-guard"
+
+const (
+	// guardOrder is before everything that a tenant may write.
+	guardOrder = 20
+	// lastOrder is behind that, and behind NetworkPolicies of Kubernetes, which
+	// Calico gives the order 1000: a tenant may deny more than croft does.
+	lastOrder = 2000
+	// tierPrefix begins the names under which Calico keeps policies of the default
+	// tier. In the API that people write it is not theirs to give: versions before
+	// 3.29 refuse it, and from 3.29.4 on a policy has the name that it was given.
+	tierPrefix = "default."
+)
+
+// calicoName is the name that a policy has in an API of Calico's.
+func calicoName(kind schema.GroupVersionKind, policy string) string {
+	if kind.Group == string(v1alpha1.CalicoStorageGroup) {
+		return tierPrefix + policy
+	}
+	return policy
+}
+
+// calicoKind is Calico's NetworkPolicy in the API group that the platform names.
+func calicoKind(n *v1alpha1.PlatformNetwork) schema.GroupVersionKind {
+	if n.Calico != nil && n.Calico.APIGroup == v1alpha1.CalicoStorageGroup {
+		return schema.GroupVersionKind{Group: string(v1alpha1.CalicoStorageGroup), Version: "v1", Kind: "NetworkPolicy"}
+	}
+	return schema.GroupVersionKind{Group: string(v1alpha1.CalicoGroup), Version: "v3", Kind: "NetworkPolicy"}
+}
+
+// tree is an object as plain JSON values: Calico's Go module has more below it
+// than croft.
+type tree = map[string]any
+
+// calico writes the terms as Calico NetworkPolicies: the guard first, and what is
+// let through last. What comes between is the tenant's. What none of them
+// decides is denied, as in Calico everything is that some policy selects.
+func (t terms) calico(kind schema.GroupVersionKind, namespace string) []client.Object {
+	denials := []any{}
+	for _, cidr := range t.never {
+		denials = append(denials, tree{"action": "Deny", "destination": tree{"nets": []any{cidr}}})
+	}
+	own := inNamespaces(fmt.Sprintf("%s == '%s'", v1alpha1.TenantLabel, t.tenant))
+	all := []client.Object{
+		calicoPolicy(kind, namespace, GuardPolicy, guardOrder,
+			[]any{tree{"action": "Deny", "source": inNamespaces(calicoSelector(t.strangers()))}}, denials),
+		calicoPolicy(kind, namespace, IsolationPolicy, lastOrder,
+			[]any{tree{"action": "Allow", "source": own}}, []any{tree{"action": "Allow", "destination": own}}),
+		calicoPolicy(kind, namespace, DNSPolicy, lastOrder, nil, t.calicoDNS()),
+	}
+	if len(t.services) > 0 {
+		all = append(all, calicoPolicy(kind, namespace, PlatformPolicy, lastOrder, []any{tree{
+			"action": "Allow", "source": inNamespaces(fmt.Sprintf("%s in %s", namespaceName, calicoSet(t.services))),
+		}}, nil))
+	}
+	switch {
+	case t.everywhere:
+		all = append(all, calicoPolicy(kind, namespace, EgressPolicy, lastOrder, nil, []any{tree{"action": "Allow"}}))
+	case len(t.networks) > 0:
+		var rules []any
+		for _, nets := range byFamily(t.networks) {
+			rules = append(rules, tree{"action": "Allow", "destination": tree{"nets": list(nets)}})
+		}
+		all = append(all, calicoPolicy(kind, namespace, EgressPolicy, lastOrder, nil, rules))
+	}
+	return all
+}
+
+// calicoDNS are a rule for each protocol, since ports are of one.
+func (t terms) calicoDNS() []any {
+	rules := []any{}
+	for _, protocol := range []string{"UDP", "TCP"} {
+		pods := inNamespaces(fmt.Sprintf("%s == '%s'", namespaceName, metav1.NamespaceSystem))
+		pods["selector"] = calicoSelector(&metav1.LabelSelector{MatchLabels: dnsLabels})
+		pods["ports"] = []any{int64(dnsPort)}
+		rules = append(rules, tree{"action": "Allow", "protocol": protocol, "destination": pods})
+		for _, nets := range byFamily(t.resolvers) {
+			rules = append(rules, tree{"action": "Allow", "protocol": protocol, "destination": tree{
+				"nets": list(nets), "ports": []any{int64(dnsPort)},
+			}})
+		}
+	}
+	return rules
+}
+
+// byFamily parts blocks of IPv4 from those of IPv6: Calico refuses a rule of both.
+func byFamily(cidrs []string) [][]string {
+	var v4, v6 []string
+	for _, c := range cidrs {
+		if strings.Contains(c, ":") {
+			v6 = append(v6, c)
+		} else {
+			v4 = append(v4, c)
+		}
+	}
+	return slices.DeleteFunc([][]string{v4, v6}, func(list []string) bool { return len(list) == 0 })
+}
+
+// calicoPolicy selects every pod of its namespace for the directions that it has
+// rules for.
+func calicoPolicy(kind schema.GroupVersionKind, namespace, name string, order int64, in, out []any) client.Object {
+	spec := tree{"order": order, "selector": "all()"}
+	types := []any{}
+	if in != nil {
+		spec["ingress"] = in
+		types = append(types, "Ingress")
+	}
+	if out != nil {
+		spec["egress"] = out
+		types = append(types, "Egress")
+	}
+	spec["types"] = types
+	o := &unstructured.Unstructured{Object: tree{"spec": spec}}
+	o.SetGroupVersionKind(kind)
+	o.SetNamespace(namespace)
+	o.SetName(calicoName(kind, name))
+	return o
+}
+
+func inNamespaces(selector string) tree { return tree{"namespaceSelector": selector} }
+
+// calicoSelector writes a label selector as Calico reads it.
+func calicoSelector(s *metav1.LabelSelector) string {
+	var terms []string
+	for key, value := range s.MatchLabels {
+		terms = append(terms, fmt.Sprintf("%s == '%s'", key, value))
+	}
+	for _, e := range s.MatchExpressions {
+		switch {
+		case e.Operator == metav1.LabelSelectorOpIn:
+			terms = append(terms, fmt.Sprintf("%s in %s", e.Key, calicoSet(e.Values)))
+		case len(e.Values) == 1:
+			terms = append(terms, fmt.Sprintf("%s != '%s'", e.Key, e.Values[0]))
+		default:
+			terms = append(terms, fmt.Sprintf("%s not in %s", e.Key, calicoSet(e.Values)))
+		}
+	}
+	return strings.Join(terms, " && ")
+}
+
+func calicoSet(values []string) string {
+	return "{'" + strings.Join(values, "', '") + "'}"
+}
+
+func list(values []string) []any {
+	all := make([]any, len(values))
+	for i, v := range values {
+		all[i] = v
+	}
+	return all
+}

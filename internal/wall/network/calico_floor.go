@@ -1,0 +1,107 @@
+package network
+
+import (
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
+)
+
+// CalicoFloorPolicy is the name of the policy on tenants' own Calico
+// NetworkPolicies.
+const CalicoFloorPolicy = "croft-calico-floor"
+
+// The rules of that floor.
+const (
+	CalicoOrderRule   = "order"
+	CalicoIngressRule = "ingress-from"
+	CalicoEgressRule  = "egress-to"
+)
+
+// calicoFloor keeps tenants' own Calico NetworkPolicies behind croft's guard, and
+// from letting in what the guard cannot name: a NetworkPolicy of Calico's selects
+// namespaces, and addresses, but not "whatever is in no namespace".
+//
+// Deny is theirs to use: what they deny is their own. Pass is asked what Allow
+// is, since behind the last tier everything is let through.
+func calicoFloor(admins []string) admission.Validating {
+	operations := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
+	return admission.Validating{
+		Name: CalicoFloorPolicy,
+		Resources: []admission.Resource{
+			{Group: string(v1alpha1.CalicoGroup), Version: "*", Resources: []string{"networkpolicies"}, Operations: operations},
+			{Group: string(v1alpha1.CalicoStorageGroup), Version: "*", Resources: []string{"networkpolicies"}, Operations: operations},
+		},
+		Selection: admission.Unmarked,
+		Only:      admission.NotByPlatform(admins),
+		Variables: []admission.Variable{
+			{Name: "ingress", Expression: opening("ingress")},
+			{Name: "egress", Expression: opening("egress")},
+			{Name: "near", Expression: `params.spec.namespaces + params.spec.platformNamespaces`},
+			// Selectors are compared as they are written, but for spaces and quotes.
+			{Name: "selectors", Expression: `["` + v1alpha1.TenantLabel + `=='" + params.spec.tenant + "'"] +
+				variables.near.map(n, "` + namespaceName + `=='" + n + "'") + variables.near.map(n, "projectcalico.org/name=='" + n + "'")`},
+		},
+		Rules: []admission.Rule{
+			{
+				Name: CalicoOrderRule, Says: "a tenant's own Calico NetworkPolicies come after croft's guard, in the default tier",
+				Holds: fmt.Sprintf(`(!has(object.spec.order) || double(object.spec.order) > %d.0) && (!has(object.spec.tier) || object.spec.tier in ["", "default"])`, guardOrder),
+				Message: fmt.Sprintf(`"spec.order: policies of tenant " + params.spec.tenant + " have an order above %d, which is that of croft's own, in the tier default: write a higher order, and leave out spec.tier"`,
+					guardOrder),
+			},
+			{
+				Name: CalicoIngressRule, Says: "they let in its own namespaces and the platform's, and nobody else",
+				Holds: `variables.ingress.all(rule, has(rule.source) && ` + calicoNear("rule.source") + `)`,
+				Message: `"spec.ingress: tenant " + params.spec.tenant + " may let in only its own namespaces and the platform's: give every rule that allows a source.selector for pods of its own namespace, "
+					+ "or a source.namespaceSelector of the form ` + namespaceName + ` == 'NAME', with NAME one of [" + variables.near.map(n, string(n)).join(", ") + "]"`,
+			},
+			{
+				Name: CalicoEgressRule, Says: "they let out to named destinations but the instance metadata addresses; with Restricted egress, to the tenant's namespaces and the platform's, and to its allowCIDRs",
+				Holds: `variables.egress.all(rule, params.spec.egress == "Open" && ` + calicoOnlyDNS + ` || has(rule.destination) && (` + calicoNear("rule.destination") + ` ||
+					params.spec.egress == "Open" && has(rule.destination.namespaceSelector) && rule.destination.namespaceSelector != "" ||
+					has(rule.destination.nets) && rule.destination.nets.size() > 0 && rule.destination.nets.all(n, isCIDR(n) && (params.spec.egress == "Open"
+						? ` + calicoSparesMetadata + `
+						: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(n))))))`,
+				Message: `params.spec.egress == "Open"
+					? "spec.egress: give every rule that allows a destination (it may be left out for port 53 alone); the instance metadata addresses are out of reach: where destination.nets hold them, add them to its notNets (` + strings.Join(metadata, ", ") + `)"
+					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress: rules that allow may name its namespaces and the platform's, or destination.nets within ["
+					+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "]; ask a platform admin for more"`,
+			},
+		},
+	}
+}
+
+// opening is a CEL expression for the rules of a direction that may let anything
+// through.
+func opening(direction string) string {
+	return `has(object.spec.` + direction + `) ? object.spec.` + direction + `.filter(r, !has(r.action) || !(r.action in ["Deny", "Log"])) : []`
+}
+
+// calicoNear is a CEL expression that is true where one side of a rule is pods of
+// the policy's own namespace, as it is with a selector alone, or of one of the
+// namespaces that are near.
+func calicoNear(side string) string {
+	return fmt.Sprintf(`(has(%[1]s.namespaceSelector) && %[1]s.namespaceSelector != ""
+		? %[1]s.namespaceSelector.replace(" ", "").replace("\"", "'") in variables.selectors
+		: has(%[1]s.selector) && %[1]s.selector != "")`, side)
+}
+
+// calicoOnlyDNS is a CEL expression that is true where a rule is for port 53
+// alone.
+const calicoOnlyDNS = `has(rule.protocol) && has(rule.destination) && has(rule.destination.ports) && rule.destination.ports.size() > 0 &&
+	rule.destination.ports.all(p, string(p) == "53")`
+
+// calicoSparesMetadata is a CEL expression that is true where a block n of
+// destination.nets holds none of the metadata addresses, or notNets does.
+var calicoSparesMetadata = func() string {
+	var each []string
+	for _, m := range metadata {
+		address, _, _ := strings.Cut(m, "/")
+		each = append(each, strings.ReplaceAll(`(!cidr(n).containsIP(ADDRESS) ||
+			has(rule.destination.notNets) && rule.destination.notNets.exists(x, isCIDR(x) && cidr(x).containsIP(ADDRESS)))`, "ADDRESS", admission.Quote(address)))
+	}
+	return strings.Join(each, " && ")
+}()

@@ -1,0 +1,55 @@
+package network
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// guardPriority is before the policies that a platform writes without thinking of
+// it, and leaves room for those that are to come first.
+const guardPriority = 20
+
+// clusterNetworkPolicyKind is that of the API that network plugins share.
+var clusterNetworkPolicyKind = schema.GroupVersionKind{Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy"}
+
+// ClusterGuard is the name of a tenant's cluster-wide policy.
+func ClusterGuard(tenant string) string { return GuardPolicy + "-" + tenant }
+
+// clusterGuard denies, in the tier that comes before NetworkPolicies, what no
+// NetworkPolicy may undo: that strangers come in, and that pods connect to the
+// metadata addresses. Everything else is left to the NetworkPolicies, since these
+// alone deny what comes from outside of the cluster.
+//
+// There is one for each tenant: the API has no way to say "of the same label".
+func (t terms) clusterGuard(kind schema.GroupVersionKind) client.Object {
+	denials := []any{}
+	for _, cidr := range t.never {
+		denials = append(denials, tree{
+			"name": "instance-metadata", "action": "Deny", "to": []any{tree{"networks": []any{cidr}}},
+		})
+	}
+	o := &unstructured.Unstructured{Object: tree{"spec": tree{
+		"tier":     "Admin",
+		"priority": int64(guardPriority),
+		"subject":  tree{"namespaces": tree{"matchLabels": tree{v1alpha1.TenantLabel: t.tenant}}},
+		"ingress": []any{tree{
+			"name": "strangers", "action": "Deny", "from": []any{tree{"namespaces": selectorTree(t.strangers())}},
+		}},
+		"egress": denials,
+	}}}
+	o.SetGroupVersionKind(kind)
+	o.SetName(ClusterGuard(t.tenant))
+	return o
+}
+
+func selectorTree(s *metav1.LabelSelector) tree {
+	expressions := []any{}
+	for _, e := range s.MatchExpressions {
+		expressions = append(expressions, tree{"key": e.Key, "operator": string(e.Operator), "values": list(e.Values)})
+	}
+	return tree{"matchExpressions": expressions}
+}

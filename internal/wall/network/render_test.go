@@ -1,0 +1,65 @@
+package network_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall/network"
+)
+
+var update = flag.Bool("update", false, "write testdata anew from what the dialects say")
+
+// dialects are all ways to write the wall.
+var dialects = map[string]v1alpha1.PlatformNetwork{
+	"kubernetes":           {Dialect: v1alpha1.DialectKubernetes},
+	"calico":               {Dialect: v1alpha1.DialectCalico},
+	"calico-storage":       {Dialect: v1alpha1.DialectCalico, Calico: &v1alpha1.CalicoNetwork{APIGroup: v1alpha1.CalicoStorageGroup}},
+	"clusternetworkpolicy": {Dialect: v1alpha1.DialectClusterNetworkPolicy},
+	"aws":                  {Dialect: v1alpha1.DialectAWS},
+}
+
+// TestDialects holds what each dialect writes, for a tenant with Open and one with
+// Restricted egress, against what was reviewed. Run `go test
+// ./internal/wall/network -update` and look at the diff.
+func TestDialects(t *testing.T) {
+	for name, dialect := range dialects {
+		t.Run(name, func(t *testing.T) {
+			dialect.PlatformNamespaces = []string{"ingress", "monitoring"}
+			p := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{Network: dialect, ClusterDNS: []string{"10.100.0.10", "fd00::a"}}}
+			var got bytes.Buffer
+			for _, tenant := range []*estate.Tenant{
+				{Name: "shop", Namespaces: []string{"shop", "shop-ci"}, Egress: v1alpha1.EgressOpen},
+				{Name: "bank", Namespaces: []string{"bank"}, Egress: v1alpha1.EgressRestricted, AllowCIDRs: []string{"10.20.0.0/16", "fd12::/64"}},
+			} {
+				for _, o := range (network.Wall{}).Tenant(p, tenant) {
+					text, err := yaml.Marshal(o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got.WriteString("---\n")
+					got.Write(text)
+				}
+			}
+			golden := filepath.Join("testdata", name+".golden.yaml")
+			if *update {
+				if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.String() != string(want) {
+				t.Errorf("the dialect says something else than %s; if it is meant, run with -update and look at the diff", golden)
+			}
+		})
+	}
+}
