@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -23,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -95,18 +93,9 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	c.dialects = &watch.Kinds{
-		Cache: m.GetCache(), Mapper: m.GetRESTMapper(), Controller: built, Label: v1alpha1.TenantLabel,
-		Kinds:      slices.Concat(apply.DialectKinds, apply.ClusterDialectKinds),
-		Predicates: []predicate.Predicate{watch.Drift()}, Every: unserved,
-	}
+	c.dialects = dialects(m, built)
 	return nil
 }
-
-// unserved is how long a kind of network policies that the cluster does not have,
-// and no tenant needs, is taken for absent: asking for each tenant would be most
-// of what croft asks.
-const unserved = 30 * time.Second
 
 // concerned are the tenants that a namespace is something to: the one whose it
 // is, the one that it is offered to, and the one that declares it.
@@ -178,7 +167,7 @@ func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, obj
 	division, applied, applyErr := c.write(ctx, snapshot.Platform, object, tenant, served)
 	seen.applied = true
 	seen.changes = slices.Concat(withdrawn, applied)
-	seen.err = errors.Join(withdrawErr, applyErr, lookErr)
+	seen.err = errors.Join(withdrawErr, unspoken(snapshot.Platform, served, applyErr), lookErr)
 	if seen.err != nil {
 		c.memory.remember(tenant.Name, standing{})
 		return outcome.Of(seen.err)

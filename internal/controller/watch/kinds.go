@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
@@ -29,8 +28,6 @@ type Kinds struct {
 	// Typed returns an empty object of a kind, as the walls make it; unstructured
 	// if nil.
 	Typed func(schema.GroupVersionKind) client.Object
-	// Predicates say which events matter; all if there are none.
-	Predicates []predicate.Predicate
 	// Every is how long the answer holds that a kind is not served: each question
 	// costs a request.
 	Every time.Duration
@@ -66,7 +63,7 @@ func (k *Kinds) look(kind schema.GroupVersionKind) error {
 	case err != nil:
 		return fmt.Errorf("look up %s: %w", kind.Kind, err)
 	}
-	if err := k.Controller.Watch(source.Kind(k.Cache, k.object(kind), ByLabel(k.Label), k.Predicates...)); err != nil {
+	if err := k.Controller.Watch(source.Kind(k.Cache, k.object(kind), ByLabel(k.Label))); err != nil {
 		return fmt.Errorf("watch %s: %w", kind.Kind, err)
 	}
 	k.watched = append(k.watched, kind)
