@@ -50,7 +50,7 @@ test: build lint generated ## Everything: unit and integration tests, race detec
 	$(call say,tests with the race detector)
 	@$(GO) test -race -timeout 20m -skip '^TestMutants' ./...
 	$(call say,mutation test: everything that the walls are made of is taken away once)
-	@$(GO) test -race -timeout 15m -run '^TestMutants' -v ./internal/verify >$(BIN)/mutants.log 2>&1 || { cat $(BIN)/mutants.log; exit 1; }
+	@$(GO) test -race -timeout 20m -run '^TestMutants' -v ./internal/verify >$(BIN)/mutants.log 2>&1 || { cat $(BIN)/mutants.log; exit 1; }
 	@grep '^muta' $(BIN)/mutants.log
 	@# The package that links the components has no tests, and all of Kubernetes
 	@# below it: compiling that for the race detector would take ten minutes.
