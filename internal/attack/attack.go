@@ -132,6 +132,9 @@ type Flow struct {
 	// Beside are policies that are judged as if they stood too: what somebody might
 	// write by mistake. Nothing of them is written.
 	Beside []client.Object
+	// Without are policies that are judged as if they were gone: so that what stands
+	// behind them is proven too.
+	Without []client.Object
 }
 
 // Stopper is what must stop an attack. It recognises its own work, so that a

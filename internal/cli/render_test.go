@@ -44,24 +44,25 @@ func TestRender(t *testing.T) {
 // TestRenderIsDeterministic renders the same file twice, to the byte the same:
 // a GitOps repository must not change by itself.
 func TestRenderIsDeterministic(t *testing.T) {
-	const example = "../../examples/platform.yaml"
-	content, err := os.ReadFile(example)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, first, _ := run(t, "", "render", "-f", example)
-	for range 5 {
-		status, again, stderr := run(t, string(content), "render", "-f", "-")
-		if status != 0 {
-			t.Fatal(stderr)
+	for _, example := range []string{"../../examples/platform.yaml", "../../examples/calico.yaml"} {
+		content, err := os.ReadFile(example)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if first != again {
-			t.Fatal("the same file rendered differently")
+		_, first, _ := run(t, "", "render", "-f", example)
+		for range 5 {
+			status, again, stderr := run(t, string(content), "render", "-f", "-")
+			if status != 0 {
+				t.Fatal(stderr)
+			}
+			if first != again {
+				t.Fatalf("%s rendered differently", example)
+			}
 		}
-	}
-	for _, noise := range []string{"creationTimestamp", "status:", "resourceVersion", "managedFields"} {
-		if strings.Contains(first, noise) {
-			t.Errorf("what only a server can know was rendered: %s", noise)
+		for _, noise := range []string{"creationTimestamp", "status:", "resourceVersion", "managedFields"} {
+			if strings.Contains(first, noise) {
+				t.Errorf("what only a server can know was rendered of %s: %s", example, noise)
+			}
 		}
 	}
 }

@@ -48,6 +48,8 @@ type field struct {
 type writes struct {
 	mu  sync.Mutex
 	all []string
+	// after is told of each, when it is done; nil for nobody.
+	after func(write string)
 }
 
 func (w *writes) since(n int) []string {
@@ -62,12 +64,19 @@ type recorder struct {
 }
 
 func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method != http.MethodGet {
-		r.mu.Lock()
-		r.all = append(r.all, req.Method+" "+req.URL.RequestURI())
-		r.mu.Unlock()
+	if req.Method == http.MethodGet {
+		return r.next.RoundTrip(req)
 	}
-	return r.next.RoundTrip(req)
+	write := req.Method + " " + req.URL.RequestURI()
+	r.mu.Lock()
+	r.all = append(r.all, write)
+	after := r.after
+	r.mu.Unlock()
+	response, err := r.next.RoundTrip(req)
+	if after != nil {
+		after(write)
+	}
+	return response, err
 }
 
 func newField(t testing.TB, components []string) *field {

@@ -90,9 +90,9 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestBeside judges a connection as if a policy stood too, and leaves the map as
-// it was.
-func TestBeside(t *testing.T) {
+// TestSuppose judges a connection as if a policy stood too, or was gone, and
+// leaves the map as it was.
+func TestSuppose(t *testing.T) {
 	m, err := reach.Of(namespaces(2, 2), written(t, allowNone))
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +108,11 @@ func TestBeside(t *testing.T) {
 			t.Errorf("and without it again: %v, %v", allowed, err)
 		}
 	}
+	flow.Without = written(t, allowNone)
+	if allowed, err := m.Allows(flow); err != nil || !allowed {
+		t.Errorf("without what denies: %v, %v; want it to be let through", allowed, err)
+	}
+	flow.Without = nil
 	flow.Beside = []client.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n1"}}}
 	if _, err := m.Allows(flow); err == nil {
 		t.Error("a pod is no policy")

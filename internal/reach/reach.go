@@ -162,9 +162,9 @@ func (m *Map) Allows(f attack.Flow) (bool, error) {
 
 // Judge is Allows with the reasons.
 func (m *Map) Judge(f attack.Flow) (Verdict, error) {
-	if len(f.Beside) > 0 {
+	if len(f.Beside)+len(f.Without) > 0 {
 		var err error
-		if m, err = m.with(f.Beside); err != nil {
+		if m, err = m.as(f.Beside, f.Without); err != nil {
 			return Verdict{}, err
 		}
 	}

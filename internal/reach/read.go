@@ -154,34 +154,3 @@ func list(ctx context.Context, c client.Reader, kind schema.GroupVersionKind) (i
 	}
 	return all.Items, true, nil
 }
-
-// with is the Map as it would be if some policies of namespaces stood too.
-func (m *Map) with(objects []client.Object) (*Map, error) {
-	other := *m
-	other.namespaces = make(map[string]*namespace, len(m.namespaces))
-	for name, n := range m.namespaces {
-		other.namespaces[name] = n
-	}
-	for _, o := range objects {
-		n, ok := m.namespaces[o.GetNamespace()]
-		if !ok {
-			return nil, missing(o.GetNamespace())
-		}
-		copied := *n
-		other.namespaces[n.name] = &copied
-		switch o := o.(type) {
-		case *networkingv1.NetworkPolicy:
-			copied.policies = append(copied.policies[:len(copied.policies):len(copied.policies)], o)
-		case *unstructured.Unstructured:
-			p, err := calico.NewPolicy(o, m.calicoSets)
-			if err != nil {
-				return nil, err
-			}
-			copied.calico = append(copied.calico[:len(copied.calico):len(copied.calico)], p)
-		default:
-			return nil, fmt.Errorf("%T is no policy of a namespace", o)
-		}
-		other.settleOne(&copied)
-	}
-	return &other, nil
-}

@@ -28,7 +28,8 @@ import (
 )
 
 // Addons whose custom resource definitions InstallCRDs installs. Their versions
-// are those that sandbox/addons/go.mod names.
+// are those that sandbox/addons/go.mod names, or what the files say that stand in
+// for modules that are not to be had.
 const (
 	// GatewayAPI is its standard channel: Gateways, all routes, ReferenceGrants.
 	GatewayAPI = "gateway-api"

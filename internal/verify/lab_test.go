@@ -62,9 +62,6 @@ type lab struct {
 	runners map[*proving]*verify.Runner
 	// sound are the attacks that held before anything was done, by scene.
 	sound map[*proving][]attack.Attack
-	// lacks are the API groups, or ends of their names, that the cluster does not
-	// serve: attacks by their kinds are not tried.
-	lacks []string
 }
 
 // add adds a scene to the lab when everything in it holds.
@@ -77,9 +74,7 @@ func (l *lab) add(s *proving) {
 	for _, r := range s.settled(l.t, l.runners[s]) {
 		a := s.attack(l.t, r.Name)
 		switch {
-		case r.Result == verify.NotTried && slices.ContainsFunc(l.lacks, func(group string) bool {
-			return strings.HasSuffix(r.Message, "."+group) || strings.HasSuffix(r.Message, group)
-		}):
+		case s.lacking(r):
 		case r.Result != verify.Held:
 			l.t.Errorf("%s: %s/%s is %s before anything is taken away: %s", s.name, r.Wall, r.Name, r.Result, r.Message)
 		case a.Pairs != nil && a.Kind == attack.Mirror:

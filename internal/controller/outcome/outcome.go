@@ -27,7 +27,7 @@ const (
 func Of(err error) (reconcile.Result, error) {
 	var result reconcile.Result
 	var unexpected []error
-	for _, leaf := range leaves(err) {
+	for _, leaf := range Leaves(err) {
 		switch {
 		// An event will tell: the namespace is annotated, or gone.
 		case is[*apply.NamespaceNotOwnedError](leaf), is[*apply.NamespaceTerminatingError](leaf):
@@ -63,8 +63,8 @@ func is[T error](err error) bool {
 	return errors.As(err, &target)
 }
 
-// leaves takes joined errors apart.
-func leaves(err error) []error {
+// Leaves takes joined errors apart.
+func Leaves(err error) []error {
 	if err == nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func leaves(err error) []error {
 	}
 	var all []error
 	for _, e := range joined.Unwrap() {
-		all = append(all, leaves(e)...)
+		all = append(all, Leaves(e)...)
 	}
 	return all
 }

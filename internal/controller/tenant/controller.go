@@ -57,9 +57,9 @@ type Controller struct {
 	probe      *enforcement.Probe
 	placement  *placement.Placement
 	deletion   *deletion.Deletion
-	// late are the kinds that a cluster may not have: network policies of other
-	// dialects, and what Gatekeeper needs.
-	late *watch.Late
+	// dialects and engines are kinds that a cluster may not have: network policies,
+	// and what Gatekeeper needs.
+	dialects, engines *watch.Late
 }
 
 // New returns a Controller. cached is the manager's client, live one that reads
@@ -97,8 +97,8 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	c.late = watch.NewLate(m, built, watch.ByLabel(v1alpha1.TenantLabel),
-		slices.Concat(apply.DialectKinds, apply.ClusterDialectKinds, apply.GatekeeperTenantKinds), watch.Drift())
+	c.dialects = dialects(m, built)
+	c.engines = watch.NewLate(m, built, watch.ByLabel(v1alpha1.TenantLabel), apply.GatekeeperTenantKinds, watch.Drift())
 	return nil
 }
 
@@ -164,10 +164,11 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (resu
 // stand makes the walls of a valid tenant stand, and sees whether they hold.
 func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, object *v1alpha1.Tenant, seen *sighting) (reconcile.Result, error) {
 	tenant := seen.entry.Value
-	needed := slices.Concat(network.Kinds(snapshot.Platform), placement.Kinds(snapshot.Platform.Placement))
-	served, lookErr := c.late.Look(needed...)
+	needed := placement.Kinds(snapshot.Platform.Placement)
+	engines, enginesErr := c.engines.Look(needed...)
+	spoken, dialectsErr := c.dialects.Look(network.Kinds(snapshot.Platform)...)
 	var after reconcile.Result
-	if len(watch.Among(needed, served)) < len(needed) {
+	if len(watch.Among(needed, engines)) < len(needed) {
 		// The kinds of constraints come a moment after their templates.
 		after.RequeueAfter = watch.Absence
 	}
@@ -175,10 +176,10 @@ func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, obj
 	seen.stood = last.revision == seen.entry.Revision
 
 	withdrawn, withdrawErr := c.namespaces.Reconcile(ctx, tenant)
-	division, applied, applyErr := c.write(ctx, snapshot.Platform, object, tenant, served)
+	division, applied, applyErr := c.write(ctx, snapshot.Platform, object, tenant, spoken)
 	seen.applied = true
 	seen.changes = slices.Concat(withdrawn, applied)
-	seen.err = errors.Join(withdrawErr, applyErr, lookErr)
+	seen.err = errors.Join(withdrawErr, unspoken(snapshot.Platform, spoken, applyErr), enginesErr, dialectsErr)
 	if seen.err != nil {
 		c.memory.remember(tenant.Name, standing{})
 		return outcome.Of(seen.err)
@@ -200,7 +201,7 @@ func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, obj
 	seen.why = c.probe.Check(ctx, snapshot.Platform, tenant)
 	seen.enforced = seen.why == ""
 	if seen.enforced {
-		changes, err := c.placement.Settle(ctx, snapshot.Platform, object, tenant, served)
+		changes, err := c.placement.Settle(ctx, snapshot.Platform, object, tenant, engines)
 		seen.changes, seen.err = append(seen.changes, changes...), err
 		if err != nil {
 			c.memory.remember(tenant.Name, standing{})

@@ -73,12 +73,17 @@ type rule struct {
 	Destination entity              `json:"destination"`
 }
 
+// NameOf is what people know a policy by.
+func NameOf(o *unstructured.Unstructured) string {
+	if o.GetNamespace() == "" {
+		return "Calico " + o.GetKind() + " " + o.GetName()
+	}
+	return "Calico " + o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
+}
+
 // NewPolicy reads a policy. One that is not about pods is nil.
 func NewPolicy(o *unstructured.Unstructured, sets *Sets) (*Policy, error) {
-	name := "Calico " + o.GetKind() + " " + o.GetName()
-	if o.GetNamespace() != "" {
-		name = "Calico " + o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
-	}
+	name := NameOf(o)
 	var s spec
 	data, err := json.Marshal(o.Object["spec"])
 	if err == nil {

@@ -120,6 +120,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		mirrors = append(mirrors,
 			attack.Creating("let-names-be-resolved", "write a NetworkPolicy that lets names be resolved, wherever that is", attack.Nobody, written(own, "let-names-be-resolved", nil, toPorts(dnsPorts()...))),
 			flow("call-the-internet", "connect to an address outside the cluster", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
+			flow("call-the-internet-ipv6", "connect to an address outside the cluster over IPv6", attack.Flow{FromNamespace: own, ToIP: "2001:db8::10", Port: 443}),
 			letOut("let-the-internet-out", "write a NetworkPolicy that lets traffic out everywhere but to the metadata address", "", block("0.0.0.0/0", metadata[0])))
 	}
 	if by.Egress == v1alpha1.EgressRestricted {

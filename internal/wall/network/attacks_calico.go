@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
@@ -24,6 +25,14 @@ func calicoAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	})
 	all := attack.Because("a policy of the whole cluster is every tenant's", nil,
 		attack.Creating("write-global-policy", "write a Calico GlobalNetworkPolicy that lets everybody in everywhere", attack.ByRBAC, global))
+	gone := func(name, summary, ip string) attack.Attack {
+		guard := attack.Custom(kind.GroupVersion().String(), kind.Kind, own, calicoName(kind, GuardPolicy), nil)
+		return flow(name, summary+", although croft's guard is gone", attack.Flow{FromNamespace: own, ToIP: ip, Port: 80, Without: []client.Object{guard}})
+	}
+	all = append(all, attack.Because("while a wall is written in another dialect, some of its policies are gone before others", nil,
+		gone("ask-instance-metadata-without-guard", "ask the instance metadata address for credentials", address(metadata[0])),
+		gone("ask-instance-metadata-without-guard-ipv6", "ask the instance metadata address over IPv6", address(metadata[1])),
+	)...)
 	first := func(name, summary string, by attack.Stopper, order int64) attack.Attack {
 		return attack.Creating(name, summary, by, ownCalico(kind, own, name, order, everything, nil))
 	}

@@ -69,17 +69,25 @@ func (t terms) calico(kind schema.GroupVersionKind, namespace string) []client.O
 			"action": "Allow", "source": inNamespaces(fmt.Sprintf("%s in %s", namespaceName, calicoSet(t.services))),
 		}}, nil))
 	}
-	switch {
-	case t.everywhere:
-		all = append(all, calicoPolicy(kind, namespace, EgressPolicy, lastOrder, nil, []any{tree{"action": "Allow"}}))
-	case len(t.networks) > 0:
-		var rules []any
-		for _, nets := range byFamily(t.networks) {
-			rules = append(rules, tree{"action": "Allow", "destination": tree{"nets": list(nets)}})
-		}
+	if rules := t.calicoOutside(); len(rules) > 0 {
 		all = append(all, calicoPolicy(kind, namespace, EgressPolicy, lastOrder, nil, rules))
 	}
 	return all
+}
+
+// calicoOutside are rules of one family of addresses each. They do not rely on
+// the guard: while a wall is being written in another dialect, it may go first.
+func (t terms) calicoOutside() []any {
+	var rules []any
+	if t.everywhere {
+		for i, all := range everyAddress {
+			rules = append(rules, tree{"action": "Allow", "destination": tree{"nets": []any{all}, "notNets": []any{t.never[i]}}})
+		}
+	}
+	for _, nets := range byFamily(t.networks) {
+		rules = append(rules, tree{"action": "Allow", "destination": tree{"nets": list(nets)}})
+	}
+	return rules
 }
 
 // calicoDNS are a rule for each protocol, since ports are of one.

@@ -1,0 +1,43 @@
+package tenant
+
+import (
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/outcome"
+	"croft.dev/croft/internal/controller/watch"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall/network"
+)
+
+// dialects watch the network policies that a cluster may not have. Every change of
+// them may be drift: not every API server counts their generations.
+func dialects(m manager.Manager, c controller.Controller) *watch.Late {
+	return watch.NewLate(m, c, watch.ByLabel(v1alpha1.TenantLabel), slices.Concat(apply.DialectKinds, apply.ClusterDialectKinds))
+}
+
+// unspoken says once, and not of each policy, that the cluster does not serve the
+// platform's dialect.
+func unspoken(platform *estate.Platform, served []schema.GroupVersionKind, err error) error {
+	kinds := network.Kinds(platform)
+	if len(kinds) == 0 || slices.Contains(served, kinds[0]) {
+		return err
+	}
+	var missing error
+	others := slices.DeleteFunc(outcome.Leaves(err), func(leaf error) bool {
+		var object *apply.ObjectError
+		if !errors.As(leaf, &object) || object.GroupVersionKind != kinds[0] || !meta.IsNoMatchError(leaf) {
+			return false
+		}
+		missing = &apply.DialectError{Dialect: platform.Network.Dialect, Kind: kinds[0], Err: object.Err}
+		return true
+	})
+	return errors.Join(append(others, missing)...)
+}
