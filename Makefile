@@ -65,7 +65,7 @@ test: build gatekeeper $(BIN)/gator lint generated ## Everything: unit and integ
 	@$(GO) test -race -timeout 20m -skip '^TestMutants' ./...
 	$(call say,mutation tests: everything that the walls are made of is taken away once)
 	@$(GO) test -race -timeout 20m -run '^TestMutants' -v ./internal/verify >$(BIN)/mutants.log 2>&1 || { cat $(BIN)/mutants.log; exit 1; }
-	@grep '^muta' $(BIN)/mutants.log
+	@grep '^mutation score' $(BIN)/mutants.log; echo 'each mutant and what noticed it: bin/mutants.log'
 	@# The package that links the components has no tests, and all of Kubernetes
 	@# below it: compiling that for the race detector would take ten minutes.
 	@cd sandbox && $(GO) test -race -timeout 10m $$($(GO) list ./internal/... | grep -v /internal/run$$)

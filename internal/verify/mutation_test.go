@@ -75,7 +75,7 @@ func report(t *testing.T, findings []finding, took time.Duration) {
 	}
 	fmt.Print(b.String())
 	percent := 100 * noticed / max(1, len(findings))
-	fmt.Printf("mutation score: %d of %d mutants noticed (%d %%) in %.0f s\n", noticed, len(findings), percent, took.Seconds())
+	fmt.Printf("mutation score of %s: %d of %d mutants noticed (%d %%) in %.0f s\n", t.Name(), noticed, len(findings), percent, took.Seconds())
 	for _, u := range unnoticed {
 		t.Errorf("no attack notices: %s", u)
 	}
