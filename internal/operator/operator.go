@@ -41,7 +41,7 @@ type Options struct {
 // Run runs the operator until the context is done. A clean stop returns nil.
 func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if o.Log.GetSink() == nil {
-		o.Log = logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil))
+		o.Log = logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: readable}))
 		log.SetLogger(o.Log)
 		klog.SetLogger(o.Log)
 	}
@@ -63,4 +63,13 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		return err
 	}
 	return m.Start(ctx)
+}
+
+// readable writes what says itself how it reads in its own words. Some of what
+// controller-runtime logs could not be written as JSON at all.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if s, ok := a.Value.Any().(fmt.Stringer); ok && a.Value.Kind() == slog.KindAny {
+		a.Value = slog.StringValue(s.String())
+	}
+	return a
 }
