@@ -59,6 +59,10 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 		}
 		return exitFailed
 	}
+	var told *toldBadInput
+	if errors.As(err, &told) {
+		return exitBadInput
+	}
 	var problems estate.Problems
 	if errors.As(err, &problems) {
 		// Each line begins with a file and a line, as editors like it.
@@ -88,7 +92,7 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 		&cobra.Group{ID: "run", Title: "Run:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
-		"declare": {newCheck(a), newRender(a), newDiff(a), newApply(a), newDelete(a)},
+		"declare": {newCheck(a), newRender(a), newDiff(a), newApply(a), newDelete(a), newMigrate(a)},
 		"look":    {newStatus(a), newVerify(a), newReach(a)},
 		"run":     {newInstall(a), newOperator(a)},
 		"":        {newVersion(a)},
@@ -107,6 +111,9 @@ type failure struct {
 	// told: what there is to say was printed already.
 	told bool
 }
+
+// toldBadInput ends the command with exit status 2 and says nothing more.
+type toldBadInput struct{ error }
 
 func (f *failure) Unwrap() error { return f.error }
 

@@ -143,14 +143,14 @@ func quotaOf(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) corev1.Resou
 	case defaults.Quota != nil:
 		return defaults.Quota
 	default:
-		return builtinQuota()
+		return BuiltinQuota()
 	}
 }
 
-// builtinQuota holds where neither the tenant nor the platform gives any: far
+// BuiltinQuota holds where neither the tenant nor the platform gives any: far
 // more objects than a team has, and far fewer than would hurt the control plane.
 // It says nothing about CPU and memory, since then every pod would have to.
-func builtinQuota() corev1.ResourceList {
+func BuiltinQuota() corev1.ResourceList {
 	quota := corev1.ResourceList{}
 	for name, most := range map[corev1.ResourceName]int64{
 		corev1.ResourcePods:                            1000,
@@ -187,16 +187,16 @@ func limitsOf(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) *v1alpha1.C
 	case defaults.Limits != nil:
 		return defaults.Limits
 	default:
-		return builtinLimits()
+		return BuiltinLimits()
 	}
 }
 
-// builtinLimits hold where neither the tenant nor the platform gives any: a
+// BuiltinLimits hold where neither the tenant nor the platform gives any: a
 // container that asks for nothing counts for a tenth of a CPU and 128Mi. Nothing
 // is limited: the API server would refuse every container that requests more than
 // a default limit and names none, as many charts do; and whoever uses more memory
 // than it requested is evicted first.
-func builtinLimits() *v1alpha1.ContainerLimits {
+func BuiltinLimits() *v1alpha1.ContainerLimits {
 	return &v1alpha1.ContainerLimits{
 		DefaultRequest: corev1.ResourceList{
 			corev1.ResourceCPU:    *resource.NewMilliQuantity(100, resource.DecimalSI),

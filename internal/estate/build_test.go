@@ -115,8 +115,8 @@ func TestBuildLiterals(t *testing.T) {
 	}
 	want := &Tenant{
 		Name: "old", Pools: []string{"jobs"}, Namespaces: []string{"old"}, Domains: []string{"*.example.org"},
-		Quota: builtinQuota(), Shares: map[string]corev1.ResourceList{"old": builtinQuota()},
-		Limits: builtinLimits(), Egress: v1alpha1.EgressOpen, PodSecurity: v1alpha1.PodSecurityBaseline, Allowances: builtinAllowances(), Deletion: v1alpha1.DeletionRetain,
+		Quota: BuiltinQuota(), Shares: map[string]corev1.ResourceList{"old": BuiltinQuota()},
+		Limits: BuiltinLimits(), Egress: v1alpha1.EgressOpen, PodSecurity: v1alpha1.PodSecurityBaseline, Allowances: builtinAllowances(), Deletion: v1alpha1.DeletionRetain,
 	}
 	if diff := cmp.Diff(want, e.Tenants[0]); diff != "" {
 		t.Errorf("tenant (-want +got):\n%s", diff)
@@ -277,7 +277,7 @@ tenants:
 // TestBuiltinQuota wants a bound on every kind that could fill the control plane,
 // and none that every pod would have to know of.
 func TestBuiltinQuota(t *testing.T) {
-	quota := builtinQuota()
+	quota := BuiltinQuota()
 	for _, name := range []corev1.ResourceName{"pods", "secrets", "configmaps", "count/jobs.batch", "count/cronjobs.batch", "count/deployments.apps"} {
 		if q := quota[name]; q.Sign() <= 0 {
 			t.Errorf("any number of %s", name)

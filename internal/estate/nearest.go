@@ -43,3 +43,15 @@ func lower(c byte) byte {
 	}
 	return c
 }
+
+// Suggest ends a message about a name that nobody knows: with the one that was
+// most likely meant, or with those there are.
+func Suggest(name string, candidates []string) string {
+	if n, ok := nearest(name, candidates); ok {
+		return "; did you mean " + n + "?"
+	}
+	if len(candidates) == 0 || len(candidates) > 10 {
+		return ""
+	}
+	return "; there is " + enumerate(candidates, "and")
+}

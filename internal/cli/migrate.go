@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/migrate"
+)
+
+type migrateOptions struct {
+	names     []string
+	live      bool
+	out       string
+	report    string
+	nodeClass string
+	replace   bool
+	options   migrate.Options
+}
+
+func newMigrate(a *app) *cobra.Command {
+	var o migrateOptions
+	c := &cobra.Command{
+		Use:   "migrate (-f FILE | --live)",
+		Short: "Write croft.yaml from what you run today",
+		Long: `Read what keeps teams apart today (Karpenter's Provisioners and NodePools,
+Gatekeeper's mutators and constraints, the values file of a chart of tenants,
+Capsule's Tenants, and the policies, bindings and quotas around them), and write
+croft.yaml and a report of what became of every field: kept, changed, not kept, or
+none of croft's business.
+
+croft.yaml goes to standard output and the report to standard error; with --out,
+both go to files in a directory, with the node classes that croft.yaml refers to.
+A cluster is only read.
+
+The exit status is 0 if croft.yaml can be applied once its report was read, and 2
+if something has to be put right first: each is a line on standard error, and what
+could be read is written all the same. It is 1 if a cluster or a file could not be
+reached.`,
+		Example: `  croft migrate -f manifests/ > croft.yaml
+  croft migrate -f values.yaml -f karpenter.yaml --cluster-name demo --out migrated
+  croft migrate --live --out migrated`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.migrate(cmd.Context(), o) },
+	}
+	flags := c.Flags()
+	flags.StringSliceVarP(&o.names, "filename", "f", nil, "file of objects or values, a directory of them with all below it, or - for standard input")
+	flags.BoolVar(&o.live, "live", false, "read the cluster that --kubeconfig and --context choose; nothing is written to it")
+	flags.StringVarP(&o.out, "out", "o", "", "directory to write croft.yaml, report.md and node classes to")
+	flags.StringVar(&o.report, "report", "text", "form of the report: text|markdown|json")
+	flags.StringVar(&o.nodeClass, "node-class", "", "kwok puts every pool on simulated nodes, to try the result on a sandbox")
+	flags.StringVar(&o.options.ClusterName, "cluster-name", "", "name of the cluster, where nothing says it, or a shell variable stands for it")
+	flags.StringVar(&o.options.GroupPrefix, "group-prefix", "", "what the API server puts before groups, such as oidc:; found out if not given")
+	flags.BoolVar(&o.replace, "replace-nodes", false, "with --live: let Karpenter replace the nodes that run, one by one, when croft takes their pool over")
+	c.MarkFlagsOneRequired("filename", "live")
+	return c
+}
+
+func (o *migrateOptions) check() error {
+	if !slices.Contains([]string{"text", "markdown", "json"}, o.report) {
+		return fmt.Errorf("--report %s: no such form: write one of text|markdown|json", o.report)
+	}
+	if o.nodeClass != "" && o.nodeClass != "kwok" {
+		return fmt.Errorf("--node-class %s: only kwok can be put in the place of what was read", o.nodeClass)
+	}
+	o.options.Kwok = o.nodeClass == "kwok"
+	o.options.HoldNodes = o.live && !o.replace
+	return nil
+}
+
+func (a *app) migrate(ctx context.Context, o migrateOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	objects, problems, err := a.toMigrate(ctx, o)
+	if err != nil {
+		return err
+	}
+	result := migrate.Migrate(objects, problems, o.options)
+	if err := a.writeMigrated(result, o); err != nil {
+		return err
+	}
+	if err := result.Problems.Err(); err != nil && o.report == "json" && o.out == "" {
+		return &toldBadInput{err} // they are in the report, and lines after it would break it
+	}
+	return result.Problems.Err()
+}
+
+// toMigrate reads the files, the cluster, or both.
+func (a *app) toMigrate(ctx context.Context, o migrateOptions) ([]*migrate.Object, estate.Problems, error) {
+	var (
+		all      []*migrate.Object
+		problems estate.Problems
+	)
+	for _, name := range o.names {
+		files, err := below(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, file := range files {
+			data, err := read(file, a.in)
+			if err != nil {
+				return nil, nil, err
+			}
+			if file == "-" {
+				file = "standard input"
+			}
+			objects, wrong := migrate.Parse(file, data)
+			all = append(all, objects...)
+			problems = append(problems, wrong...)
+		}
+	}
+	if o.live {
+		c, err := a.client()
+		if err != nil {
+			return nil, nil, failed(err)
+		}
+		// Only its reading half: a migration changes nothing.
+		objects, wrong, err := migrate.Live(ctx, client.Reader(c))
+		if err != nil {
+			return nil, nil, failed(unreachable(err))
+		}
+		all = append(all, objects...)
+		problems = append(problems, wrong...)
+	}
+	return all, problems, nil
+}
+
+// below lists the files of a directory and of those in it.
+func below(name string) ([]string, error) {
+	info, err := os.Stat(name)
+	if name == "-" || err != nil || !info.IsDir() {
+		return expand(name)
+	}
+	var files []string
+	err = filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, readable(name, err)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: no .yaml, .yml or .json file in this directory or below it", name)
+	}
+	return files, nil
+}
+
+// writeMigrated writes to standard output and standard error, or to files.
+func (a *app) writeMigrated(r *migrate.Result, o migrateOptions) error {
+	file, err := r.File.YAML()
+	if err != nil {
+		return failed(err)
+	}
+	if o.out == "" {
+		if _, err := a.out.Write(file); err != nil {
+			return failed(err)
+		}
+		// One stream that is croft.yaml must not have other objects in it.
+		if len(r.Manifests) > 0 {
+			say(a.err, "croft.yaml refers to %s that --out DIR writes to nodeclasses.yaml\n", count(len(r.Manifests), "node class"))
+		}
+		return a.account(a.err, r, o.report)
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return failed(readable(o.out, err))
+	}
+	files := map[string]func(io.Writer) error{
+		"croft.yaml": func(w io.Writer) error { _, err := w.Write(file); return failed(err) },
+		"report.md":  func(w io.Writer) error { return a.account(w, r, "markdown") },
+	}
+	if o.report == "json" {
+		files["report.json"] = func(w io.Writer) error { return a.account(w, r, "json") }
+	}
+	if len(r.Manifests) > 0 {
+		files["nodeclasses.yaml"] = func(w io.Writer) error {
+			objects := make([]client.Object, len(r.Manifests))
+			for i, m := range r.Manifests {
+				objects[i] = m
+			}
+			return printObjects(w, objects, formatYAML)
+		}
+	}
+	for name, write := range files {
+		if err := writeFile(filepath.Join(o.out, name), write); err != nil {
+			return err
+		}
+	}
+	say(a.err, "%s: wrote croft.yaml and what became of everything, report.md\n%s\n", o.out, r.Summary())
+	return nil
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return failed(readable(path, err))
+	}
+	return errors.Join(write(f), failed(f.Close()))
+}
+
+func (a *app) account(w io.Writer, r *migrate.Result, form string) error {
+	switch form {
+	case "json":
+		return formatJSON.print(w, r.Report())
+	case "markdown":
+		say(w, "%s", r.Markdown())
+	default:
+		say(w, "%s", r.Text())
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package estate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Document is one document of a file of any kind, for commands that read what
+// others wrote.
+type Document struct {
+	// Content is the document as encoding/json would have read it.
+	Content map[string]any
+	// Start is the line that the document begins on.
+	Start int
+
+	root  *yaml.Node
+	above int
+}
+
+// Line is the line that a field was written on: that of the nearest one around it
+// if it was not written. Indexes of lists are steps as keys are.
+func (d *Document) Line(path ...string) int {
+	line, at := d.root.Line, d.root
+	for _, step := range path {
+		next, from := child(at, step)
+		if next == nil {
+			break
+		}
+		line, at = from, next
+	}
+	return line + d.above
+}
+
+func child(n *yaml.Node, step string) (value *yaml.Node, line int) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == step {
+				return n.Content[i+1], n.Content[i].Line
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Content) {
+			return n.Content[i], n.Content[i].Line
+		}
+	default: // a scalar has nothing in it
+	}
+	return nil, 0
+}
+
+// Documents reads a file of YAML or JSON documents, whatever they say. A document
+// that cannot be read is a problem, and the others are returned all the same.
+func Documents(name string, data []byte) ([]Document, Problems) {
+	if len(data) > maxSize {
+		return nil, Problems{{File: name, Message: fmt.Sprintf(
+			"the file has %.1f MiB, and croft reads no more than %d MiB; is this the right file?", float64(len(data))/(1<<20), maxSize>>20)}}
+	}
+	var (
+		all      []Document
+		problems Problems
+	)
+	for _, part := range split(data) {
+		found, wrong := part.documents(name)
+		all = append(all, found...)
+		problems = append(problems, wrong...)
+	}
+	return all, problems
+}
+
+// part is a piece of a file, with the number of lines above it.
+type part struct {
+	text  []byte
+	above int
+}
+
+// split cuts a file where its documents begin, so that one that is broken takes
+// none of the others with it. YAML forbids such a line within a document.
+func split(data []byte) []part {
+	var parts []part
+	start, above, line := 0, 0, 0
+	for at := 0; at < len(data); {
+		end := bytes.IndexByte(data[at:], '\n') + 1
+		if end == 0 {
+			end = len(data) - at
+		}
+		if text := data[at : at+end]; at > start && begin(text) {
+			parts = append(parts, part{data[start:at], above})
+			start, above = at, line
+		}
+		at += end
+		line++
+	}
+	return append(parts, part{data[start:], above})
+}
+
+func begin(line []byte) bool {
+	rest, ok := bytes.CutPrefix(line, []byte("---"))
+	return ok && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
+}
+
+// documents are those of one part: more than one only where JSON documents follow
+// one another.
+func (p part) documents(name string) ([]Document, Problems) {
+	r := &reader{file: name, into: &Declaration{}}
+	var all []Document
+	for decoder := yaml.NewDecoder(bytes.NewReader(p.text)); ; {
+		var doc yaml.Node
+		err := decoder.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			r.notYAML(p.text, err)
+			break
+		}
+		if len(doc.Content) == 0 || doc.Content[0].Kind == yaml.ScalarNode && doc.Content[0].ShortTag() == "!!null" {
+			continue
+		}
+		if doc.Content[0].Kind != yaml.MappingNode {
+			r.unreadable(doc.Content[0].Line, "", "a document must be a mapping, such as an object with its apiVersion and kind")
+			continue
+		}
+		r.problems = append(r.problems, simplify(name, &doc)...)
+		if len(doc.Content) == 0 {
+			continue // refused as a whole
+		}
+		root := doc.Content[0]
+		content, _ := value(root).(map[string]any)
+		all = append(all, Document{Content: content, Start: root.Line + p.above, root: root, above: p.above})
+	}
+	for i := range r.problems {
+		if r.problems[i].Line > 0 {
+			r.problems[i].Line += p.above
+		}
+	}
+	return all, r.problems
+}

@@ -1,0 +1,236 @@
+package migrate
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// selector turns a selector of tags into terms: within a term everything must
+// hold, and one of the terms. A list of ids becomes a term for each, and so does a
+// list of values of a tag.
+func selector(f Field, to string) []any {
+	var ids, names, owners []string
+	tags := []map[string]any{{}}
+	for _, entry := range f.Fields() {
+		values := strings.Split(entry.Text(), ",")
+		for i := range values {
+			values[i] = strings.TrimSpace(values[i])
+		}
+		entry.Kept(to)
+		switch entry.Key() {
+		case "aws-ids", "aws::ids":
+			ids = values
+		case "aws::name":
+			names = values
+		case "aws::owners":
+			owners = values
+		default:
+			tags = times(tags, entry.Key(), values)
+		}
+	}
+	f.Kept(to)
+	switch {
+	case len(ids) > 0:
+		terms := make([]any, len(ids))
+		for i, id := range ids {
+			terms[i] = map[string]any{"id": id}
+		}
+		for _, entry := range f.Fields() {
+			if entry.Key() != "aws-ids" && entry.Key() != "aws::ids" {
+				entry.NotKept("a term has an id or tags, never both: the ids alone select now, so see that each of them has what this asks for")
+			}
+		}
+		return terms
+	case len(tags[0]) == 0 && len(names) == 0 && len(owners) == 0:
+		return nil
+	}
+	var terms []any
+	for _, t := range tags {
+		for _, name := range orNone(names) {
+			for _, owner := range orNone(owners) {
+				term := map[string]any{}
+				if len(t) > 0 {
+					term["tags"] = t
+				}
+				if name != "" {
+					term["name"] = name
+				}
+				if owner != "" {
+					term["owner"] = owner
+				}
+				terms = append(terms, term)
+			}
+		}
+	}
+	return terms
+}
+
+func orNone(list []string) []string {
+	if len(list) == 0 {
+		return []string{""}
+	}
+	return list
+}
+
+// times adds a tag to every term, once for each of its values.
+func times(terms []map[string]any, key string, values []string) []map[string]any {
+	var all []map[string]any
+	for _, term := range terms {
+		for _, value := range values {
+			more := map[string]any{key: value}
+			for k, v := range term {
+				more[k] = v
+			}
+			all = append(all, more)
+		}
+	}
+	return all
+}
+
+// convert says a template as an EC2NodeClass of Karpenter v1.
+func (d *draft) convert(pool string, t template) map[string]any {
+	spec := map[string]any{}
+	at := func(field string) string { return classField(t.name, field) }
+	for _, key := range []string{"apiVersion", "kind"} {
+		t.spec.At(key).Kept(at(""))
+	}
+	for _, same := range []string{
+		"blockDeviceMappings", "detailedMonitoring", "context", "associatePublicIPAddress", "metadataOptions", "userData", "tags",
+	} {
+		if f := t.spec.At(same); f.Found() {
+			spec[same] = plainly(f.value)
+			f.Kept(at(same))
+		}
+	}
+	if tags, ok := spec["tags"].(map[string]any); ok {
+		for _, tag := range t.spec.At("tags").Fields() {
+			if isCloudTag(tag.Key()) && tag.Key() != "karpenter.sh/discovery" {
+				delete(tags, tag.Key())
+				tag.NotKept("Karpenter and the cluster set this tag themselves, and let nobody else")
+			}
+		}
+	}
+	if _, said := spec["metadataOptions"]; !said {
+		spec["metadataOptions"] = map[string]any{
+			"httpEndpoint": "enabled", "httpProtocolIPv6": "disabled", "httpPutResponseHopLimit": float64(2), "httpTokens": "required",
+		}
+		t.spec.At("metadataOptions").Unset(at("metadataOptions"), "no metadataOptions: 2 hops, as it was, are written out, since the default today is 1; "+
+			"set httpPutResponseHopLimit to 1 to keep pods from the node's rights")
+	}
+	d.profileOf(t, spec, at)
+	d.subnets(t, spec, at)
+	d.images(t, spec, at)
+	d.kubelet(pool, t, spec, at)
+	return spec
+}
+
+func (d *draft) profileOf(t template, spec map[string]any, at func(string) string) {
+	f := t.spec.At("instanceProfile")
+	f.Kept(at("instanceProfile"))
+	if profile := t.profile(d); profile != "" {
+		spec["instanceProfile"] = profile
+		return
+	}
+	f.UnsetChanged(at("role"), "neither an instanceProfile nor one in Karpenter's settings: write role or instanceProfile")
+	d.problems = append(d.problems, t.spec.object.problem(f.path,
+		"there is none, and Karpenter v1 needs role or instanceProfile: write one into EC2NodeClass/%s", t.name))
+}
+
+func (d *draft) subnets(t template, spec map[string]any, at func(string) string) {
+	for _, from := range []string{"subnetSelector", "securityGroupSelector"} {
+		f, to := t.spec.At(from), from+"Terms"
+		if terms := selector(f, at(to)); len(terms) > 0 {
+			spec[to] = terms
+			continue
+		}
+		name := cmp.Or(t.ownCluster(), d.clusterName())
+		if name == "" {
+			name = "$CLUSTER_NAME"
+			d.problems = append(d.problems, t.spec.object.problem(f.path,
+				"there is none, and Karpenter v1 needs one: say --cluster-name for the tag kubernetes.io/cluster/NAME that was the default, or write %s into EC2NodeClass/%s", to, t.name))
+		}
+		spec[to] = []any{map[string]any{"tags": map[string]any{"kubernetes.io/cluster/" + name: "*"}}}
+		f.Unset(at(to), "none: those with the tag kubernetes.io/cluster/%s were the default then, and are written out, since there is none today", name)
+	}
+}
+
+// ownCluster is the cluster that the template's other selectors name.
+func (t template) ownCluster() string {
+	for _, selector := range []string{"subnetSelector", "securityGroupSelector"} {
+		for _, f := range t.spec.At(selector).Fields() {
+			if name, ok := cutPrefix(f.Key(), "kubernetes.io/cluster/"); ok {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+func (d *draft) images(t template, spec map[string]any, at func(string) string) {
+	family := t.spec.At("amiFamily").Text()
+	images := t.spec.At("amiSelector")
+	if terms := selector(images, at("amiSelectorTerms")); len(terms) > 0 {
+		spec["amiSelectorTerms"] = terms
+		spec["amiFamily"] = family
+		t.spec.At("amiFamily").Kept(at("amiFamily"))
+		if family == "" {
+			spec["amiFamily"] = "AL2"
+			t.spec.At("amiFamily").Unset(at("amiFamily"), "no amiFamily: it was AL2, and is written out, since images of your own must say which they are")
+		}
+		return
+	}
+	alias, ok := aliases[family]
+	if !ok {
+		t.spec.At("amiFamily").NotKept("Karpenter v1 has no alias for the images of %s that croft can use: write amiSelectorTerms into EC2NodeClass/%s", family, t.name)
+		d.problem(t.spec.At("amiFamily"), "Karpenter v1 finds no images of %s by itself: write amiSelectorTerms into EC2NodeClass/%s", family, t.name)
+		spec["amiFamily"] = "Custom"
+		return
+	}
+	spec["amiSelectorTerms"] = []any{map[string]any{"alias": alias}}
+	d.family(t, at("amiSelectorTerms"))
+	if script := t.spec.At("userData"); script.Found() && alias == "al2023@latest" && family != "AL2023" {
+		script.Changed(at("userData"), "was written for Amazon Linux 2: 2023 is set up by nodeadm, and has no bootstrap.sh; read it through before you apply")
+	}
+}
+
+// kubeletFields are those of a Provisioner that an EC2NodeClass has too.
+var kubeletFields = []string{
+	"clusterDNS", "maxPods", "podsPerCore", "systemReserved", "kubeReserved", "evictionHard", "evictionSoft", "evictionSoftGracePeriod",
+	"evictionMaxPodGracePeriod", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "cpuCFSQuota",
+}
+
+func (d *draft) kubelet(pool string, t template, spec map[string]any, at func(string) string) {
+	kubelet := map[string]any{}
+	for _, f := range t.kubelet.Fields() {
+		switch {
+		case slices.Contains(kubeletFields, f.Key()):
+			kubelet[f.Key()] = plainly(f.value)
+			f.Kept(at("kubelet." + f.Key()))
+		case f.Key() == "containerRuntime":
+			f.NotKept("there is only containerd today: leave it out")
+		default:
+			f.NotKept("Karpenter v1 has no such setting of kubelets: set it in userData of EC2NodeClass/%s if you need it", t.name)
+		}
+	}
+	t.kubelet.Kept(at("kubelet"))
+	if len(kubelet) > 0 {
+		spec["kubelet"] = kubelet
+	}
+	d.serverOf(pool, t.kubelet.At("clusterDNS"))
+}
+
+// serverOf lets the platform know the addresses that pods ask for names, which the
+// network wall must let through.
+func (d *draft) serverOf(pool string, dns Field) {
+	servers := dns.Texts()
+	switch {
+	case len(servers) == 0:
+	case len(d.platform.ClusterDNS) == 0:
+		d.platform.ClusterDNS = servers
+		dns.Kept("platform.clusterDNS")
+	case !slices.Equal(d.platform.ClusterDNS, servers):
+		dns.Changed("platform.clusterDNS", "pool %s asks %s for names, and the platform's clusterDNS is %s: with restricted egress its pods would resolve none if those are no pods of kube-dns",
+			pool, strings.Join(servers, ", "), strings.Join(d.platform.ClusterDNS, ", "))
+	}
+}

@@ -1,0 +1,98 @@
+package migrate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// rules reads back the TenantRules that croft compiled of its tenants.
+func (d *draft) rules() {
+	ruled := map[string]bool{}
+	own := map[string]string{} // the tenant domain that each tenant's first domain speaks of
+	for _, o := range d.of(v1alpha1.GroupVersion.Group, "TenantRules") {
+		var spec v1alpha1.TenantRulesSpec
+		name := o.At("spec", "tenant").Text()
+		take(o, "tenants."+name, &spec)
+		if name == "" {
+			o.Root().NotKept("names no tenant")
+			continue
+		}
+		ruled[name] = true
+		t := d.addTenant(name, o)
+		d.ruled(name, t, &spec)
+		o.At("spec", "platformNamespaces").Kept("platform.network.platformNamespaces")
+		d.platform.Network.PlatformNamespaces = distinct(append(d.platform.Network.PlatformNamespaces, spec.PlatformNamespaces...))
+		if len(spec.Domains) > 1 && spec.Domains[1] == "*."+spec.Domains[0] {
+			if domain, ok := strings.CutPrefix(spec.Domains[0], name+"."); ok {
+				own[name] = domain
+			}
+		}
+	}
+	domains := distinct(slices.Collect(maps.Values(own)))
+	// A domain that only some have was granted to them by name: as the platform's it
+	// would be granted to all.
+	if len(domains) != 1 || len(own) != len(ruled) || d.platform.TenantDomain != "" && d.platform.TenantDomain != domains[0] {
+		return
+	}
+	d.platform.TenantDomain = domains[0]
+	for name := range own {
+		t := d.tenants[name]
+		t.spec.Domains = slices.DeleteFunc(t.spec.Domains, func(domain string) bool {
+			return strings.TrimPrefix(domain, "*.") == name+"."+domains[0]
+		})
+	}
+}
+
+// ruled gives a tenant what its rules say, but for what is the default anyway.
+func (d *draft) ruled(name string, t *tenant, r *v1alpha1.TenantRulesSpec) {
+	s := &t.spec
+	s.Pool, s.Pools = "", nil
+	if len(r.Pools) == 1 {
+		s.Pool = r.Pools[0]
+	} else {
+		s.Pools = r.Pools
+	}
+	if !slices.Equal(r.Namespaces, []string{name}) {
+		d.has(t, name, r.Namespaces)
+	}
+	s.Domains = distinct(append(s.Domains, r.Domains...))
+	if r.Egress != v1alpha1.EgressOpen {
+		s.Network.Egress = r.Egress
+	}
+	if len(r.AllowCIDRs) > 0 {
+		s.Network.AllowCIDRs = r.AllowCIDRs
+	}
+	p := &s.Policy.Allowances
+	any := []string{"*"}
+	p.ServiceTypes = unless(r.ServiceTypes, []corev1.ServiceType{corev1.ServiceTypeClusterIP})
+	p.Registries = unless(r.Registries, any)
+	p.ImagePullPolicies = unless(r.ImagePullPolicies, []corev1.PullPolicy{corev1.PullAlways})
+	p.PriorityClasses = unless(r.PriorityClasses, []string{})
+	p.RuntimeClasses = unless(r.RuntimeClasses, []string{})
+	p.StorageClasses = unless(r.StorageClasses, any)
+	p.IngressClasses = unless(r.IngressClasses, any)
+	p.GatewayClasses = unless(r.GatewayClasses, any)
+	p.CSIDrivers = unless(r.CSIDrivers, []string{})
+	if r.MaxTerminationGracePeriodSeconds != 3600 {
+		p.MaxTerminationGracePeriodSeconds = &r.MaxTerminationGracePeriodSeconds
+	}
+	if r.DoNotDisrupt {
+		p.DoNotDisrupt = &r.DoNotDisrupt
+	}
+}
+
+// unless is a list that is not the default.
+func unless[T comparable](list, otherwise []T) []T {
+	if slices.Equal(list, otherwise) {
+		return nil
+	}
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

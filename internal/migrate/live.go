@@ -1,0 +1,95 @@
+package migrate
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// kinds are those that are read from a cluster, the versions that are tried first
+// first.
+var kinds = []struct {
+	group    string
+	versions []string
+	kinds    []string
+}{
+	{"", []string{"v1"}, []string{"Namespace", "ResourceQuota", "LimitRange"}},
+	{"rbac.authorization.k8s.io", []string{"v1"}, []string{"RoleBinding", "ClusterRole"}},
+	{"networking.k8s.io", []string{"v1"}, []string{"NetworkPolicy"}},
+	{"crd.projectcalico.org", []string{"v1"}, []string{"NetworkPolicy", "GlobalNetworkPolicy"}},
+	{karpenterGroup, []string{"v1", "v1beta1"}, []string{"NodePool"}},
+	{karpenterGroup, []string{"v1alpha5"}, []string{"Provisioner"}},
+	{awsGroup, []string{"v1", "v1beta1"}, []string{"EC2NodeClass"}},
+	{awsGroup, []string{"v1alpha1"}, []string{"AWSNodeTemplate"}},
+	{kwokGroup, []string{"v1alpha1"}, []string{"KWOKNodeClass"}},
+	{mutationsGroup, []string{"v1", "v1beta1", "v1alpha1"}, []string{"Assign", "ModifySet", "AssignMetadata"}},
+	{"templates.gatekeeper.sh", []string{"v1", "v1beta1"}, []string{"ConstraintTemplate"}},
+	{capsuleGroup, []string{"v1beta2"}, []string{"Tenant"}},
+	{v1alpha1.GroupVersion.Group, []string{"v1alpha1"}, []string{"Platform", "Pool", "Tenant", "SecondaryNetwork", "TenantRules"}},
+}
+
+// Live reads a cluster. Kinds that it does not have are passed over; those that
+// the reader may not list are a problem each.
+func Live(ctx context.Context, c client.Reader) ([]*Object, estate.Problems, error) {
+	var (
+		all      []*Object
+		problems estate.Problems
+	)
+	list := func(group string, versions []string, kind string) error {
+		objects, err := listAny(ctx, c, group, versions, kind)
+		if apierrors.IsForbidden(err) {
+			problems = append(problems, estate.Problem{File: "cluster", Message: fmt.Sprintf(
+				"you may not list %s of %q, so nothing of them is in the result: ask for the right to get and list them", kind, group)})
+			return nil
+		}
+		all = append(all, objects...)
+		return err
+	}
+	for _, k := range kinds {
+		for _, kind := range k.kinds {
+			if err := list(k.group, k.versions, kind); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	// What kinds of constraints there are, their templates say.
+	for _, o := range all {
+		if o.Kind != "ConstraintTemplate" {
+			continue
+		}
+		if kind := o.At("spec", "crd", "spec", "names", "kind").Text(); kind != "" {
+			if err := list(constraintsGroup, []string{"v1beta1"}, kind); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return all, problems, nil
+}
+
+func listAny(ctx context.Context, c client.Reader, group string, versions []string, kind string) ([]*Object, error) {
+	for _, version := range versions {
+		var list unstructured.UnstructuredList
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind + "List"})
+		err := c.List(ctx, &list)
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", kind, err)
+		}
+		all := make([]*Object, len(list.Items))
+		for i := range list.Items {
+			all[i] = newObject(list.Items[i].Object)
+		}
+		return all, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,240 @@
+package migrate_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"croft.dev/croft/internal/migrate"
+)
+
+// want is what must come of a field.
+type want struct {
+	outcome migrate.Outcome
+	field   string
+	says    string
+}
+
+// row is one row of a mapping: what is read, what of it is in croft.yaml or the
+// node classes, what the report says of fields, and what is to be put right.
+type row struct {
+	read     string
+	options  migrate.Options
+	gives    []string
+	not      []string
+	findings []want
+	problems []string
+}
+
+func (r row) check(t *testing.T) {
+	t.Helper()
+	objects, problems := migrate.Parse("read.yaml", []byte(r.read))
+	result := migrate.Migrate(objects, problems, r.options)
+	accounted(t, objects, result)
+	file, err := result.File.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := string(file)
+	for _, m := range result.Manifests {
+		written += flow(t, m.Object)
+	}
+	written += flow(t, decode(t, file))
+	for _, text := range r.gives {
+		if !strings.Contains(written, text) {
+			t.Errorf("croft.yaml lacks %s:\n%s", text, written)
+		}
+	}
+	for _, text := range r.not {
+		if strings.Contains(written, text) {
+			t.Errorf("croft.yaml has %s:\n%s", text, written)
+		}
+	}
+	for _, w := range r.findings {
+		if !slices.ContainsFunc(result.Findings, func(f migrate.Finding) bool {
+			return f.Outcome == w.outcome && strings.HasSuffix(f.Object+" "+f.Field, w.field) && strings.Contains(f.Message+strings.Join(f.To, " "), w.says)
+		}) {
+			t.Errorf("nothing says that %s is %s: %q\n%s", w.field, w.outcome, w.says, result.Markdown())
+		}
+	}
+	var told []string
+	for _, p := range result.Problems {
+		told = append(told, p.Error())
+	}
+	for _, text := range r.problems {
+		if !slices.ContainsFunc(told, func(line string) bool { return strings.Contains(line, text) }) {
+			t.Errorf("no problem says %q, only:\n%s", text, strings.Join(told, "\n"))
+		}
+	}
+	if len(r.problems) == 0 && len(told) > 0 {
+		t.Errorf("there are problems:\n%s", strings.Join(told, "\n"))
+	}
+}
+
+const provisioner = `
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: jobs}
+spec:
+  provider:
+    subnetSelector: {karpenter.sh/discovery: demo}
+    securityGroupSelector: {karpenter.sh/discovery: demo}
+    instanceProfile: nodes
+  labels: {node-pool: jobs}
+  taints: [{key: node-pool, value: jobs, effect: NoSchedule}]
+`
+
+// inline is a Provisioner that says its node class itself.
+func inline(spec string) string {
+	return provisioner + "  " + strings.ReplaceAll(spec, "\n", "\n  ") + "\n"
+}
+
+// shared is a Provisioner that refers to an AWSNodeTemplate.
+func shared(template string) string {
+	return `
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: jobs}
+spec: {providerRef: {name: nodes}, labels: {node-pool: jobs}, taints: [{key: node-pool, value: jobs, effect: NoSchedule}]}
+---
+apiVersion: karpenter.k8s.aws/v1alpha1
+kind: AWSNodeTemplate
+metadata: {name: nodes}
+spec:
+  ` + strings.ReplaceAll(template, "\n", "\n  ") + "\n"
+}
+
+const selectors = "subnetSelector: {karpenter.sh/discovery: demo}\nsecurityGroupSelector: {karpenter.sh/discovery: demo}\ninstanceProfile: nodes\n"
+
+func TestProvisioners(t *testing.T) {
+	for name, r := range map[string]row{
+		"unset times mean never": {read: provisioner, gives: []string{`"emptyTTL":"Never"`, `"ttl":"Never"`, `"terminationGracePeriod":"Never"`},
+			findings: []want{{migrate.Kept, "spec.ttlSecondsAfterEmpty", "says Never"}, {migrate.Kept, "spec.ttlSecondsUntilExpired", "says Never"}}},
+		"seconds":       {read: inline("ttlSecondsAfterEmpty: 600\nttlSecondsUntilExpired: 604800"), gives: []string{`"emptyTTL":"10m"`, `"ttl":"168h"`}, findings: []want{{migrate.Kept, "spec.ttlSecondsAfterEmpty", "pools.jobs.emptyTTL"}, {migrate.Changed, "spec.ttlSecondsUntilExpired", "budgets"}}},
+		"consolidation": {read: inline("consolidation: {enabled: true}"), gives: []string{`"consolidation":"WhenEmptyOrUnderutilized"`, `"emptyTTL":"0s"`}},
+		"none of both":  {read: inline("consolidation: {enabled: false}"), gives: []string{`"emptyTTL":"Never"`}},
+		"webhook defaults": {read: provisioner, gives: []string{`"capacityTypes":["on-demand"]`, `"architectures":["amd64"]`, `{"key":"karpenter.k8s.aws/instance-category","operator":"In","values":["c","m","r"]}`,
+			`{"key":"karpenter.k8s.aws/instance-generation","operator":"Gt","values":["2"]}`}},
+		"no category where a type is given": {read: inline("requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [t3a.large]}]"), gives: []string{`"instanceTypes":["t3a.large"]`}, not: []string{"instance-category"}},
+		"no category where a family is": {read: inline("requirements: [{key: karpenter.k8s.aws/instance-family, operator: NotIn, values: [t3]}]"),
+			gives: []string{`{"key":"karpenter.k8s.aws/instance-family","operator":"NotIn","values":["t3"]}`}, not: []string{"instance-category"}},
+		"requirements": {read: inline("requirements:\n- {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}\n- {key: kubernetes.io/arch, operator: In, values: [arm64]}\n- {key: topology.kubernetes.io/zone, operator: In, values: [a, b]}\n- {key: kubernetes.io/os, operator: In, values: [linux]}"),
+			gives: []string{`"capacityTypes":["spot","on-demand"]`, `"architectures":["arm64"]`, `{"key":"topology.kubernetes.io/zone","operator":"In","values":["a","b"]}`}},
+		"a label's older name":              {read: inline("requirements: [{key: beta.kubernetes.io/arch, operator: In, values: [arm64]}]"), gives: []string{`"architectures":["arm64"]`}, findings: []want{{migrate.Changed, "requirements[0].key", "kubernetes.io/arch"}}},
+		"a bound that a Pool does not know": {read: inline("requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gte, values: [\"4\"]}]"), gives: []string{`{"key":"karpenter.k8s.aws/instance-cpu","operator":"Gt","values":["3"]}`}},
+		"Windows":                           {read: inline("requirements: [{key: kubernetes.io/os, operator: In, values: [windows]}]"), findings: []want{{migrate.NotKept, "requirements[0].values", "Linux"}}},
+		"limits and weight":                 {read: inline("limits: {resources: {cpu: 100, memory: 400Gi}}\nweight: 10"), gives: []string{`"limits":{"cpu":"100","memory":"400Gi"}`, `"weight":10`}},
+		"a wrong limit":                     {read: inline("limits: {resources: {cpu: lots}}"), problems: []string{`read.yaml:12: Provisioner/jobs: spec.limits.resources.cpu: "lots" is no quantity`}},
+		"startup taints":                    {read: inline("startupTaints: [{key: cilium, effect: NoSchedule}]"), findings: []want{{migrate.NotKept, "spec.startupTaints", "no startup taints"}}},
+		"node annotations":                  {read: inline("annotations: {karpenter.sh/do-not-consolidate: \"true\"}"), findings: []want{{migrate.NotKept, `spec.annotations["karpenter.sh/do-not-consolidate"]`, "WhenEmpty"}}},
+		"a field that nobody knows":         {read: inline("turbo: {level: 11}"), findings: []want{{migrate.NotKept, "spec.turbo.level", "does not know this field"}}},
+		"another taint": {read: strings.Replace(provisioner, "taints: [", "taints: [{key: gpu, value: \"yes\", effect: NoSchedule}, ", 1),
+			findings: []want{{migrate.NotKept, "spec.taints[0]", "taint of their pool alone"}, {migrate.Changed, "spec.taints[1].effect", "NoExecute"}}},
+		"other labels": {read: strings.Replace(provisioner, "labels: {", "labels: {team: shop, example.org/cost-code: org1, ", 1),
+			gives: []string{`{"key":"team","operator":"In","values":["shop"]}`, `"costCode":"org1"`}},
+		"no tie": {read: strings.Replace(strings.Replace(provisioner, "  labels: {node-pool: jobs}\n", "", 1), "  taints: [{key: node-pool, value: jobs, effect: NoSchedule}]\n", "", 1),
+			findings: []want{{migrate.Changed, "spec.taints", "not tied"}}, not: []string{"nodePoolKey"}},
+		"another value than the name": {read: strings.ReplaceAll(strings.ReplaceAll(provisioner, "node-pool: jobs", "node-pool: ci"), "value: jobs", "value: ci"),
+			findings: []want{{migrate.Changed, `spec.labels.node-pool`, "no longer ci"}}},
+		"dots in the name": {read: strings.Replace(provisioner, "name: jobs", "name: jobs.v1", 1), gives: []string{`"jobs-v1":{`}, findings: []want{{migrate.Changed, "metadata.name", "no dots"}}},
+	} {
+		t.Run(name, r.check)
+	}
+}
+
+func TestNodeTemplates(t *testing.T) {
+	for name, r := range map[string]row{
+		"all that croft.yaml can say": {read: shared(selectors + "tags: {Team: shop, CostCode: org1}"),
+			gives:    []string{`"nodeClass":{"aws":{"amiAlias":"al2023@latest","instanceProfile":"nodes"}}`, `"tags":{"Team":"shop"}`, `"costCode":"org1"`, `"clusterName":"demo"`},
+			findings: []want{{migrate.Changed, "spec.amiFamily", "Amazon Linux 2"}, {migrate.Changed, "spec.metadataOptions", "hops"}}},
+		"discovery of another tag": {read: shared("subnetSelector: {Name: \"*private*\"}\nsecurityGroupSelector: {Name: \"*private*\"}\ninstanceProfile: nodes"), options: migrate.Options{ClusterName: "demo"},
+			gives: []string{`"discovery":{"Name":"*private*"}`}},
+		"Bottlerocket": {read: shared(selectors + "amiFamily: Bottlerocket"), gives: []string{`"amiAlias":"bottlerocket@latest"`}, findings: []want{{migrate.Kept, "spec.amiFamily", "amiAlias"}}},
+		"more than croft.yaml can say": {read: shared(selectors + "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}]"),
+			gives: []string{`"nodeClass":{"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"nodes"}}`, `"blockDeviceMappings":[{"deviceName":"/dev/xvda","ebs":{"volumeSize":"100Gi"}}]`,
+				`"httpPutResponseHopLimit":2`, `"subnetSelectorTerms":[{"tags":{"karpenter.sh/discovery":"demo"}}]`, `"amiSelectorTerms":[{"alias":"al2023@latest"}]`}},
+		"hops that were said stay": {read: shared(selectors + "metadataOptions: {httpPutResponseHopLimit: 3}"), gives: []string{`"httpPutResponseHopLimit":3`}, not: []string{`HopLimit":2`}},
+		"a list of ids": {read: shared("subnetSelector: {aws-ids: \"subnet-1,subnet-2\"}\nsecurityGroupSelector: {\"aws::ids\": \"sg-1, sg-2\"}\ninstanceProfile: nodes"), options: migrate.Options{ClusterName: "demo"},
+			gives: []string{`"subnetSelectorTerms":[{"id":"subnet-1"},{"id":"subnet-2"}]`, `"securityGroupSelectorTerms":[{"id":"sg-1"},{"id":"sg-2"}]`}},
+		"ids and tags never together": {read: shared("subnetSelector: {aws-ids: subnet-1, Name: private}\nsecurityGroupSelector: {a: b}\ninstanceProfile: nodes"), options: migrate.Options{ClusterName: "demo"},
+			gives: []string{`"subnetSelectorTerms":[{"id":"subnet-1"}]`}, findings: []want{{migrate.NotKept, "spec.subnetSelector.Name", "never both"}}},
+		"a list of values":                {read: shared("subnetSelector: {Name: \"a,b\"}\nsecurityGroupSelector: {Name: c}\ninstanceProfile: nodes"), options: migrate.Options{ClusterName: "demo"}, gives: []string{`"subnetSelectorTerms":[{"tags":{"Name":"a"}},{"tags":{"Name":"b"}}]`}},
+		"a wildcard stays a value":        {read: shared("subnetSelector: {Name: \"*x\"}\nsecurityGroupSelector: {Name: \"*\"}\ninstanceProfile: nodes"), options: migrate.Options{ClusterName: "demo"}, gives: []string{`"tags":{"Name":"*x"}`, `"tags":{"Name":"*"}`}},
+		"images by name and owner":        {read: shared(selectors + "amiFamily: AL2\namiSelector: {\"aws::name\": \"a,b\", \"aws::owners\": self}"), gives: []string{`"amiSelectorTerms":[{"name":"a","owner":"self"},{"name":"b","owner":"self"}]`, `"amiFamily":"AL2"`}},
+		"images of one's own, no family":  {read: shared(selectors + "amiSelector: {team: shop}"), gives: []string{`"amiFamily":"AL2"`}, findings: []want{{migrate.Kept, "spec.amiFamily", "written out"}}},
+		"a family without images":         {read: shared(selectors + "amiFamily: Ubuntu"), problems: []string{"AWSNodeTemplate/nodes: spec.amiFamily: Karpenter v1 finds no images of Ubuntu"}},
+		"a script for Amazon Linux 2":     {read: shared(selectors + "userData: /etc/eks/bootstrap.sh $CLUSTER"), gives: []string{`"userData":"/etc/eks/bootstrap.sh $CLUSTER"`}, findings: []want{{migrate.Changed, "spec.userData", "nodeadm"}}},
+		"a launch template":               {read: shared("launchTemplate: mine\nsubnetSelector: {a: b}"), options: migrate.Options{ClusterName: "demo"}, problems: []string{"read.yaml:11: AWSNodeTemplate/nodes: spec.launchTemplate: a launch template cannot be converted", "platform.nodeClass"}},
+		"a template that was not read":    {read: strings.Split(shared(selectors), "---")[0], options: migrate.Options{ClusterName: "demo"}, problems: []string{"there is no AWSNodeTemplate nodes among what was read", "platform.nodeClass"}},
+		"no instance profile":             {read: shared("subnetSelector: {a: b}\nsecurityGroupSelector: {a: b}"), options: migrate.Options{ClusterName: "demo"}, problems: []string{"Karpenter v1 needs role or instanceProfile"}},
+		"the settings' profile":           {read: shared("subnetSelector: {a: b}\nsecurityGroupSelector: {a: b}") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: karpenter-global-settings, namespace: karpenter}\ndata: {aws.clusterName: demo, aws.defaultInstanceProfile: theirs}\n", gives: []string{`"instanceProfile":"theirs"`, `"clusterName":"demo"`}},
+		"kubelets of containerd":          {read: strings.Replace(shared(selectors), "{providerRef", "{kubeletConfiguration: {containerRuntime: containerd, maxPods: 20}, providerRef", 1), gives: []string{`"kubelet":{"maxPods":20}`}, findings: []want{{migrate.NotKept, "kubeletConfiguration.containerRuntime", "containerd"}}},
+		"name servers that all pools ask": {read: strings.Replace(shared(selectors), "{providerRef", "{kubeletConfiguration: {clusterDNS: [10.0.0.10]}, providerRef", 1), gives: []string{`"clusterDNS":["10.0.0.10"]`, `"aws":{`}},
+		"two kubelets on one template": {
+			read: strings.Replace(shared(selectors), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
+				strings.ReplaceAll(strings.Replace(strings.Split(shared(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
+			gives: []string{`"kubelet":{"maxPods":20}`, `"kubelet":{"maxPods":50}`, `"name":"nodes-apps"`}},
+		"simulated nodes": {read: shared(selectors + "userData: x"), options: migrate.Options{Kwok: true}, gives: []string{`"nodeClass":{"kwok":{}}`}, not: []string{"EC2NodeClass"}},
+	} {
+		t.Run(name, r.check)
+	}
+}
+
+const nodePool = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: jobs}
+spec:
+  template:
+    metadata: {labels: {node-pool: jobs}}
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      taints: [{key: node-pool, value: jobs, effect: NoSchedule}]
+`
+
+// TestFormerNames wants to hear of what workloads still say to a Karpenter of old.
+func TestFormerNames(t *testing.T) {
+	row{read: nodePool + "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: shop}, spec: {template: {metadata: {annotations: {karpenter.sh/do-not-evict: \"true\"}}, spec: {nodeSelector: {karpenter.sh/provisioner-name: jobs}}}}}\n",
+		options: migrate.Options{ClusterName: "demo"}, findings: []want{
+			{migrate.Other, "Deployment/shop/a ", "does not read"},
+			{migrate.NotKept, `annotations["karpenter.sh/do-not-evict"]`, "doNotDisrupt: true"},
+			{migrate.NotKept, `nodeSelector["karpenter.sh/provisioner-name"]`, "karpenter.sh/nodepool"},
+		}}.check(t)
+}
+
+// TestDeclaredAlready wants what is declared to croft to be taken as it stands, and
+// nothing of what croft made of it.
+func TestDeclaredAlready(t *testing.T) {
+	row{read: "{apiVersion: croft.dev/v1alpha1, kind: Platform, metadata: {name: default}, spec: {clusterName: demo, nodeClass: {kwok: {}}, admins: [us]}}\n---\n" +
+		"{apiVersion: croft.dev/v1alpha1, kind: Pool, metadata: {name: jobs}, spec: {ttl: 48h}}\n---\n" +
+		"{apiVersion: croft.dev/v1alpha1, kind: Tenant, metadata: {name: shop}, spec: {pool: jobs, namespaces: [web]}}\n---" +
+		strings.Replace(nodePool, "{name: jobs}", "{name: jobs, labels: {app.kubernetes.io/managed-by: croft}}", 1),
+		gives:    []string{`"admins":["us"]`, `"jobs":{"ttl":"48h"}`, `"shop":{"namespaces":["web"],"pool":"jobs"}`},
+		findings: []want{{migrate.Other, "NodePool/jobs ", "itself"}}}.check(t)
+}
+
+func TestNodePools(t *testing.T) {
+	named := migrate.Options{ClusterName: "demo"}
+	for name, r := range map[string]row{
+		"defaults are written out": {read: nodePool, options: named,
+			gives: []string{`"ttl":"720h"`, `"terminationGracePeriod":"Never"`, `"consolidation":"WhenEmptyOrUnderutilized"`, `"emptyTTL":"0s"`, `"capacityTypes":["on-demand","spot","reserved"]`, `"architectures":["amd64","arm64"]`,
+				`"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"default"}`},
+			findings: []want{{migrate.Kept, "template.spec.expireAfter", "720h"}}},
+		"times": {read: nodePool + "      expireAfter: Never\n      terminationGracePeriod: 1h30m0s\n  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 90s, budgets: [{nodes: 10%}]}\n", options: named,
+			gives: []string{`"ttl":"Never"`, `"terminationGracePeriod":"90m"`, `"consolidation":"WhenEmpty"`, `"emptyTTL":"90s"`}, not: []string{"budgets"}},
+		"budgets":             {read: nodePool + "  disruption: {budgets: [{nodes: \"3\", schedule: \"0 9 * * *\", duration: 8h0m0s, reasons: [Drifted]}]}\n", options: named, gives: []string{`"budgets":[{"duration":"8h","nodes":"3","reasons":["Drifted"],"schedule":"0 9 * * *"}]`}},
+		"consolidation never": {read: nodePool + "  disruption: {consolidateAfter: Never}\n", options: named, gives: []string{`"consolidation":"WhenEmpty"`, `"emptyTTL":"Never"`}},
+		"a fixed size":        {read: nodePool + "  replicas: 3\n", options: named, findings: []want{{migrate.NotKept, "spec.replicas", "fixed size"}}},
+		"running nodes are held": {read: nodePool, options: migrate.Options{ClusterName: "demo", HoldNodes: true}, gives: []string{`"budgets":[{"nodes":"10%"},{"nodes":"0","reasons":["Drifted"]}]`},
+			findings: []want{{migrate.Changed, "spec.disruption.budgets", "take {nodes"}}},
+		"v1beta1": {read: strings.Replace(strings.Replace(nodePool, "karpenter.sh/v1\n", "karpenter.sh/v1beta1\n", 1), "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}\n", "      nodeClassRef: {name: default}\n      kubelet: {maxPods: 20}\n", 1) +
+			"  disruption: {consolidationPolicy: WhenUnderutilized, expireAfter: 48h}\n---\napiVersion: karpenter.k8s.aws/v1beta1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: {amiFamily: AL2, role: nodes, subnetSelectorTerms: [{id: a}], securityGroupSelectorTerms: [{id: b}]}\n",
+			options: named, gives: []string{`"ttl":"48h"`, `"consolidation":"WhenEmptyOrUnderutilized"`, `"kubelet":{"maxPods":20}`, `"httpPutResponseHopLimit":2`, `"alias":"al2023@latest"`, `"role":"nodes"`}},
+		"a node class that stands": {read: nodePool + "---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: {role: nodes}\n", options: named, findings: []want{{migrate.Kept, "EC2NodeClass/default ", "stays as it is"}}},
+		"a Provisioner beside":     {read: nodePool + "---" + provisioner, options: named, problems: []string{"NodePool/jobs: pool jobs is made of Provisioner/jobs at read.yaml:"}},
+		"simulated":                {read: strings.Replace(nodePool, "group: karpenter.k8s.aws, kind: EC2NodeClass", "group: karpenter.kwok.sh, kind: KWOKNodeClass", 1), options: named, gives: []string{`"nodeClass":{"kwok":{}}`}},
+		"another cloud":            {read: strings.Replace(nodePool, "group: karpenter.k8s.aws, kind: EC2NodeClass", "group: karpenter.azure.com, kind: AKSNodeClass", 1), options: named, gives: []string{`"ref":{"group":"karpenter.azure.com","kind":"AKSNodeClass","name":"default"}`}},
+	} {
+		t.Run(name, r.check)
+	}
+}

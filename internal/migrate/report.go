@@ -1,0 +1,180 @@
+package migrate
+
+import (
+	"fmt"
+	"strings"
+)
+
+// titles are the sections of the report, what asks most of a person first.
+var titles = []struct {
+	outcome Outcome
+	title   string
+	none    string
+}{
+	{NotKept, "Not kept", "Everything that was read has a place."},
+	{Changed, "Changed", "Nothing means something else than it did."},
+	{Kept, "Kept", "Nothing."},
+	{Other, "Not croft's business", "Nothing."},
+}
+
+// Summary is one line on the whole.
+func (r *Result) Summary() string {
+	return fmt.Sprintf("%s, %s; of what was read, values kept: %d, changed: %d, not kept: %d, none of croft's business: %d",
+		number(len(r.File.Pools), "pool"), number(len(r.File.Tenants), "tenant"), r.Count(Kept), r.Count(Changed), r.Count(NotKept), r.Count(Other))
+}
+
+func number(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Markdown is the report for a repository, or for a person to read.
+func (r *Result) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# What became of what was read\n\n%s.\n", r.Summary())
+	if len(r.Problems) > 0 {
+		b.WriteString("\n## To put right\n\n")
+		for _, p := range r.Problems {
+			fmt.Fprintf(&b, "- %s\n", escape(p.Error()))
+		}
+	}
+	if len(r.Notes) > 0 {
+		b.WriteString("\n## To know\n\n")
+		for _, n := range r.Notes {
+			fmt.Fprintf(&b, "- %s\n", escape(n))
+		}
+	}
+	for _, section := range titles {
+		fmt.Fprintf(&b, "\n## %s\n\n", section.title)
+		rows := r.rows(section.outcome)
+		if len(rows) == 0 {
+			b.WriteString(section.none + "\n")
+			continue
+		}
+		b.WriteString("| where | field | value | goes to | |\n|---|---|---|---|---|\n")
+		for _, row := range rows {
+			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		}
+	}
+	return b.String()
+}
+
+// rows are the findings of one outcome.
+func (r *Result) rows(outcome Outcome) [][]string {
+	var rows [][]string
+	alike := map[string]int{}
+	for _, f := range r.Findings {
+		if f.Outcome == Other && f.Field == "" {
+			alike[likeness(f)]++
+		}
+	}
+	for _, f := range r.Findings {
+		if f.Outcome != outcome {
+			continue
+		}
+		if n := alike[likeness(f)]; f.Outcome == Other && f.Field == "" && n > few {
+			alike[likeness(f)] = 0
+			rows = append(rows, []string{f.File, fmt.Sprintf("%d objects of kind %s", n, kind(f)), "", "", escape(f.Message)})
+			continue
+		} else if f.Outcome == Other && f.Field == "" && n == 0 {
+			continue // in the row of all that are alike
+		}
+		rows = append(rows, []string{place(f), code(f.Object + " " + f.Field), code(f.Value), code(strings.Join(f.To, ", ")), escape(f.Message)})
+	}
+	return rows
+}
+
+// few objects of which the same is said have a row each.
+const few = 5
+
+// likeness is what objects that share a row have in common.
+func likeness(f Finding) string { return f.File + " " + kind(f) + " " + f.Message }
+
+func kind(f Finding) string {
+	kind, _, _ := strings.Cut(f.Object, "/")
+	return kind
+}
+
+func place(f Finding) string {
+	if f.Line == 0 {
+		return f.File
+	}
+	return fmt.Sprintf("%s:%d", f.File, f.Line)
+}
+
+func code(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return ""
+	}
+	return "`" + strings.ReplaceAll(escapePipe(text), "`", "'") + "`"
+}
+
+func escape(text string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "*", `\*`).Replace(text)
+}
+
+func escapePipe(text string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(text)
+}
+
+// Text is the report for a terminal: what asks something of a person in full, and
+// the rest in numbers.
+func (r *Result) Text() string {
+	var b strings.Builder
+	for _, section := range titles {
+		if section.outcome == Kept || section.outcome == Other {
+			continue
+		}
+		var rows []string
+		for _, f := range r.Findings {
+			if f.Outcome == section.outcome {
+				rows = append(rows, "  "+line(f))
+			}
+		}
+		if len(rows) > 0 {
+			fmt.Fprintf(&b, "%s:\n%s\n", strings.ToLower(section.title), strings.Join(rows, "\n"))
+		}
+	}
+	if len(r.Notes) > 0 {
+		b.WriteString("to know:\n")
+		for _, n := range r.Notes {
+			fmt.Fprintf(&b, "  %s\n", n)
+		}
+	}
+	b.WriteString(r.Summary() + "\n")
+	return b.String()
+}
+
+// line says of one finding all that there is to say.
+func line(f Finding) string {
+	text := strings.TrimSpace(f.Object + " " + f.Field)
+	if f.Value != "" && len(f.Value) < 40 {
+		text += " = " + f.Value
+	}
+	if len(f.To) > 0 {
+		text += " -> " + strings.Join(f.To, ", ")
+	}
+	return strings.ReplaceAll(fmt.Sprintf("%s: %s: %s", place(f), text, f.Message), "\n", " ")
+}
+
+// Report is the report for programs.
+func (r *Result) Report() map[string]any {
+	problems := make([]string, len(r.Problems))
+	for i, p := range r.Problems {
+		problems[i] = p.Error()
+	}
+	findings, notes := r.Findings, r.Notes
+	if findings == nil {
+		findings = []Finding{}
+	}
+	if notes == nil {
+		notes = []string{}
+	}
+	return map[string]any{"summary": map[string]int{
+		"pools": len(r.File.Pools), "tenants": len(r.File.Tenants),
+		string(Kept): r.Count(Kept), string(Changed): r.Count(Changed), string(NotKept): r.Count(NotKept), string(Other): r.Count(Other),
+	}, "problems": problems, "notes": notes, "findings": findings}
+}

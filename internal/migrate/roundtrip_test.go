@@ -1,0 +1,107 @@
+package migrate_test
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/migrate"
+	"croft.dev/croft/internal/wall"
+)
+
+// TestRoundTrip renders estates, migrates what was rendered, and wants the same
+// estate back: what is lost then is what objects cannot carry, which the options
+// below name and docs/migrate.md lists.
+func TestRoundTrip(t *testing.T) {
+	samples, err := filepath.Glob("../../examples/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(samples, "../cli/testdata/every-field.yaml") {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := build(t, data)
+			r := migrated(t, want)
+			for _, f := range r.Findings {
+				if f.Outcome == migrate.NotKept && (f.Field != "" && !strings.HasPrefix(f.Object, "ValidatingAdmission")) {
+					t.Errorf("%s %s = %s: %s", f.Object, f.Field, f.Value, f.Message)
+				}
+			}
+			file, err := r.File.YAML()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := gocmp.Diff(want, build(t, file), same...); diff != "" {
+				t.Errorf("another estate came back (-rendered +migrated):\n%s", diff)
+			}
+		})
+	}
+}
+
+// same compares what objects can carry.
+var same = gocmp.Options{
+	cmpopts.EquateEmpty(),
+	gocmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }),
+	cmpopts.SortSlices(func(a, b v1alpha1.Access) bool {
+		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Group, b.Group), cmp.Compare(a.User, b.User)) < 0
+	}),
+	// In the platform's policies, as expressions that nothing reads back.
+	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "Admins", "Finalizers"),
+	// Written out in each tenant and each pool.
+	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "TenantDefaults", "NodeClass"),
+	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "NodeClass"),
+	// What no object says.
+	cmpopts.IgnoreFields(estate.Tenant{}, "Deletion"),
+	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "SecondaryNetworks"),
+	cmpopts.IgnoreFields(estate.Estate{}, "Networks"),
+	gocmp.FilterPath(func(p gocmp.Path) bool { return p.String() == "Platform.PlatformSpec.GroupPrefix" }, gocmp.Comparer(func(_, _ string) bool { return true })),
+}
+
+func build(t testing.TB, data []byte) *estate.Estate {
+	t.Helper()
+	d, problems := estate.Parse("croft.yaml", data)
+	e, more := estate.Build(d)
+	if err := slices.Concat(problems, more).Err(); err != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	for _, p := range e.Pools {
+		// The default, which rendered objects say in full.
+		if p.Instances.Architectures == nil && p.Instances.InstanceTypes == nil {
+			p.Instances.Architectures = []v1alpha1.Architecture{"amd64"}
+		}
+	}
+	return e
+}
+
+// migrated renders an estate as croft render does, and migrates that.
+func migrated(t testing.TB, e *estate.Estate) *migrate.Result {
+	t.Helper()
+	var stream strings.Builder
+	for _, o := range wall.Objects(e) {
+		data, err := yaml.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream.WriteString("---\n" + string(data))
+	}
+	objects, problems := migrate.Parse("rendered.yaml", []byte(stream.String()))
+	r := migrate.Migrate(objects, problems, migrate.Options{ClusterName: e.Platform.ClusterName})
+	accounted(t, objects, r)
+	if err := r.Problems.Err(); err != nil {
+		t.Error(err)
+	}
+	return r
+}
