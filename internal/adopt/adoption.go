@@ -94,4 +94,6 @@ func (a *Adoption) namespaces(ctx context.Context) (map[string]*corev1.Namespace
 }
 
 // standing are the walls of the tenant as they will be.
-func (a *Adoption) standing() []client.Object { return wall.TenantObjects(&a.estate.Platform, a.tenant) }
+func (a *Adoption) standing() []client.Object {
+	return wall.TenantObjects(&a.estate.Platform, a.tenant)
+}

@@ -83,7 +83,9 @@ func (a *Adoption) beside(ctx context.Context, p *Plan) error {
 	return a.besideInGatekeeper(ctx, p)
 }
 
-func isOurs(o client.Object) bool { return o.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy }
+func isOurs(o client.Object) bool {
+	return o.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy
+}
 
 // besideOnNamespaces looks for namespaces that place pods by an annotation.
 func (a *Adoption) besideOnNamespaces(ctx context.Context, p *Plan) error {

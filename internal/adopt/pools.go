@@ -91,4 +91,3 @@ func holds(pool *karpenterv1.NodePool) bool {
 		return (b.Nodes == "0" || b.Nodes == "0%") && b.Schedule == nil && (len(b.Reasons) == 0 || slices.Contains(b.Reasons, karpenterv1.DisruptionReasonDrifted))
 	})
 }
-
