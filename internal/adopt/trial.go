@@ -163,8 +163,12 @@ func (a *Adoption) said(text, scratch string) string {
 	return strings.ReplaceAll(text, scratch, a.tenant.Name)
 }
 
+// exceeded begins what a ResourceQuota says.
+const exceeded = "exceeded quota: "
+
 // Look tries, once the tenant is taken over, what becomes of its pods where they
-// are. It returns those that would be refused or not be placed, and why.
+// are. It returns those that would be refused or not be placed, and why. Quota is
+// asked last of all: a pod that it stops beside those that run has passed every rule.
 func (a *Adoption) Look(ctx context.Context, p *Plan) ([]Refusal, error) {
 	var wrong []Refusal
 	for i := range p.Pods {
@@ -173,6 +177,7 @@ func (a *Adoption) Look(ctx context.Context, p *Plan) ([]Refusal, error) {
 		switch {
 		case err != nil:
 			return wrong, err
+		case strings.HasPrefix(refused, exceeded):
 		case refused != "":
 			wrong = append(wrong, Refusal{w.String(), refused})
 		case !slices.Contains(a.tenant.Pools, next):
