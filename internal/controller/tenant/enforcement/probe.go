@@ -42,13 +42,34 @@ func (p *Probe) check(ctx context.Context, platform *estate.Platform, tenant *es
 		return why
 	}
 	stray := pod(platform, tenant, namespace)
-	stray.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	everything := corev1.Toleration{Operator: corev1.TolerationOpExists}
+	stray.Spec.Tolerations = []corev1.Toleration{everything}
 	err := p.client.Create(ctx, stray, client.DryRunAll)
+	if err == nil && !slices.Contains(stray.Spec.Tolerations, everything) {
+		return p.checked(ctx, platform, tenant, namespace)
+	}
 	switch {
 	case err == nil:
 		return "a dry-run pod that tolerates every taint was let through: the check of the placement has not taken effect"
 	case !attack.ByPolicy(admission.PodsPolicy, nodes.TolerationsRule).Refuses(err):
 		return fmt.Sprintf("a dry-run pod was refused for another reason than its placement: %v", err)
+	default:
+		return ""
+	}
+}
+
+// checked asks another rule of the same policy, where somebody else's mutator takes
+// from pods what the first would refuse: as those do that placed the pods of a
+// namespace before croft took it over.
+func (p *Probe) checked(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
+	stray := pod(platform, tenant, namespace)
+	stray.Spec.SchedulerName = "croft-probe"
+	err := p.client.Create(ctx, stray, client.DryRunAll)
+	switch {
+	case err == nil:
+		return "a dry-run pod that asks for another scheduler was let through: the check of the placement has not taken effect"
+	case !attack.ByPolicy(admission.PodsPolicy, nodes.SchedulerRule).Refuses(err):
+		return fmt.Sprintf("a dry-run pod was refused for another reason than its scheduler: %v", err)
 	default:
 		return ""
 	}

@@ -1,0 +1,99 @@
+// Package adopt takes namespaces that croft did not make over into a tenant, step
+// by step, and gives them back as they were. Pods that run are left alone.
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall"
+)
+
+// Adoption is one tenant that is to have its namespaces.
+type Adoption struct {
+	client   client.Client
+	estate   *estate.Estate
+	tenant   *estate.Tenant
+	declared []client.Object
+}
+
+// New returns the Adoption of a tenant of an estate. What the file declares is
+// given as it was written; of it the Platform, the tenant, and what the tenant's
+// pools need are declared in the cluster, so that other tenants wait for their turn.
+func New(c client.Client, e *estate.Estate, tenant string, declared []client.Object) (*Adoption, error) {
+	t := e.Tenant(tenant)
+	if t == nil {
+		return nil, fmt.Errorf("there is no tenant %s in the file or in the cluster", tenant)
+	}
+	return &Adoption{client: c, estate: e, tenant: t, declared: declared}, nil
+}
+
+// Platform is the Platform that the file declares; none if the file has none.
+func (a *Adoption) Platform() []client.Object {
+	return a.only(func(kind, _ string) bool { return kind == "Platform" })
+}
+
+// Declared is everything that the tenant needs of the file, in the order in which
+// to apply it.
+func (a *Adoption) Declared() []client.Object {
+	pools := map[string]bool{}
+	for _, name := range a.tenant.Pools {
+		pools[name] = true
+	}
+	return a.only(func(kind, name string) bool {
+		return kind == "Platform" || kind == "SecondaryNetwork" || kind == "Pool" && pools[name] || kind == "Tenant" && name == a.tenant.Name
+	})
+}
+
+func (a *Adoption) only(picked func(kind, name string) bool) []client.Object {
+	var some []client.Object
+	for _, o := range a.declared {
+		if picked(o.GetObjectKind().GroupVersionKind().Kind, o.GetName()) {
+			some = append(some, o)
+		}
+	}
+	return some
+}
+
+// stands reports whether the cluster-wide policies are those that the estate's
+// Platform wants, so that the API server can be asked what they say.
+func (a *Adoption) stands(ctx context.Context) (bool, error) {
+	var live v1alpha1.PlatformList
+	if err := a.client.List(ctx, &live); err != nil || len(live.Items) == 0 {
+		return false, err
+	}
+	diff, err := apply.New(a.client).Diff(ctx, wall.PlatformObjects(&a.estate.Platform)...)
+	var object *apply.ObjectError
+	if errors.As(err, &object) {
+		return false, nil // such as a kind that is installed with the Platform
+	}
+	return diff == "" && err == nil, err
+}
+
+// namespaces reads those of the tenant that are there.
+func (a *Adoption) namespaces(ctx context.Context) (map[string]*corev1.Namespace, error) {
+	all := map[string]*corev1.Namespace{}
+	for _, name := range a.tenant.Namespaces {
+		var live corev1.Namespace
+		err := a.client.Get(ctx, client.ObjectKey{Name: name}, &live)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		if err == nil {
+			all[name] = &live
+		}
+	}
+	return all, nil
+}
+
+// standing are the walls of the tenant as they will be.
+func (a *Adoption) standing() []client.Object {
+	return wall.TenantObjects(&a.estate.Platform, a.tenant)
+}

@@ -1,0 +1,220 @@
+package adopt
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+)
+
+// Beside is something that was there before, and that has to do with the same as
+// one of the walls.
+type Beside struct {
+	Object string `json:"object"`
+	// Taken says that croft writes an object of its own over it.
+	Taken bool `json:"taken,omitempty"`
+	// Replaced says that the walls do all that it does, so that it can go.
+	Replaced bool   `json:"replaced"`
+	Why      string `json:"why"`
+
+	object *unstructured.Unstructured
+	// annotation is what is beside, where it is not a whole object.
+	annotation string
+}
+
+// nodeSelectorAnnotation is how the API server's plugin PodNodeSelector places the
+// pods of a namespace.
+const nodeSelectorAnnotation = "scheduler.alpha.kubernetes.io/node-selector"
+
+// beside looks for what stands beside the walls.
+func (a *Adoption) beside(ctx context.Context, p *Plan) error {
+	walls := map[apply.Ref]bool{}
+	for _, o := range a.standing() {
+		walls[apply.RefOf(o)] = true
+	}
+	judges := []struct {
+		kind  schema.GroupVersionKind
+		judge func(*unstructured.Unstructured) (replaced bool, why string)
+	}{
+		{networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), a.judgeNetworkPolicy},
+		{rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), a.judgeBinding},
+		{corev1.SchemeGroupVersion.WithKind("ResourceQuota"), a.judgeQuota},
+		{corev1.SchemeGroupVersion.WithKind("LimitRange"), a.judgeLimits},
+	}
+	for _, namespace := range a.tenant.Namespaces {
+		for _, j := range judges {
+			objects, err := list(ctx, a.client, j.kind, client.InNamespace(namespace))
+			if err != nil {
+				return err
+			}
+			for i := range objects {
+				o := &objects[i]
+				if isOurs(o) {
+					continue
+				}
+				b := Beside{Object: apply.RefOf(o).String(), object: o}
+				if walls[apply.RefOf(o)] {
+					b.Taken, b.Why = true, "croft's own has the same name, and is written over it"
+				} else {
+					b.Replaced, b.Why = j.judge(o)
+				}
+				if b.Why != "" {
+					p.Beside = append(p.Beside, b)
+				}
+			}
+		}
+	}
+	if err := a.besideOnNamespaces(ctx, p); err != nil {
+		return err
+	}
+	return a.besideInGatekeeper(ctx, p)
+}
+
+func isOurs(o client.Object) bool {
+	return o.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy
+}
+
+// besideOnNamespaces looks for namespaces that place pods by an annotation.
+func (a *Adoption) besideOnNamespaces(ctx context.Context, p *Plan) error {
+	live, err := a.namespaces(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range a.tenant.Namespaces {
+		namespace, ok := live[name]
+		if !ok || namespace.Annotations[nodeSelectorAnnotation] == "" {
+			continue
+		}
+		p.Beside = append(p.Beside, Beside{
+			Object: "Namespace " + name + ", annotation " + nodeSelectorAnnotation, Replaced: true,
+			Why: "croft places pods: " + namespace.Annotations[nodeSelectorAnnotation] + " is added to them too until it goes",
+			object: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace",
+				"metadata": map[string]any{"name": name}}},
+			annotation: nodeSelectorAnnotation,
+		})
+	}
+	return nil
+}
+
+// judgeBinding asks whether everybody whom a binding lets in is let in by croft.
+func (a *Adoption) judgeBinding(o *unstructured.Unstructured) (bool, string) {
+	var binding rbacv1.RoleBinding
+	if into(o, &binding) != nil {
+		return false, ""
+	}
+	var people, strangers []string
+	for _, s := range binding.Subjects {
+		if s.Kind == rbacv1.ServiceAccountKind {
+			continue
+		}
+		people = append(people, s.Name)
+		if !slices.ContainsFunc(a.tenant.Access, func(x v1alpha1.Access) bool {
+			return s.Kind == rbacv1.GroupKind && x.Group == s.Name || s.Kind == rbacv1.UserKind && x.User == s.Name
+		}) {
+			strangers = append(strangers, s.Name)
+		}
+	}
+	role := binding.RoleRef.Kind + " " + binding.RoleRef.Name
+	switch {
+	case len(people) == 0:
+		return false, "" // of service accounts: the team's own affair
+	case len(strangers) > 0:
+		return false, fmt.Sprintf("lets in %s as %s, whom the tenant's access does not name", strings.Join(strangers, ", "), role)
+	case len(people) < len(binding.Subjects):
+		return false, "binds service accounts too, as " + role
+	default:
+		return true, fmt.Sprintf("%s is let in by croft's own binding, and no longer as %s", strings.Join(people, ", "), role)
+	}
+}
+
+// judgeQuota asks whether the tenant's share allows as much or less.
+func (a *Adoption) judgeQuota(o *unstructured.Unstructured) (bool, string) {
+	var quota corev1.ResourceQuota
+	if into(o, &quota) != nil {
+		return false, ""
+	}
+	share := a.tenant.Shares[o.GetNamespace()]
+	for _, name := range sortedKeys(quota.Spec.Hard) {
+		hard := quota.Spec.Hard[name]
+		ours, ok := share[name]
+		if len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil || !ok || ours.Cmp(hard) > 0 {
+			return false, fmt.Sprintf("allows %s of %s, and the tenant's quota does not say so: both count", hard.String(), name)
+		}
+	}
+	return true, "the tenant's quota allows no more"
+}
+
+// judgeLimits asks whether the tenant's limits are the same.
+func (a *Adoption) judgeLimits(o *unstructured.Unstructured) (bool, string) {
+	var limits corev1.LimitRange
+	if into(o, &limits) != nil {
+		return false, ""
+	}
+	for _, own := range a.standing() {
+		if own, ok := own.(*corev1.LimitRange); ok && own.Namespace == o.GetNamespace() && equality.Semantic.DeepEqual(own.Spec, limits.Spec) {
+			return true, "the tenant's limits are the same"
+		}
+	}
+	return false, "has other limits than the tenant's: both count"
+}
+
+func into(o *unstructured.Unstructured, typed any) error {
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed)
+}
+
+// besideInGatekeeper looks for mutators that place these pods, and for constraints
+// on them.
+func (a *Adoption) besideInGatekeeper(ctx context.Context, p *Plan) error {
+	live, err := a.namespaces(ctx)
+	if err != nil {
+		return err
+	}
+	templates, err := list(ctx, a.client, schema.GroupVersionKind{Group: "templates.gatekeeper.sh", Version: "v1", Kind: "ConstraintTemplate"})
+	if err != nil {
+		return err
+	}
+	kinds := []schema.GroupVersionKind{}
+	for _, kind := range []string{"Assign", "ModifySet"} {
+		kinds = append(kinds, schema.GroupVersionKind{Group: mutations, Version: "v1", Kind: kind})
+	}
+	for i := range templates {
+		if kind := stringAt(&templates[i], "spec", "crd", "spec", "names", "kind"); kind != "" {
+			kinds = append(kinds, schema.GroupVersionKind{Group: "constraints.gatekeeper.sh", Version: "v1beta1", Kind: kind})
+		}
+	}
+	for _, kind := range kinds {
+		objects, err := list(ctx, a.client, kind)
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for i := range objects {
+			o := &objects[i]
+			if isOurs(o) || !a.concerns(o, live) {
+				continue
+			}
+			b := Beside{Object: apply.RefOf(o).String(), object: o}
+			b.Replaced, b.Why = a.judgeRule(o)
+			p.Beside = append(p.Beside, b)
+			if why := a.quarrels(o); why != "" {
+				p.Blocking = append(p.Blocking, why)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package adopt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// mutations is the group of Gatekeeper's mutators.
+const mutations = "mutations.gatekeeper.sh"
+
+// concerns reports whether a mutator or a constraint is about a namespace of the
+// tenant's, as Gatekeeper judges it.
+func (a *Adoption) concerns(o *unstructured.Unstructured, live map[string]*corev1.Namespace) bool {
+	return slices.ContainsFunc(a.tenant.Namespaces, func(name string) bool {
+		included, said := texts(o, "namespaces")
+		excluded, _ := texts(o, "excludedNamespaces")
+		if said && !globs(included, name) || globs(excluded, name) || stringAt(o, "spec", "match", "scope") == "Cluster" {
+			return false
+		}
+		content, ok, err := unstructured.NestedMap(o.Object, "spec", "match", "namespaceSelector")
+		if err != nil || !ok {
+			return true
+		}
+		var selector metav1.LabelSelector
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(content, &selector) != nil {
+			return true
+		}
+		chosen, err := metav1.LabelSelectorAsSelector(&selector)
+		namespace, there := live[name]
+		return err != nil || there && chosen.Matches(labels.Set(namespace.Labels))
+	})
+}
+
+func texts(o *unstructured.Unstructured, field string) ([]string, bool) {
+	list, ok, err := unstructured.NestedStringSlice(o.Object, "spec", "match", field)
+	return list, ok && err == nil && len(list) > 0
+}
+
+// globs compares names as Gatekeeper does: a * at either end.
+func globs(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		inner := strings.Trim(pattern, "*")
+		begins, ends := strings.HasSuffix(pattern, "*"), strings.HasPrefix(pattern, "*")
+		switch {
+		case begins && ends:
+			return strings.Contains(name, inner)
+		case begins:
+			return strings.HasPrefix(name, inner)
+		case ends:
+			return strings.HasSuffix(name, inner)
+		default:
+			return pattern == name
+		}
+	})
+}
+
+// judgeRule asks whether croft does what a mutator or a constraint does. Those that
+// are about others too stay: what they do for these is not this tenant's to end.
+func (a *Adoption) judgeRule(o *unstructured.Unstructured) (bool, string) {
+	location := stringAt(o, "spec", "location")
+	if o.GroupVersionKind().Group != mutations {
+		return false, "a constraint of Gatekeeper's: goes on beside croft's rules"
+	}
+	if !placing(location) {
+		return false, "changes " + location + ", which croft leaves alone"
+	}
+	names, said := texts(o, "namespaces")
+	if !said {
+		return false, "places pods of more namespaces than it names: " + location
+	}
+	for _, name := range names {
+		if !slices.Contains(a.tenant.Namespaces, name) {
+			return false, fmt.Sprintf("places pods of %s too", name)
+		}
+	}
+	return true, "croft places these pods: " + location
+}
+
+func placing(location string) bool {
+	return strings.HasPrefix(location, "spec.nodeSelector") || strings.HasPrefix(location, "spec.tolerations")
+}
+
+// quarrels says of a mutator that it would never agree with croft's, where
+// Gatekeeper is croft's engine too: one writes a list as a whole, the other adds to
+// it, and Gatekeeper refuses every pod.
+func (a *Adoption) quarrels(o *unstructured.Unstructured) string {
+	if a.estate.Platform.Placement != v1alpha1.PlacementGatekeeper || o.GetKind() != "Assign" || stringAt(o, "spec", "location") != "spec.tolerations" {
+		return ""
+	}
+	values, _, err := unstructured.NestedSlice(o.Object, "spec", "parameters", "assign", "value")
+	if err != nil {
+		return ""
+	}
+	for _, pool := range a.tenant.Pools {
+		if !slices.ContainsFunc(values, func(v any) bool {
+			t, ok := v.(map[string]any)
+			return ok && len(t) == 3 && t["key"] == a.estate.Platform.NodePoolKey && t["operator"] == "Equal" && t["value"] == pool
+		}) {
+			return fmt.Sprintf("Assign %s writes spec.tolerations without {key: %s, operator: Equal, value: %s}, which croft's mutators add: Gatekeeper would refuse every pod while both stand; add it there first",
+				o.GetName(), a.estate.Platform.NodePoolKey, pool)
+		}
+	}
+	return ""
+}

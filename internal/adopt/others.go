@@ -1,0 +1,150 @@
+package adopt
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/wall"
+)
+
+// tryOthers writes a copy of every object that a rule is about into the scratch
+// namespace, as a dry run.
+func (a *Adoption) tryOthers(ctx context.Context, s scratch) ([]Refusal, error) {
+	var all []Refusal
+	for _, kind := range a.ruled() {
+		for _, namespace := range a.tenant.Namespaces {
+			objects, err := list(ctx, a.client, kind, client.InNamespace(namespace))
+			if err != nil {
+				return nil, err
+			}
+			for i := range objects {
+				o := &objects[i]
+				if controlled(o) || o.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy {
+					continue
+				}
+				err := a.client.Create(ctx, anew(o, s.Name), client.DryRunAll)
+				if apierrors.IsForbidden(err) && strings.Contains(err.Error(), " denied ") {
+					all = append(all, Refusal{apply.RefOf(o).String(), a.said(words(err), s.Name)})
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// list returns the objects of a kind; none where the cluster does not have it, or
+// does not let it be seen.
+func list(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, opts ...client.ListOption) ([]unstructured.Unstructured, error) {
+	var found unstructured.UnstructuredList
+	found.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err := c.List(ctx, &found, opts...)
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+		return nil, nil
+	}
+	return found.Items, err
+}
+
+// ruled are the kinds that croft's policies look at when they are created, as the
+// policies themselves say. Pods are tried by their controllers' templates.
+func (a *Adoption) ruled() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, o := range wall.PlatformObjects(&a.estate.Platform) {
+		policy, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
+		if !ok {
+			continue
+		}
+		for _, rule := range policy.Spec.MatchConstraints.ResourceRules {
+			if !slices.Contains(rule.Operations, admissionv1.Create) {
+				continue
+			}
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					if kind, ok := a.kindOf(group, resource); ok && !slices.Contains(kinds, kind) {
+						kinds = append(kinds, kind)
+					}
+				}
+			}
+		}
+	}
+	return kinds
+}
+
+func (a *Adoption) kindOf(group, resource string) (schema.GroupVersionKind, bool) {
+	if strings.ContainsAny(resource, "*/") || slices.Contains([]string{"pods", "bindings", "namespaces"}, resource) {
+		return schema.GroupVersionKind{}, false
+	}
+	mapper := a.client.RESTMapper()
+	kind, err := mapper.KindFor(schema.GroupVersionResource{Group: group, Resource: resource})
+	if err != nil {
+		return kind, false // the cluster does not have it
+	}
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	return kind, err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
+}
+
+// anew is an object as somebody would write it, without what the cluster gave it.
+func anew(o *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
+	clean := bare(o)
+	clean.SetNamespace(namespace)
+	switch o.GetKind() {
+	case "Service":
+		for _, given := range []string{"clusterIP", "clusterIPs", "healthCheckNodePort", "ipFamilies", "ipFamilyPolicy"} {
+			if given != "clusterIP" || stringAt(o, "spec", "clusterIP") != corev1.ClusterIPNone {
+				unstructured.RemoveNestedField(clean.Object, "spec", given)
+			}
+		}
+		ports, _, _ := unstructured.NestedSlice(clean.Object, "spec", "ports")
+		for _, port := range ports {
+			if port, ok := port.(map[string]any); ok {
+				delete(port, "nodePort")
+			}
+		}
+		if len(ports) > 0 {
+			_ = unstructured.SetNestedSlice(clean.Object, ports, "spec", "ports")
+		}
+	case "PersistentVolumeClaim":
+		if o.GetAnnotations()["pv.kubernetes.io/bind-completed"] != "" {
+			unstructured.RemoveNestedField(clean.Object, "spec", "volumeName")
+		}
+	}
+	return clean
+}
+
+// bare is an object without what only a server can know: what can be applied again.
+func bare(o *unstructured.Unstructured) *unstructured.Unstructured {
+	clean := o.DeepCopy()
+	delete(clean.Object, "status")
+	metadata := map[string]any{"name": o.GetName()}
+	if o.GetNamespace() != "" {
+		metadata["namespace"] = o.GetNamespace()
+	}
+	for _, field := range []string{"labels", "annotations", "finalizers"} {
+		if value, ok, _ := unstructured.NestedFieldCopy(o.Object, "metadata", field); ok {
+			metadata[field] = value
+		}
+	}
+	if annotations, ok := metadata["annotations"].(map[string]any); ok {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		if len(annotations) == 0 {
+			delete(metadata, "annotations")
+		}
+	}
+	clean.Object["metadata"] = metadata
+	return clean
+}
+
+func stringAt(o *unstructured.Unstructured, path ...string) string {
+	text, _, _ := unstructured.NestedString(o.Object, path...)
+	return text
+}

@@ -1,0 +1,121 @@
+package adopt
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// Plan says what taking a tenant over means, before anything is done.
+type Plan struct {
+	Tenant     string      `json:"tenant"`
+	Namespaces []Namespace `json:"namespaces"`
+	// Tried says that the API server was asked where pods would land and what would
+	// be refused. Without it, the pools are worked out from the file, and nothing is
+	// said of the rules.
+	Tried bool       `json:"tried"`
+	Pods  []Workload `json:"pods,omitempty"`
+	// Refused are the other objects that could not be written anew as they are. They
+	// may stay as they are.
+	Refused []Refusal `json:"refused,omitempty"`
+	// Beside is what was there before and has to do with the same as a wall.
+	Beside  []Beside  `json:"beside,omitempty"`
+	Traffic []Traffic `json:"traffic,omitempty"`
+	Pools   []Pool    `json:"pools,omitempty"`
+	Quota   []Excess  `json:"quota,omitempty"`
+	// Blocking is what has to be put right first.
+	Blocking []string `json:"blocking,omitempty"`
+}
+
+// Namespace is one of the tenant's.
+type Namespace struct {
+	Name  string         `json:"name"`
+	State NamespaceState `json:"state"`
+}
+
+// NamespaceState says whose a namespace is.
+type NamespaceState string
+
+// The states of a namespace.
+const (
+	// Missing namespaces are made by croft.
+	Missing NamespaceState = "missing"
+	// Free namespaces are there, and no tenant's.
+	Free NamespaceState = "free"
+	// Taken namespaces are the tenant's already.
+	Taken NamespaceState = "taken"
+	// Foreign namespaces are another tenant's.
+	Foreign NamespaceState = "foreign"
+)
+
+// Refusal is an object that the rules would refuse if it were written anew.
+type Refusal struct {
+	Object string `json:"object"`
+	Why    string `json:"why"`
+}
+
+// Done reports whether all namespaces are the tenant's.
+func (p *Plan) Done() bool {
+	return !slices.ContainsFunc(p.Namespaces, func(n Namespace) bool { return n.State != Taken })
+}
+
+// Unsettled are the pods that would not come back where they are.
+func (p *Plan) Unsettled() []Workload {
+	var some []Workload
+	for _, w := range p.Pods {
+		if w.Refused != "" || w.Moves() {
+			some = append(some, w)
+		}
+	}
+	return some
+}
+
+// Replaced is what the walls make superfluous.
+func (p *Plan) Replaced() []Beside {
+	var some []Beside
+	for _, b := range p.Beside {
+		if b.Replaced {
+			some = append(some, b)
+		}
+	}
+	return some
+}
+
+// Plan looks at the cluster. Where croft's policies stand, pods and other objects
+// are tried in a scratch namespace that is gone afterwards.
+func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
+	p := &Plan{Tenant: a.tenant.Name}
+	live, err := a.namespaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range a.tenant.Namespaces {
+		n := Namespace{Name: name, State: Missing}
+		if found, ok := live[name]; ok {
+			switch found.Labels[v1alpha1.TenantLabel] {
+			case "":
+				n.State = Free
+			case a.tenant.Name:
+				n.State = Taken
+			default:
+				n.State = Foreign
+				p.Blocking = append(p.Blocking, fmt.Sprintf("namespace %s belongs to tenant %s: take it out of that tenant first", name, found.Labels[v1alpha1.TenantLabel]))
+			}
+			if found.DeletionTimestamp != nil {
+				p.Blocking = append(p.Blocking, fmt.Sprintf("namespace %s is being deleted: wait until it is gone", name))
+			}
+		}
+		p.Namespaces = append(p.Namespaces, n)
+	}
+	for _, look := range []func(context.Context, *Plan) error{a.pods, a.beside, a.traffic, a.pools, a.quota} {
+		if err := look(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	if p.Tried, err = a.stands(ctx); err != nil || !p.Tried {
+		return p, err
+	}
+	return p, a.Try(ctx, p)
+}

@@ -1,0 +1,204 @@
+package adopt
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+)
+
+// Workload is the pods of one controller, or a pod that has none.
+type Workload struct {
+	Namespace string `json:"namespace"`
+	// Name is the controller's kind and name, or the pod's.
+	Name string `json:"name"`
+	Pods int    `json:"pods"`
+	// Nodes are those that the pods run on, and Now the pools of these.
+	Nodes []string `json:"nodes,omitempty"`
+	Now   []string `json:"now,omitempty"`
+	// Next is the pool that the pods land on when they are made anew; empty if they
+	// would be refused.
+	Next string `json:"next,omitempty"`
+	// Refused is what a rule says, word for word.
+	Refused string `json:"refused,omitempty"`
+	// Note is what else is to be known.
+	Note string `json:"note,omitempty"`
+
+	pod *corev1.Pod
+}
+
+// Moves reports whether a restart changes the pool.
+func (w *Workload) Moves() bool {
+	return w.Next != "" && slices.ContainsFunc(w.Now, func(pool string) bool { return pool != w.Next })
+}
+
+// pods reads what runs, and works out the pools as the file has them.
+func (a *Adoption) pods(ctx context.Context, p *Plan) error {
+	var nodes corev1.NodeList
+	if err := a.client.List(ctx, &nodes); err != nil {
+		return err
+	}
+	pools := map[string]string{}
+	for i := range nodes.Items {
+		pools[nodes.Items[i].Name] = a.poolOf(&nodes.Items[i])
+	}
+	for _, namespace := range a.tenant.Namespaces {
+		var pods corev1.PodList
+		if err := a.client.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		found, err := a.workloads(ctx, pods.Items, pools)
+		if err != nil {
+			return err
+		}
+		p.Pods = append(p.Pods, found...)
+	}
+	return nil
+}
+
+// poolOf is what a node says of its pool: what croft's pods go by or, where the
+// node does not have that, Karpenter's own label.
+func (a *Adoption) poolOf(node *corev1.Node) string {
+	return cmp.Or(node.Labels[a.estate.Platform.NodePoolKey], node.Labels[karpenterv1.NodePoolLabelKey], "no pool")
+}
+
+func (a *Adoption) workloads(ctx context.Context, pods []corev1.Pod, pools map[string]string) ([]Workload, error) {
+	var all []*Workload
+	known := map[string]*Workload{}
+	for i := range pods {
+		pod := &pods[i]
+		if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		id := "Pod/" + pod.Name
+		if owner := metav1.GetControllerOf(pod); owner != nil {
+			id = string(owner.UID)
+		}
+		w := known[id]
+		if w == nil {
+			var err error
+			if w, err = a.workload(ctx, pod); err != nil {
+				return nil, err
+			}
+			known[id] = w
+			all = append(all, w)
+		}
+		w.Pods++
+		if pool, ok := pools[pod.Spec.NodeName]; ok {
+			w.Nodes, w.Now = union(w.Nodes, pod.Spec.NodeName), union(w.Now, pool)
+		}
+	}
+	list := make([]Workload, len(all))
+	for i, w := range all {
+		list[i] = *w
+	}
+	slices.SortFunc(list, func(x, y Workload) int { return cmp.Compare(x.Name, y.Name) })
+	return list, nil
+}
+
+func union(list []string, name string) []string {
+	if slices.Contains(list, name) {
+		return list
+	}
+	list = append(list, name)
+	slices.Sort(list)
+	return list
+}
+
+// workload is whom a pod belongs to. What the next pod is made from is the
+// controller's template, and not the pod: that was changed when it was let in.
+func (a *Adoption) workload(ctx context.Context, pod *corev1.Pod) (*Workload, error) {
+	w := &Workload{Namespace: pod.Namespace, Name: "Pod/" + pod.Name, pod: pod}
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil {
+		w.Note = "no controller makes it anew"
+	} else {
+		w.Name = owner.Kind + "/" + owner.Name
+		made, err := a.owner(ctx, pod.Namespace, owner)
+		if err != nil {
+			return nil, err
+		}
+		if template, err := templateOf(made); err == nil && template != nil {
+			w.pod = &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+		}
+		if above := made.GetOwnerReferences(); owner.Kind != "DaemonSet" && len(above) == 1 {
+			w.Name = above[0].Kind + "/" + above[0].Name
+		}
+		if owner.Kind == "DaemonSet" {
+			w.Note = "takes its pool from its template when that is written: kubectl rollout restart, once it is taken over"
+		}
+	}
+	w.pod = fresh(w.pod)
+	w.Next = a.tenant.Pools[0]
+	if asked := w.pod.Spec.NodeSelector[a.estate.Platform.NodePoolKey]; slices.Contains(a.tenant.Pools, asked) {
+		w.Next = asked
+	}
+	return w, nil
+}
+
+func (a *Adoption) owner(ctx context.Context, namespace string, owner *metav1.OwnerReference) (*unstructured.Unstructured, error) {
+	made := &unstructured.Unstructured{}
+	made.SetGroupVersionKind(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
+	err := a.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, made)
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return &unstructured.Unstructured{}, nil // the pod speaks for itself
+	}
+	return made, err
+}
+
+// templateOf is the pod template of a controller of Kubernetes'; nil if it has none.
+func templateOf(made *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
+	content, ok, err := unstructured.NestedMap(made.Object, "spec", "template")
+	if err != nil || !ok {
+		return nil, err
+	}
+	var template corev1.PodTemplateSpec
+	return &template, runtime.DefaultUnstructuredConverter.FromUnstructured(content, &template)
+}
+
+// accessVolume begins the name of the volume that the API server gives to pods for
+// the token of their service account.
+const accessVolume = "kube-api-access-"
+
+// fresh is a pod as its controller would write it: without what the API server, the
+// scheduler and the kubelet have put there. The service account is left to the
+// namespace, since that which it is tried in has none but the default.
+func fresh(pod *corev1.Pod) *corev1.Pod {
+	clean := &corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "croft-adopt-", Labels: pod.Labels, Annotations: pod.Annotations, Finalizers: pod.Finalizers},
+		Spec:       *pod.Spec.DeepCopy(),
+	}
+	spec := &clean.Spec
+	if pod.UID != "" {
+		spec.NodeName, spec.Priority, spec.PreemptionPolicy = "", nil, nil
+	}
+	spec.ServiceAccountName, spec.DeprecatedServiceAccount = "", ""
+	spec.Hostname = strings.TrimSuffix(spec.Hostname, pod.Name)
+	spec.EphemeralContainers = nil
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return strings.HasPrefix(v.Name, accessVolume) })
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			containers[i].VolumeMounts = slices.DeleteFunc(containers[i].VolumeMounts, func(m corev1.VolumeMount) bool {
+				return strings.HasPrefix(m.Name, accessVolume)
+			})
+		}
+	}
+	return clean
+}
+
+// String names the pods of a workload.
+func (w *Workload) String() string {
+	return fmt.Sprintf("%s/%s", w.Namespace, w.Name)
+}

@@ -1,0 +1,93 @@
+package adopt
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/internal/wall"
+)
+
+// Pool is what becomes of a pool's nodes.
+type Pool struct {
+	Name string `json:"name"`
+	// Is says what is known: a NodePool that is new, the same, or changed.
+	Is string `json:"is"`
+	// Replaces says that Karpenter may replace nodes on which pods run.
+	Replaces bool `json:"replaces,omitempty"`
+}
+
+// pools compares the NodePools that there are with those of the tenant's pools.
+func (a *Adoption) pools(ctx context.Context, p *Plan) error {
+	var live karpenterv1.NodePoolList
+	if err := a.client.List(ctx, &live); err != nil {
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			p.Blocking = append(p.Blocking, "this cluster has no NodePools of Karpenter v1: croft's pools are made of them")
+			return nil
+		}
+		return err
+	}
+	key := a.estate.Platform.NodePoolKey
+	for _, name := range a.tenant.Pools {
+		for _, o := range wall.PoolObjects(&a.estate.Platform, a.estate.Pool(name)) {
+			if wanted, ok := o.(*karpenterv1.NodePool); ok {
+				i := slices.IndexFunc(live.Items, func(n karpenterv1.NodePool) bool { return n.Name == name })
+				if i < 0 {
+					p.Pools = append(p.Pools, Pool{Name: name, Is: "new: its nodes come with the first pods that are made anew"})
+					continue
+				}
+				p.Pools = append(p.Pools, compared(&live.Items[i], wanted))
+			}
+		}
+		for i := range live.Items {
+			other := &live.Items[i]
+			if other.Name != name && other.Spec.Template.Labels[key] == name && !isOurs(other) {
+				p.Pools = append(p.Pools, Pool{Name: name, Is: "NodePool " + other.Name + ", which croft does not manage, makes nodes of this pool too (" + key + "=" + name +
+					"): pods go on either; set its limits to 0 and delete it when its nodes are empty"})
+			}
+		}
+	}
+	return nil
+}
+
+// compared says what changing a NodePool means for the nodes that it has.
+func compared(live, wanted *karpenterv1.NodePool) Pool {
+	pool := Pool{Name: live.Name, Is: "stays as it is"}
+	was, will := live.Spec.Template, wanted.Spec.Template
+	var new []corev1.Taint
+	for _, taint := range will.Spec.Taints {
+		if !slices.Contains(was.Spec.Taints, taint) {
+			new = append(new, taint)
+		}
+	}
+	drifts := len(new) > 0 || !equality.Semantic.DeepEqual(was.Labels, will.Labels) || !equality.Semantic.DeepEqual(was.Spec.NodeClassRef, will.Spec.NodeClassRef) ||
+		len(was.Spec.Taints) != len(will.Spec.Taints) || !equality.Semantic.DeepEqual(was.Spec.StartupTaints, will.Spec.StartupTaints)
+	gathers := live.Spec.Disruption.ConsolidationPolicy == karpenterv1.ConsolidationPolicyWhenEmpty && wanted.Spec.Disruption.ConsolidationPolicy != live.Spec.Disruption.ConsolidationPolicy
+	switch {
+	case drifts && !holds(wanted):
+		pool.Replaces = true
+		pool.Is = `changes, and Karpenter REPLACES ITS NODES, so that their pods restart: write budgets: [{nodes: "10%"}, {nodes: "0", reasons: [Drifted]}] to it to keep them`
+	case gathers:
+		pool.Replaces = true
+		pool.Is = "changes, and Karpenter GATHERS PODS ON FEWER NODES from now on (consolidation): write consolidation: WhenEmpty to it to leave them where they are"
+	case drifts:
+		pool.Is = "changes for nodes to come; its budget keeps those that run from being replaced"
+		if len(new) > 0 {
+			pool.Is += "; the new taints come on new nodes only"
+		}
+	}
+	return pool
+}
+
+// holds reports whether a budget keeps Karpenter from replacing nodes that are not
+// as the NodePool says now.
+func holds(pool *karpenterv1.NodePool) bool {
+	return slices.ContainsFunc(pool.Spec.Disruption.Budgets, func(b karpenterv1.Budget) bool {
+		return (b.Nodes == "0" || b.Nodes == "0%") && b.Schedule == nil && (len(b.Reasons) == 0 || slices.Contains(b.Reasons, karpenterv1.DisruptionReasonDrifted))
+	})
+}

@@ -1,0 +1,130 @@
+package adopt
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+)
+
+// Record is how things were before a tenant was taken over. It is kept in the
+// cluster, in a ConfigMap beside croft's operator, so that it outlives the machine
+// that the command ran on; what it holds can be given to kubectl apply as it is.
+type Record struct {
+	Tenant string
+	// Namespaces are the labels and annotations that were written over or taken away.
+	Namespaces map[string]Marks
+	// Objects were taken away, or written over.
+	Objects []*unstructured.Unstructured
+
+	stored *corev1.ConfigMap
+}
+
+// Marks are labels and annotations.
+type Marks struct {
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+const (
+	recordPrefix   = "croft-adopt-"
+	namespacesFile = "namespaces.yaml"
+	objectsFile    = "objects.yaml"
+)
+
+// RecordName is how people find the record of a tenant.
+func RecordName(tenant string) string {
+	return "configmap " + v1alpha1.SystemNamespace + "/" + recordPrefix + tenant
+}
+
+// ReadRecord reads the record of a tenant. There is none if nothing was taken over.
+func ReadRecord(ctx context.Context, c client.Reader, tenant string) (*Record, error) {
+	var stored corev1.ConfigMap
+	err := c.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: recordPrefix + tenant}, &stored)
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	r := &Record{Tenant: tenant, stored: &stored}
+	if err := yaml.Unmarshal([]byte(stored.Data[namespacesFile]), &r.Namespaces); err != nil {
+		return nil, fmt.Errorf("%s, %s: %w", RecordName(tenant), namespacesFile, err)
+	}
+	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(stored.Data[objectsFile])), 4096)
+	for {
+		var o unstructured.Unstructured
+		err := documents.Decode(&o.Object)
+		if errors.Is(err, io.EOF) {
+			return r, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s, %s: %w", RecordName(tenant), objectsFile, err)
+		}
+		if len(o.Object) > 0 {
+			r.Objects = append(r.Objects, &o)
+		}
+	}
+}
+
+// remember adds an object, unless it was remembered before: the first time counts.
+func (r *Record) remember(o *unstructured.Unstructured) {
+	if !slices.ContainsFunc(r.Objects, func(have *unstructured.Unstructured) bool { return apply.RefOf(have) == apply.RefOf(o) }) {
+		r.Objects = append(r.Objects, bare(o))
+	}
+}
+
+// save writes the record, if it is still the one that was read.
+func (r *Record) save(ctx context.Context, c client.Client) error {
+	var objects bytes.Buffer
+	for _, o := range r.Objects {
+		data, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&objects, "---\n%s", data)
+	}
+	namespaces, err := yaml.Marshal(r.Namespaces)
+	if err != nil {
+		return err
+	}
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: recordPrefix + r.Tenant}}
+	if r.stored != nil {
+		stored = r.stored.DeepCopy()
+	}
+	stored.Labels = map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
+	stored.Data = map[string]string{namespacesFile: string(namespaces), objectsFile: objects.String()}
+	if r.stored == nil {
+		err = c.Create(ctx, stored, client.FieldOwner(v1alpha1.ManagedBy))
+	} else {
+		err = c.Update(ctx, stored, client.FieldOwner(v1alpha1.ManagedBy))
+	}
+	switch {
+	case apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsInvalid(err):
+		return fmt.Errorf("what was there is too much to be kept in %s (%d bytes): save it and take it away yourself: %w", RecordName(r.Tenant), objects.Len(), err)
+	case err != nil:
+		return fmt.Errorf("writing %s: %w", RecordName(r.Tenant), err)
+	}
+	r.stored = stored
+	return nil
+}
+
+// mergeMetadata changes labels and annotations of a namespace; nil takes one away.
+func mergeMetadata(ctx context.Context, c client.Client, namespace string, metadata map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return err
+	}
+	return c.Patch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, client.RawPatch("application/merge-patch+json", patch))
+}

@@ -1,0 +1,127 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+)
+
+// Note writes down how the namespaces are, before anything is done to them. What
+// was noted before stays: it was nearer to how things were.
+func (a *Adoption) Note(ctx context.Context, p *Plan) error {
+	r, err := a.record(ctx)
+	if err != nil {
+		return err
+	}
+	live, err := a.namespaces(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range a.standing() {
+		wanted, ok := o.(*corev1.Namespace)
+		if !ok {
+			continue
+		}
+		namespace, there := live[wanted.Name]
+		_, noted := r.Namespaces[wanted.Name]
+		if !there || noted || namespace.Labels[v1alpha1.TenantLabel] == a.tenant.Name {
+			continue
+		}
+		marks := Marks{}
+		for key := range wanted.Labels {
+			if value, ok := namespace.Labels[key]; ok {
+				if marks.Labels == nil {
+					marks.Labels = map[string]string{}
+				}
+				marks.Labels[key] = value
+			}
+		}
+		r.Namespaces[wanted.Name] = marks
+	}
+	for _, b := range p.Beside {
+		if b.Taken {
+			r.remember(b.object)
+		}
+	}
+	return r.save(ctx, a.client)
+}
+
+func (a *Adoption) record(ctx context.Context) (*Record, error) {
+	r, err := ReadRecord(ctx, a.client, a.tenant.Name)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		r = &Record{Tenant: a.tenant.Name}
+	}
+	if r.Namespaces == nil {
+		r.Namespaces = map[string]Marks{}
+	}
+	return r, nil
+}
+
+// Permit gives the tenant leave to take over the namespaces that are no tenant's.
+// Only a platform admin can.
+func (a *Adoption) Permit(ctx context.Context) error {
+	live, err := a.namespaces(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range a.tenant.Namespaces {
+		namespace, there := live[name]
+		if !there || namespace.Labels[v1alpha1.TenantLabel] == a.tenant.Name || namespace.Annotations[v1alpha1.AdoptAnnotation] == a.tenant.Name {
+			continue
+		}
+		if err := mergeMetadata(ctx, a.client, name, map[string]any{"annotations": map[string]any{v1alpha1.AdoptAnnotation: a.tenant.Name}}); err != nil {
+			return fmt.Errorf("namespace %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Remove takes away what the walls replace, once it is written down.
+func (a *Adoption) Remove(ctx context.Context, p *Plan) error {
+	r, err := a.record(ctx)
+	if err != nil {
+		return err
+	}
+	going := p.Replaced()
+	for _, b := range going {
+		if b.annotation == "" {
+			r.remember(b.object)
+			continue
+		}
+		name := b.object.GetName()
+		var live corev1.Namespace
+		if err := a.client.Get(ctx, client.ObjectKey{Name: name}, &live); err != nil {
+			return err
+		}
+		marks := r.Namespaces[name]
+		if value, ok := live.Annotations[b.annotation]; ok {
+			marks.Annotations = map[string]string{b.annotation: value}
+		}
+		r.Namespaces[name] = marks
+	}
+	if err := r.save(ctx, a.client); err != nil {
+		return err
+	}
+	var errs []error
+	for _, b := range going {
+		if b.annotation != "" {
+			errs = append(errs, mergeMetadata(ctx, a.client, b.object.GetName(), map[string]any{"annotations": map[string]any{b.annotation: nil}}))
+			continue
+		}
+		err := a.client.Delete(ctx, b.object.DeepCopy(), client.Preconditions{UID: ptr.To(b.object.GetUID())})
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("delete %s: %w", apply.RefOf(b.object), err))
+		}
+	}
+	return errors.Join(errs...)
+}

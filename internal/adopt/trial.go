@@ -1,0 +1,192 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall"
+)
+
+const (
+	// settle is how long a cluster may take until its policies hold in a new
+	// namespace; it is a second or two.
+	settle = 60 * time.Second
+	// removal is how long taking the scratch namespace away may take, also when it
+	// was interrupted.
+	removal = 20 * time.Second
+)
+
+// Try asks the API server itself: a scratch namespace gets the rules of the tenant,
+// and a copy of everything is written into it as a dry run. It is nobody's, and no
+// operator cares for it.
+func (a *Adoption) Try(ctx context.Context, p *Plan) (err error) {
+	scratch := a.scratch()
+	objects := scratch.objects(a.tenant)
+	defer func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), removal)
+		defer cancel()
+		err = errors.Join(err, scratch.remove(ending, a.client, objects))
+	}()
+	if _, err := apply.New(a.client).Apply(ctx, objects...); err != nil {
+		return fmt.Errorf("making a scratch namespace to try the rules in: %w", err)
+	}
+	if err := a.settled(ctx, scratch.Namespaces[0]); err != nil {
+		return err
+	}
+	for i := range p.Pods {
+		next, refused, err := a.tryPod(ctx, scratch.Namespaces[0], &p.Pods[i])
+		if err != nil {
+			return err
+		}
+		p.Pods[i].Next, p.Pods[i].Refused = next, a.said(refused, scratch.Name)
+	}
+	p.Refused, err = a.tryOthers(ctx, scratch)
+	p.Tried = err == nil
+	return err
+}
+
+// scratch is a tenant of the same rules that exists only while they are tried.
+type scratch struct {
+	*estate.Tenant
+	platform *estate.Platform
+}
+
+func (a *Adoption) scratch() scratch {
+	t := *a.tenant
+	t.Name = "croft-adopt-" + utilrand.String(5)
+	t.Namespaces = []string{t.Name}
+	t.Access, t.Quota, t.Shares = nil, nil, nil
+	return scratch{&t, &a.estate.Platform}
+}
+
+// objects are the walls of the scratch tenant. Its namespace counts as one of the
+// real tenant's, since objects name these.
+func (s scratch) objects(like *estate.Tenant) []client.Object {
+	objects := wall.TenantObjects(s.platform, s.Tenant)
+	for _, o := range objects {
+		if rules, ok := o.(*v1alpha1.TenantRules); ok {
+			rules.Spec.Namespaces = slices.Concat(like.Namespaces, s.Namespaces)
+		}
+	}
+	return objects
+}
+
+func (s scratch) remove(ctx context.Context, c client.Client, objects []client.Object) error {
+	var errs []error
+	for _, o := range slices.Backward(objects) {
+		if o.GetNamespace() != "" {
+			continue
+		}
+		if err := client.IgnoreNotFound(c.Delete(ctx, o)); err != nil {
+			errs = append(errs, fmt.Errorf("removing the scratch %s: %w: delete it by hand", apply.RefOf(o), err))
+		}
+	}
+	// Whoever looks next is to find the cluster as it was.
+	_ = wait.PollUntilContextCancel(ctx, again, true, func(ctx context.Context) (bool, error) {
+		return apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Name: s.Name}, &corev1.Namespace{})), nil
+	})
+	return errors.Join(errs...)
+}
+
+// again is how often a condition is looked at.
+const again = 200 * time.Millisecond
+
+// settled waits until an ordinary pod is let in and placed.
+func (a *Adoption) settled(ctx context.Context, namespace string) error {
+	ordinary := &Workload{pod: attack.Pod(namespace, "croft-settle")}
+	ordinary.pod.Spec.Containers[0].Image = attack.ImageOf(a.tenant.Allowances.Registries)
+	var last string
+	err := wait.PollUntilContextTimeout(ctx, again, settle, true, func(ctx context.Context) (bool, error) {
+		next, refused, err := a.tryPod(ctx, namespace, ordinary)
+		last = refused
+		return refused == "" && slices.Contains(a.tenant.Pools, next), err
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("croft's rules did not come into force in a scratch namespace within %s: %s", settle, last)
+	}
+	return err
+}
+
+// tryPod writes a copy of a pod into a namespace as a dry run. It returns the pool
+// that it would land on, or what it is refused for.
+func (a *Adoption) tryPod(ctx context.Context, namespace string, w *Workload) (next, refused string, err error) {
+	pod := w.pod.DeepCopy()
+	pod.Namespace = namespace
+	err = a.client.Create(ctx, pod, client.DryRunAll)
+	if apierrors.IsConflict(err) { // others met it at the quota
+		err = a.client.Create(ctx, pod, client.DryRunAll)
+	}
+	switch {
+	case err == nil:
+		return pod.Spec.NodeSelector[a.estate.Platform.NodePoolKey], "", nil
+	case isAnswer(err):
+		return "", words(err), nil
+	default:
+		return "", "", err
+	}
+}
+
+// isAnswer reports whether the API server has refused an object, and not failed to
+// look at it.
+func isAnswer(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
+}
+
+// words are what a rule says, without what the API server puts before it.
+func words(err error) string {
+	text := err.Error()
+	for _, before := range []string{" denied request: ", " is forbidden: "} {
+		if _, after, ok := strings.Cut(text, before); ok {
+			return after
+		}
+	}
+	return text
+}
+
+// said puts the tenant's name where the rules speak of the scratch tenant.
+func (a *Adoption) said(text, scratch string) string {
+	return strings.ReplaceAll(text, scratch, a.tenant.Name)
+}
+
+// exceeded begins what a ResourceQuota says.
+const exceeded = "exceeded quota: "
+
+// Look tries, once the tenant is taken over, what becomes of its pods where they
+// are. It returns those that would be refused or not be placed, and why. Quota is
+// asked last of all: a pod that it stops beside those that run has passed every rule.
+func (a *Adoption) Look(ctx context.Context, p *Plan) ([]Refusal, error) {
+	var wrong []Refusal
+	for i := range p.Pods {
+		w := &p.Pods[i]
+		next, refused, err := a.tryPod(ctx, w.Namespace, w)
+		switch {
+		case err != nil:
+			return wrong, err
+		case strings.HasPrefix(refused, exceeded):
+		case refused != "":
+			wrong = append(wrong, Refusal{w.String(), refused})
+		case !slices.Contains(a.tenant.Pools, next):
+			wrong = append(wrong, Refusal{w.String(), fmt.Sprintf("lands on pool %q, which is not the tenant's", next)})
+		}
+	}
+	return wrong, nil
+}
+
+// controlled reports whether a controller makes an object: it is its controller that
+// is written anew.
+func controlled(o metav1.Object) bool { return metav1.GetControllerOf(o) != nil }

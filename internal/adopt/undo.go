@@ -1,0 +1,180 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+)
+
+// Undoing gives a tenant's namespaces back as they were.
+type Undoing struct {
+	client client.Client
+	name   string
+	// Record is how things were; nil if nothing was written down.
+	Record *Record
+	// Tenant is nil if it is not declared, or not any more.
+	Tenant *v1alpha1.Tenant
+	// Namespaces are those that are the tenant's, or permitted to become so.
+	Namespaces []corev1.Namespace
+}
+
+// NewUndoing looks at what there is to undo.
+func NewUndoing(ctx context.Context, c client.Client, tenant string) (*Undoing, error) {
+	u := &Undoing{client: c, name: tenant}
+	var err error
+	if u.Record, err = ReadRecord(ctx, c, tenant); err != nil {
+		return nil, err
+	}
+	var live v1alpha1.Tenant
+	switch err := c.Get(ctx, client.ObjectKey{Name: tenant}, &live); {
+	case err == nil:
+		u.Tenant = &live
+	case !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err):
+		return nil, err
+	}
+	var namespaces corev1.NamespaceList
+	if err := c.List(ctx, &namespaces); err != nil {
+		return nil, err
+	}
+	for i := range namespaces.Items {
+		n := &namespaces.Items[i]
+		if n.Labels[v1alpha1.TenantLabel] == tenant || n.Annotations[v1alpha1.AdoptAnnotation] == tenant {
+			u.Namespaces = append(u.Namespaces, *n)
+		}
+	}
+	return u, nil
+}
+
+// Restore writes again what was taken away, and waits until mutators are in force:
+// while croft still places the pods. What is there already is left alone.
+func (u *Undoing) Restore(ctx context.Context) error {
+	if u.Record == nil {
+		return nil
+	}
+	var errs []error
+	for _, o := range u.Record.Objects {
+		err := u.client.Create(ctx, o.DeepCopy(), client.FieldOwner("croft-adopt"))
+		if client.IgnoreAlreadyExists(err) != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", apply.RefOf(o), err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for name, marks := range u.Record.Namespaces {
+		if len(marks.Annotations) > 0 {
+			if err := u.mark(ctx, name, Marks{Annotations: marks.Annotations}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, o := range u.Record.Objects {
+		if o.GroupVersionKind().Group == mutations {
+			if err := u.enforced(ctx, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// enforcing is how long Gatekeeper may take to see a mutator.
+const enforcing = 30 * time.Second
+
+// enforced waits until Gatekeeper says that a mutator is in force, in all its pods.
+func (u *Undoing) enforced(ctx context.Context, o *unstructured.Unstructured) error {
+	err := wait.PollUntilContextTimeout(ctx, again, enforcing, true, func(ctx context.Context) (bool, error) {
+		live := &unstructured.Unstructured{}
+		live.SetGroupVersionKind(o.GroupVersionKind())
+		if err := u.client.Get(ctx, client.ObjectKeyFromObject(o), live); err != nil {
+			return false, err
+		}
+		pods, _, _ := unstructured.NestedSlice(live.Object, "status", "byPod")
+		for _, pod := range pods {
+			if pod, ok := pod.(map[string]any); !ok || pod["enforced"] != true {
+				return false, nil
+			}
+		}
+		return len(pods) > 0, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("Gatekeeper does not enforce %s after %s: is it running? `kubectl get %s %s -o yaml` shows its status; croft goes on placing the pods",
+			apply.RefOf(o), enforcing, o.GetKind(), o.GetName())
+	}
+	return err
+}
+
+// Dismiss deletes the Tenant in a way that gives back every namespace. One that
+// croft made is given back too: nothing is deleted that somebody may want.
+func (u *Undoing) Dismiss(ctx context.Context) error {
+	for i := range u.Namespaces {
+		n := &u.Namespaces[i]
+		off := map[string]any{v1alpha1.CreatedAnnotation: nil}
+		if u.Tenant == nil {
+			off[v1alpha1.AdoptAnnotation] = nil
+		}
+		if err := mergeMetadata(ctx, u.client, n.Name, map[string]any{"annotations": off}); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	if u.Tenant == nil {
+		for i := range u.Namespaces {
+			if u.Namespaces[i].Labels[v1alpha1.TenantLabel] != u.name {
+				continue
+			}
+			if _, err := apply.New(u.client).Release(ctx, &u.Namespaces[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"deletion":"`+string(v1alpha1.DeletionDelete)+`"}}`))
+	if err := u.client.Patch(ctx, u.Tenant.DeepCopy(), patch); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	return client.IgnoreNotFound(u.client.Delete(ctx, u.Tenant.DeepCopy(), client.Preconditions{UID: ptr.To(u.Tenant.UID)}))
+}
+
+// Finish puts back labels and annotations, and what croft's own objects had been
+// written over; then the record is of no more use.
+func (u *Undoing) Finish(ctx context.Context) error {
+	if u.Record == nil {
+		return nil
+	}
+	for name, marks := range u.Record.Namespaces {
+		if err := u.mark(ctx, name, marks); err != nil {
+			return err
+		}
+	}
+	if err := u.Restore(ctx); err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(u.client.Delete(ctx, u.Record.stored))
+}
+
+// mark puts labels and annotations on a namespace, if it is still there.
+func (u *Undoing) mark(ctx context.Context, namespace string, marks Marks) error {
+	if len(marks.Labels)+len(marks.Annotations) == 0 {
+		return nil
+	}
+	metadata := map[string]any{}
+	if len(marks.Labels) > 0 {
+		metadata["labels"] = marks.Labels
+	}
+	if len(marks.Annotations) > 0 {
+		metadata["annotations"] = marks.Annotations
+	}
+	return client.IgnoreNotFound(mergeMetadata(ctx, u.client, namespace, metadata))
+}

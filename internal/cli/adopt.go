@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/adopt"
+	"croft.dev/croft/internal/apply"
+)
+
+type adoptOptions struct {
+	files     fileFlags
+	dryRun    bool
+	yes       bool
+	removeOld bool
+	undo      bool
+	timeout   time.Duration
+	output    format
+}
+
+func newAdopt(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "adopt",
+		Short: "Take over namespaces that croft did not make, with what runs in them",
+		Args:  cobra.NoArgs,
+	}
+	c.AddCommand(newAdoptTenant(a))
+	return c
+}
+
+func newAdoptTenant(a *app) *cobra.Command {
+	var o adoptOptions
+	c := &cobra.Command{
+		Use:   "tenant NAME (-f FILE | --undo)",
+		Short: "Take over a tenant's namespaces step by step, after saying what it means",
+		Long: `Take over a tenant's namespaces, which were set up by hand, step by step. Pods
+that run go on running on their nodes.
+
+First it says what it means: where each pod would land when it is made anew, or the
+words of the rule that would refuse it; which other objects could not be written anew
+as they are; what stands beside croft's walls; which connections end. To know, it
+writes copies as dry runs into a scratch namespace with the tenant's rules, and
+removes that again. With --dry-run this is all.
+
+Of the file, the Platform, the tenant and its pools are declared; other tenants wait
+for their turn. What the walls replace stays beside them until --remove-old, which
+may be given later.
+
+How things were is written down in the ConfigMap croft-adopt-NAME in croft-system
+before anything is changed. Interrupted at any step, the same command goes on, and
+--undo puts everything back: pods go on running then too.`,
+		Example: `  croft adopt tenant shop -f croft.yaml --dry-run
+  croft adopt tenant shop -f croft.yaml
+  croft adopt tenant shop -f croft.yaml --remove-old
+  croft adopt tenant shop --undo`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.undo {
+				return a.undoAdoption(cmd.Context(), args[0], &o)
+			}
+			return a.adopt(cmd.Context(), args[0], &o)
+		},
+	}
+	flags := c.Flags()
+	flags.StringSliceVarP(&o.files.names, "filename", "f", nil, "croft.yaml, a stream of croft's objects, a directory of either, or - for standard input")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "say what it means, and do nothing")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	flags.BoolVar(&o.removeOld, "remove-old", false, "take away what the walls replace, when they stand")
+	flags.BoolVar(&o.undo, "undo", false, "give the namespaces back as they were")
+	flags.DurationVar(&o.timeout, "wait-timeout", 5*time.Minute, "how long to wait for each step")
+	o.output.add(c, formatTable, formatJSON, formatYAML)
+	c.MarkFlagsOneRequired("filename", "undo")
+	c.MarkFlagsMutuallyExclusive("filename", "undo")
+	c.MarkFlagsMutuallyExclusive("remove-old", "undo")
+	c.MarkFlagsMutuallyExclusive("dry-run", "undo")
+	return c
+}
+
+// adoption is one run of the command.
+type adoption struct {
+	*app
+	*adopt.Adoption
+	client client.Client
+	tenant string
+	plan   *adopt.Plan
+	o      *adoptOptions
+}
+
+func (a *app) adopt(ctx context.Context, tenant string, o *adoptOptions) error {
+	c, file, e, err := a.propose(ctx, &o.files)
+	if err != nil {
+		return err
+	}
+	ad, err := adopt.New(c, e, tenant, file.Objects())
+	if err != nil {
+		return err
+	}
+	say(a.err, "looking at what runs\n")
+	plan, err := ad.Plan(ctx)
+	if err != nil {
+		return failed(unreachable(err))
+	}
+	if err := a.printPlan(plan, o); err != nil || o.dryRun {
+		return err
+	}
+	if len(plan.Blocking) > 0 {
+		return failedf("tenant %s was not taken over: put right first what is said above", tenant)
+	}
+	run := &adoption{a, ad, c, tenant, plan, o}
+	if !o.yes && (!plan.Done() || o.removeOld && len(plan.Replaced()) > 0) && !a.confirmed(tenant) {
+		return failedf("nothing was changed")
+	}
+	return run.steps(ctx)
+}
+
+// step is one of those that a tenant is taken over in. Each may be done again, and
+// leaves something that the next run goes on from.
+type step struct {
+	says string
+	do   func(context.Context) error
+}
+
+func (r *adoption) steps(ctx context.Context) error {
+	steps := []step{
+		{"the Platform stands, which touches no namespace", func(ctx context.Context) error { return r.declare(ctx, r.Platform()) }},
+		{"what happens to its pods was tried", r.tried},
+		{"how things are is written down in " + adopt.RecordName(r.tenant), func(ctx context.Context) error { return r.Note(ctx, r.plan) }},
+		{"its namespaces may be taken over", r.Permit},
+		{"its walls stand", func(ctx context.Context) error { return r.declare(ctx, r.Declared()) }},
+		{"pods that are made anew are let in and placed", r.look},
+	}
+	if r.o.removeOld && len(r.plan.Replaced()) > 0 {
+		steps = append(steps,
+			step{"what the walls replace is gone", func(ctx context.Context) error { return r.Remove(ctx, r.plan) }},
+			step{"pods that are made anew are let in and placed without it", r.look})
+	}
+	for i, s := range steps {
+		if err := ctx.Err(); err != nil {
+			return failedf("interrupted after step %d of %d: run the same command again to go on, or `croft adopt tenant %s --undo`", i, len(steps), r.tenant)
+		}
+		if err := s.do(ctx); err != nil {
+			err = unreachable(err)
+			if errors.Is(err, context.Canceled) {
+				err = errors.New("interrupted")
+			}
+			return failedf("step %d of %d, %s: %w\nrun the same command again to go on, or `croft adopt tenant %s --undo` to go back", i+1, len(steps), s.says, err, r.tenant)
+		}
+		say(r.err, "%d/%d %s\n", i+1, len(steps), s.says)
+	}
+	say(r.err, "tenant %s is taken over; `croft verify --tenant %s` tries its walls\n", r.tenant, r.tenant)
+	if left := len(r.plan.Replaced()); left > 0 && !r.o.removeOld {
+		say(r.err, "%s that its walls replace stand beside them: --remove-old takes them away\n", count(left, "object"))
+	}
+	return nil
+}
+
+func (r *adoption) declare(ctx context.Context, objects []client.Object) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	if _, err := apply.New(r.client).Apply(ctx, objects...); err != nil {
+		return err
+	}
+	return awaitReady(ctx, r.client, newProgress(r.err), objects, r.o.timeout)
+}
+
+// tried asks the API server about the pods, if it could not be asked before the
+// Platform stood. What nobody has seen when they said yes is said first.
+func (r *adoption) tried(ctx context.Context) error {
+	if r.plan.Tried {
+		return nil
+	}
+	if err := r.Try(ctx, r.plan); err != nil {
+		return err
+	}
+	if len(r.plan.Unsettled())+len(r.plan.Refused) == 0 {
+		return nil
+	}
+	if err := r.printPlan(r.plan, r.o); err != nil {
+		return err
+	}
+	return errors.New("some of it would not come back as it is, which could not be known before: nothing of the tenant's was touched")
+}
+
+// look tries the pods where they are.
+func (r *adoption) look(ctx context.Context) error {
+	wrong, err := r.Look(ctx, r.plan)
+	if err != nil {
+		return err
+	}
+	for _, w := range wrong {
+		if !expected(r.plan, w.Object) {
+			return fmt.Errorf("%s would not come back: %s", w.Object, w.Why)
+		}
+	}
+	return nil
+}
+
+// expected reports whether a workload was said to be refused before anybody agreed.
+func expected(p *adopt.Plan, workload string) bool {
+	for _, w := range p.Pods {
+		if w.String() == workload {
+			return w.Refused != ""
+		}
+	}
+	return false
+}

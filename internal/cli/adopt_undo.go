@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"croft.dev/croft/internal/adopt"
+	"croft.dev/croft/internal/apply"
+)
+
+// undoAdoption gives a tenant's namespaces back. What was taken away comes first,
+// while croft still places the pods, so that none is left to nobody.
+func (a *app) undoAdoption(ctx context.Context, tenant string, o *adoptOptions) error {
+	c, err := a.client()
+	if err != nil {
+		return failed(err)
+	}
+	u, err := adopt.NewUndoing(ctx, c, tenant)
+	if err != nil {
+		return failed(unreachable(err))
+	}
+	if u.Record == nil && u.Tenant != nil {
+		return fmt.Errorf("tenant %s was not taken over by `croft adopt`, so nobody knows how things were: `croft delete tenant %s` deletes it", tenant, tenant)
+	}
+	if u.Record == nil && len(u.Namespaces) == 0 {
+		say(a.err, "nothing of tenant %s is to be undone\n", tenant)
+		return nil
+	}
+	say(a.err, "Giving back the namespaces of tenant %s:\n%s", tenant, undone(u))
+	if !o.yes && !a.confirmed(tenant) {
+		return failedf("nothing was changed")
+	}
+	resume := func(err error) error {
+		return failedf("%w\nrun the same command again to go on", unreachable(err))
+	}
+	if err := u.Restore(ctx); err != nil {
+		return resume(err)
+	}
+	say(a.err, "1/3 what was taken away is back\n")
+	if err := u.Dismiss(ctx); err != nil {
+		return resume(err)
+	}
+	if u.Tenant != nil {
+		if err := a.awaitGone(ctx, c, u.Tenant, o.timeout); err != nil {
+			return err
+		}
+	}
+	say(a.err, "2/3 the tenant and its walls are gone\n")
+	if err := u.Finish(ctx); err != nil {
+		return resume(err)
+	}
+	say(a.err, "3/3 the namespaces are as they were; the Platform and the pools stay\n")
+	return nil
+}
+
+// undone says what undoing means.
+func undone(u *adopt.Undoing) string {
+	var b strings.Builder
+	for _, n := range u.Namespaces {
+		fmt.Fprintf(&b, "  - namespace %s stays with its pods, and loses its walls\n", n.Name)
+	}
+	if u.Record != nil {
+		for _, o := range u.Record.Objects {
+			fmt.Fprintf(&b, "  - %s comes back\n", apply.RefOf(o))
+		}
+	}
+	b.WriteString("  - pools stay croft's, since their nodes would go with them\n")
+	return b.String()
+}

@@ -1,0 +1,395 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
+)
+
+// byHand sets up what the first two published set-ups describe, as they do it: two
+// namespaces on pools of their own, by Gatekeeper's Assigns, and the workloads.
+func (c *cluster) byHand(t *testing.T) {
+	t.Helper()
+	c.kubectl(t, "", "create", "-f", "internal/e2e/testdata/adopt/nodepools.yaml").exits(t, 0)
+	set := filepath.Join(documents, "000")
+	for _, letter := range []string{"a", "b"} {
+		namespace := "tenant-" + letter
+		c.kubectl(t, "", "create", "ns", namespace).exits(t, 0)
+		// The document names another namespace in the file than on the command line.
+		denyAll := strings.Replace(read(t, filepath.Join(set, "deny-all.yaml")), "  namespace: default\n", "", 1)
+		c.kubectl(t, denyAll, "create", "-n", namespace, "-f", "-").exits(t, 0)
+		c.kubectl(t, "", "create", "-n", namespace, "-f", filepath.Join(set, "allow-dns-access.yaml")).exits(t, 0)
+		for _, assign := range []string{"selector", "toleration"} {
+			c.kubectl(t, "", "create", "-f", filepath.Join(set, "nodepool-"+assign+"-pool-"+letter+".yaml")).exits(t, 0)
+		}
+	}
+	for _, letter := range []string{"a", "b"} {
+		c.assigns(t, "tenant-"+letter, "pool-"+letter)
+		c.kubectl(t, "", "create", "deployment", "nginx", "--image=nginx", "--replicas", "3", "-n", "tenant-"+letter).exits(t, 0)
+		c.kubectl(t, "", "expose", "deployment", "nginx", "--port=8080", "--target-port=80", "-n", "tenant-"+letter).exits(t, 0)
+	}
+	c.kubectl(t, "", "create", "-f", filepath.Join(documents, "001", "06-pod-arm64-spot-test.yaml")).exits(t, 0)
+	c.running(t, "tenant-a", 4)
+	c.running(t, "tenant-b", 3)
+}
+
+// assigns waits until the Assigns place the pods of a namespace.
+func (c *cluster) assigns(t *testing.T, namespace, pool string) {
+	t.Helper()
+	eventually(t, moments, "Gatekeeper to place pods of "+namespace, func(ctx context.Context) error {
+		pod := nginx(namespace, "tried")
+		if err := c.admin.Create(ctx, pod, client.DryRunAll); err != nil {
+			return err
+		}
+		return placed(pod, "node-pool", pool)
+	})
+}
+
+// TestLiveMigration takes a cluster that was set up by hand over, tenant by tenant,
+// with everything running, and gives one tenant back. It fails if a pod restarts or
+// a node goes, if what croft replaced is left, and if undoing leaves anything else
+// than what was.
+func TestLiveMigration(t *testing.T) {
+	for _, engine := range []v1alpha1.PlacementEngine{v1alpha1.PlacementNative, v1alpha1.PlacementGatekeeper} {
+		t.Run(string(engine), func(t *testing.T) { testLiveMigration(t, engine) })
+	}
+}
+
+func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
+	c := startWithGatekeeper(t)
+	c.byHand(t)
+	steady := c.steady(t)
+	before := c.left(t)
+
+	out := filepath.Join(t.TempDir(), "migrated")
+	c.croft(t, "migrate", "--live", "--cluster-name", "sandbox", "-o", out).exits(t, 0)
+	file := filepath.Join(out, "croft.yaml")
+	content := strings.Replace(readFile(t, file), "  clusterName: sandbox\n", "  clusterName: sandbox\n  placement: "+string(engine)+"\n", 1)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	said := c.croft(t, "adopt", "tenant", "tenant-a", "-f", file, "--dry-run").exits(t, 0)
+	for _, line := range []string{
+		"Deployment/nginx", "Pod/arm64-spot-test", "stays on pool-a", "goes with --remove-old", "Assign nodepool-selector-pool-a",
+		"its budget keeps those that run from being replaced",
+	} {
+		if !strings.Contains(said.stdout, line) {
+			t.Errorf("the plan does not say %q: %s", line, said)
+		}
+	}
+	areSame(t, "a dry run changed something", before, c.left(t))
+
+	c.croft(t, "adopt", "tenant", "tenant-a", "-f", file, "--yes", "--remove-old").exits(t, 0)
+	// The other in two goes. Until then it is as it was.
+	if marks := marksOf(c.namespace(t, "tenant-b")); len(marks) > 0 {
+		t.Errorf("tenant-b was touched before its turn: %v", marks)
+	}
+	now := c.left(t)
+	c.croft(t, "adopt", "tenant", "tenant-b", "-f", file, "--dry-run").exits(t, 0)
+	areSame(t, "a dry run that tries the rules left something", now, c.left(t))
+	c.croft(t, "adopt", "tenant", "tenant-b", "-f", file, "--yes").exits(t, 0)
+	c.assigns(t, "tenant-b", "pool-b")
+	if said := c.croft(t, "adopt", "tenant", "tenant-b", "-f", file, "--yes", "--remove-old").exits(t, 0); !strings.Contains(said.stdout, "is the tenant's already") {
+		t.Errorf("the second go does not know of the first: %s", said)
+	}
+
+	c.gone(t, "tenant-a", "tenant-b")
+	for _, letter := range []string{"a", "b"} {
+		pod := nginx("tenant-"+letter, "new")
+		create(t, c.admin, pod)
+		isPlaced(t, c.runs(t, pod), "node-pool", "pool-"+letter)
+	}
+	eventually(t, patience, "every wall to hold", func(context.Context) error {
+		if said := c.croft(t, "verify"); said.status != 0 {
+			return errors.New(said.String())
+		}
+		return nil
+	})
+
+	c.croft(t, "adopt", "tenant", "tenant-a", "--undo", "--yes").exits(t, 0)
+	areSame(t, "tenant-a after --undo", about(before, "tenant-a", "pool-a"), about(c.left(t), "tenant-a", "pool-a"))
+	if marks := marksOf(c.namespace(t, "tenant-a")); len(marks) > 0 {
+		t.Errorf("tenant-a was given back with %v", marks)
+	}
+	if left := c.everything(t, ours).in("tenant-a"); len(left) > 0 {
+		t.Errorf("tenant-a was given back with %s", left)
+	}
+	c.assigns(t, "tenant-a", "pool-a")
+	pod := nginx("tenant-a", "newer")
+	create(t, c.admin, pod)
+	isPlaced(t, c.runs(t, pod), "node-pool", "pool-a")
+	steady.end(t)
+}
+
+// left are the objects that people or croft write, and how each is: what a dry run
+// must not change. Those that components write all the time are left out.
+func (c *cluster) left(t *testing.T) map[apply.Ref]string {
+	t.Helper()
+	state := map[apply.Ref]string{}
+	for ref, o := range c.everything(t) {
+		switch ref.Kind {
+		case "Event", "Lease", "Node", "NodeClaim", "CSINode", "PodMetrics", "NodeMetrics", "Endpoints", "EndpointSlice", "NodePool", "Pod", "ReplicaSet",
+			"MutatorPodStatus", "ConstraintPodStatus", "ConstraintTemplatePodStatus", "ConfigPodStatus", "APIService", "ControllerRevision":
+			continue
+		}
+		state[ref] = fmt.Sprintf("generation %d, labels %v, annotations %v", o.Generation, o.Labels, o.Annotations)
+		if ref.Kind == "Namespace" || ref.Kind == "ConfigMap" {
+			state[ref] += ", version " + o.ResourceVersion
+		}
+	}
+	return state
+}
+
+// about are the objects of a namespace, and those that carry the name of its pool,
+// without the versions that a write and its undoing leave behind.
+func about(all map[apply.Ref]string, namespace, pool string) map[apply.Ref]string {
+	some := maps.Clone(all)
+	for ref, state := range some {
+		if ref.Namespace != namespace && (ref.Name != namespace || ref.Kind != "Namespace") && (ref.Kind != "Assign" || !strings.HasSuffix(ref.Name, pool)) ||
+			strings.HasPrefix(ref.Kind, "PodTemplate") {
+			delete(some, ref)
+			continue
+		}
+		some[ref], _, _ = strings.Cut(state, ", version")
+	}
+	return some
+}
+
+func (c *cluster) namespace(t *testing.T, name string) *corev1.Namespace {
+	t.Helper()
+	var live corev1.Namespace
+	c.get(t, "", name, &live)
+	return &live
+}
+
+// gone reports what is left of what the walls replace.
+func (c *cluster) gone(t *testing.T, namespaces ...string) {
+	t.Helper()
+	for ref, o := range c.everything(t) {
+		old := ref.Kind == "Assign" || ref.Kind == "NetworkPolicy" && slices.Contains(namespaces, ref.Namespace)
+		if old && o.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
+			t.Errorf("%s is still there", ref)
+		}
+	}
+}
+
+// steadiness watches the pods and nodes that are there.
+type steadiness struct {
+	mu    sync.Mutex
+	lost  []string
+	pods  map[string]string
+	over  bool
+	stops []func()
+	ended sync.WaitGroup
+}
+
+// steady watches every pod and node from now on: none may go, restart or move.
+func (c *cluster) steady(t *testing.T) *steadiness {
+	t.Helper()
+	watcher, err := client.NewWithWatch(c.Config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &steadiness{pods: map[string]string{}}
+	var pods corev1.PodList
+	var nodes corev1.NodeList
+	for _, list := range []client.ObjectList{&pods, &nodes} {
+		if err := c.admin.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		w, err := watcher.Watch(t.Context(), list.DeepCopyObject().(client.ObjectList), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.stops = append(s.stops, w.Stop)
+		s.ended.Go(func() {
+			for event := range w.ResultChan() {
+				s.see(event)
+			}
+		})
+	}
+	for i := range pods.Items {
+		if pods.Items[i].Namespace != "gatekeeper-system" {
+			s.pods[string(pods.Items[i].UID)] = pods.Items[i].Spec.NodeName
+		}
+	}
+	for i := range nodes.Items {
+		s.pods[string(nodes.Items[i].UID)] = ""
+	}
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *steadiness) see(event watch.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over { // a watch that is ended says so as an error
+		return
+	}
+	o, ok := event.Object.(client.Object)
+	if !ok {
+		s.lost = append(s.lost, fmt.Sprintf("the watch broke: %+v", event.Object))
+		return
+	}
+	node, known := s.pods[string(o.GetUID())]
+	if !known {
+		return
+	}
+	if event.Type == watch.Deleted || o.GetDeletionTimestamp() != nil {
+		s.lost = append(s.lost, fmt.Sprintf("%T %s went", o, o.GetName()))
+	}
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	if pod.Spec.NodeName != node || pod.Status.Phase != corev1.PodRunning {
+		s.lost = append(s.lost, fmt.Sprintf("pod %s is %s on %q", pod.Name, pod.Status.Phase, pod.Spec.NodeName))
+	}
+	for _, container := range pod.Status.ContainerStatuses {
+		if container.RestartCount > 0 {
+			s.lost = append(s.lost, fmt.Sprintf("pod %s was restarted", pod.Name))
+		}
+	}
+}
+
+func (s *steadiness) stop() {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	for _, stop := range s.stops {
+		stop()
+	}
+	s.ended.Wait()
+}
+
+// end reports what did not stay as it was.
+func (s *steadiness) end(t *testing.T) {
+	t.Helper()
+	s.stop()
+	if len(s.pods) == 0 {
+		t.Error("nothing was watched")
+	}
+	for _, lost := range s.lost {
+		t.Error(lost)
+	}
+	t.Logf("%d pods and nodes were watched all the while", len(s.pods))
+}
+
+// shop is a team's namespace on nodes of everybody, with things in it that croft's
+// rules refuse.
+const shop = `
+platform: {clusterName: demo, nodeClass: {kwok: {}}, nodePoolKey: node-pool}
+pools:
+  pool-b: {instances: {capacityTypes: [on-demand]}}
+tenants:
+  shop: {pool: pool-b, quota: {pods: "1"}, access: [{group: shoppers, role: operator}]}
+`
+
+// TestAdopt takes over a namespace whose pods would not all come back where they
+// are. It fails if one of these is not named, with the rule's words, and if the
+// command, killed after any step, leaves something that the next run does not undo
+// or complete.
+func TestAdopt(t *testing.T) {
+	c := start(t, sandbox.Options{Croft: croftBinary(t)})
+	c.kubectl(t, "", "create", "-f", "internal/e2e/testdata/adopt/nodepools.yaml").exits(t, 0)
+	c.kubectl(t, "", "create", "-f", "internal/e2e/testdata/adopt/shop.yaml").exits(t, 0)
+	c.running(t, "shop", 3)
+	steady := c.steady(t)
+	before := about(c.left(t), "shop", "")
+	file := write(t, shop)
+	adopt := func(more ...string) []string {
+		return append([]string{"adopt", "tenant", "shop", "-f", file, "--yes", "--remove-old"}, more...)
+	}
+
+	t.Run("what nobody could know is said before anything is done", func(t *testing.T) {
+		said := c.croft(t, adopt()...).exits(t, 1)
+		if !strings.Contains(said.stderr, "nothing of the tenant's was touched") {
+			t.Errorf("it does not stop: %s", said)
+		}
+		areSame(t, "shop", before, about(c.left(t), "shop", ""))
+	})
+	t.Run("plan", func(t *testing.T) {
+		now := c.left(t)
+		said := c.croft(t, "adopt", "tenant", "shop", "-f", file, "--dry-run").exits(t, 0)
+		areSame(t, "a dry run left something", now, c.left(t))
+		for _, line := range []string{
+			"MOVES to pool-b",
+			"IS REFUSED: [priority-class] spec.priorityClassName: system-cluster-critical is not among",
+			`IS REFUSED: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`,
+			"Service shop/door", "[service-type]",
+			"RoleBinding shop/strangers", "lets in visitors",
+			"RoleBinding shop/shoppers", "goes with --remove-old",
+			"REPLACES ITS NODES", "pods       3", "ENDS",
+		} {
+			if !strings.Contains(said.stdout, line) {
+				t.Errorf("the plan does not say %q: %s", line, said)
+			}
+		}
+	})
+	for step := 3; step <= 7; step++ {
+		t.Run(fmt.Sprintf("killed after step %d and undone", step), func(t *testing.T) {
+			c.killedAfter(t, step, adopt()...)
+			c.croft(t, "adopt", "tenant", "shop", "--undo", "--yes").exits(t, 0)
+			areSame(t, "shop after --undo", before, about(c.left(t), "shop", ""))
+		})
+	}
+	t.Run("killed and completed", func(t *testing.T) {
+		c.killedAfter(t, 4, adopt()...)
+		c.killedAfter(t, 6, adopt()...)
+		c.croft(t, adopt()...).exits(t, 0)
+		c.gone(t)
+		if labels := c.namespace(t, "shop").Labels; labels["pod-security.kubernetes.io/enforce"] != "baseline" {
+			t.Errorf("the namespace has the labels %v", labels)
+		}
+		var policies networkingv1.NetworkPolicyList
+		if err := c.admin.List(t.Context(), &policies, client.InNamespace("shop"), ours); err != nil || len(policies.Items) == 0 {
+			t.Errorf("there are no walls: %v", err)
+		}
+	})
+	steady.end(t)
+}
+
+// killedAfter runs croft and kills it when it has said that a step is done.
+func (c *cluster) killedAfter(t *testing.T, step int, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), croftBinary(t), args...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for scanner := bufio.NewScanner(stderr); scanner.Scan(); {
+		lines = append(lines, scanner.Text())
+		if strings.HasPrefix(scanner.Text(), fmt.Sprintf("%d/8 ", step)) {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			return
+		}
+	}
+	t.Fatalf("it ended before step %d: %v: %s", step, cmd.Wait(), strings.Join(lines, "\n"))
+}
