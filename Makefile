@@ -18,7 +18,7 @@ say = @printf '\033[1m==>\033[0m %s\n' "$(1)" >&2
 
 .PHONY: help
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: $(BIN)/croft $(BIN)/croft-sandbox ## Build bin/croft and bin/croft-sandbox
@@ -73,6 +73,11 @@ test: build gatekeeper $(BIN)/gator lint generated ## Everything: unit and integ
 .PHONY: bench
 bench: build ## Measure croft beside the alternative, as ratios
 	@$(GO) run ./hack/bench
+
+BENCHMARKS := $(CURDIR)/docs/benchmarks
+.PHONY: bench-admission
+bench-admission: build gatekeeper ## Measure pod creation beside Gatekeeper, into docs/benchmarks
+	@$(GO) run ./hack/benchadmission -o $(BENCHMARKS) $(FLAGS)
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run golangci-lint

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/hack/internal/samples"
+	"croft.dev/croft/hack/internal/tenants"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/sandbox"
@@ -96,11 +98,11 @@ func (s *admissionSamples) compare(beside string) comparison {
 	if beside == countedNamespace {
 		what = "beside none but the same ResourceQuota"
 	}
-	croft, plain := median(s.Croft), median(s.Beside)
+	croft, plain := samples.Median(s.Croft), samples.Median(s.Beside)
 	return comparison{
 		Name: fmt.Sprintf("%s, %d tenants", s.What, s.Tenants), Unit: inSeconds, Croft: croft, Beside: plain, Raw: s,
 		Note: fmt.Sprintf("all rules on, %s; medians of %d pairs in turns: %+.2f ms; p99 %.1f ms beside %.1f ms",
-			what, len(s.Croft), (croft-plain)*1000, percentile(99, s.Croft)*1000, percentile(99, s.Beside)*1000),
+			what, len(s.Croft), (croft-plain)*1000, samples.Percentile(99, s.Croft)*1000, samples.Percentile(99, s.Beside)*1000),
 	}
 }
 
@@ -137,7 +139,7 @@ func newAdmission(ctx context.Context, c *sandbox.Cluster) (*admission, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := build(platformText)
+	e, err := tenants.Build(tenants.Platform)
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +159,8 @@ func newAdmission(ctx context.Context, c *sandbox.Cluster) (*admission, error) {
 
 // grow adds tenants until there are that many, and waits until pods are let into
 // the last of them and, the policies having read its rules, are placed.
-func (a *admission) grow(ctx context.Context, tenants int) error {
-	e, err := build(platformText + tenantsText("t", tenants))
+func (a *admission) grow(ctx context.Context, count int) error {
+	e, err := tenants.Build(tenants.Platform + tenants.Text("t", count))
 	if err != nil {
 		return err
 	}

@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/hack/internal/tenants"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/wall"
@@ -24,7 +24,7 @@ const bareWorkers = 8
 // convergeBare writes tenants' objects as a script would: one server-side apply
 // for each, which is how croft writes too, no reading, no looking back.
 func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix string) (side, error) {
-	tenants, err := tenantObjects(platformText + tenantsText(prefix, b.tenants))
+	all, err := tenantObjects(tenants.Platform + tenants.Text(prefix, b.tenants))
 	if err != nil {
 		return side{}, err
 	}
@@ -38,11 +38,11 @@ func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix str
 	if err := c.Stop(operatorComponent); err != nil {
 		return side{}, err
 	}
-	took, sent := make([]float64, len(tenants)), requests{}
+	took, sent := make([]float64, len(all)), requests{}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(bareWorkers)
 	start := time.Now()
-	for i, objects := range tenants {
+	for i, objects := range all {
 		sent[http.MethodPatch] += float64(len(objects))
 		group.Go(func() error {
 			for _, o := range objects {
@@ -62,20 +62,15 @@ func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix str
 // tenantObjects returns what the walls want for each tenant of a declaration, in
 // the order in which to write it and as it is sent.
 func tenantObjects(text string) ([][]*unstructured.Unstructured, error) {
-	built, err := build(text)
+	built, err := tenants.Build(text)
 	if err != nil {
 		return nil, err
 	}
-	tenants := make([][]*unstructured.Unstructured, len(built.Tenants))
+	objects := make([][]*unstructured.Unstructured, len(built.Tenants))
 	for i, tenant := range built.Tenants {
-		for _, o := range wall.TenantObjects(&built.Platform, tenant) {
-			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-			if err != nil {
-				return nil, err
-			}
-			delete(content, "status")
-			tenants[i] = append(tenants[i], &unstructured.Unstructured{Object: content})
+		if objects[i], err = tenants.Unstructured(wall.TenantObjects(&built.Platform, tenant)); err != nil {
+			return nil, err
 		}
 	}
-	return tenants, nil
+	return objects, nil
 }

@@ -9,42 +9,19 @@ import (
 	"strings"
 	"testing"
 
+	"croft.dev/croft/hack/internal/tenants"
 	"croft.dev/croft/internal/wall"
 )
 
-func TestPercentile(t *testing.T) {
-	hundred := make([]float64, 100)
-	for i := range hundred {
-		hundred[i] = float64(100 - i)
-	}
-	for _, c := range []struct {
-		p       float64
-		samples []float64
-		want    float64
-	}{
-		{50, nil, 0},
-		{50, []float64{7}, 7},
-		{50, []float64{3, 1, 2}, 2},
-		{99, []float64{3, 1, 2}, 3},
-		{50, hundred, 50},
-		{99, hundred, 99},
-		{100, hundred, 100},
-	} {
-		if got := percentile(c.p, c.samples); got != c.want {
-			t.Errorf("percentile(%g, %d samples) = %g, want %g", c.p, len(c.samples), got, c.want)
-		}
-	}
-}
-
 func TestGeneratedTenantsAreValid(t *testing.T) {
-	built, err := build(platformText + tenantsText("tenant", 3))
+	built, err := tenants.Build(tenants.Platform + tenants.Text("tenant", 3))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(built.Tenants) != 3 || built.Tenants[2].Name != tenantName("tenant", 2) {
+	if len(built.Tenants) != 3 || built.Tenants[2].Name != tenants.Name("tenant", 2) {
 		t.Fatalf("tenants: %v", built.Tenants)
 	}
-	tenants, err := tenantObjects(platformText + tenantsText("tenant", 3))
+	tenants, err := tenantObjects(tenants.Platform + tenants.Text("tenant", 3))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"croft.dev/croft/hack/internal/samples"
+	"croft.dev/croft/hack/internal/tenants"
 	"croft.dev/croft/internal/sandbox"
 )
 
@@ -79,13 +81,13 @@ func compareRounds(rounds []round, tenants int) []comparison {
 	written := float64(len(rounds) * tenants)
 	return []comparison{{
 		Name: fmt.Sprintf("converge %d tenants", tenants), Unit: inSeconds, Raw: rounds,
-		Croft: mean(croft.last), Beside: mean(bare.last),
+		Croft: samples.Mean(croft.last), Beside: samples.Mean(bare.last),
 		Note: fmt.Sprintf("beside %d workers that write the same objects and wait for nothing; rounds:%s", bareWorkers, ratios),
 	}, {
-		Name: "  until half are there", Unit: inSeconds, Croft: median(croft.took), Beside: median(bare.took),
+		Name: "  until half are there", Unit: inSeconds, Croft: samples.Median(croft.took), Beside: samples.Median(bare.took),
 		Note: "median of all tenants, from the first write",
 	}, {
-		Name: "  until 99% are there", Unit: inSeconds, Croft: percentile(99, croft.took), Beside: percentile(99, bare.took),
+		Name: "  until 99% are there", Unit: inSeconds, Croft: samples.Percentile(99, croft.took), Beside: samples.Percentile(99, bare.took),
 		Note: "p99 of all tenants, from the first write",
 	}, {
 		Name: "  requests for a tenant", Unit: inRequests, Croft: croft.requests / written, Beside: bare.requests / written,
@@ -109,7 +111,7 @@ func (s *sums) add(one side) {
 func (b *bench) declarePlatform(ctx context.Context, c *sandbox.Cluster) error {
 	return withFiles(func(paths []string) error {
 		return b.runCroft(ctx, "apply", "--kubeconfig", c.Kubeconfig, "-f", paths[0])
-	}, platformText)
+	}, tenants.Platform)
 }
 
 // convergeCroft has croft's operator at rest before it begins, whatever was
@@ -154,6 +156,6 @@ func (b *bench) declareTenants(ctx context.Context, c *sandbox.Cluster, prefix s
 			return b.runCroft(ctx, "apply", "--kubeconfig", c.Kubeconfig, "--wait=false", "-f", paths[0])
 		})
 		return group.Wait()
-	}, tenantsText(prefix, b.tenants))
+	}, tenants.Text(prefix, b.tenants))
 	return took, err
 }

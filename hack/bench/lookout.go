@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/hack/internal/tenants"
 	"croft.dev/croft/internal/scheme"
 )
 
@@ -32,7 +33,7 @@ type lookout struct {
 func lookOut(ctx context.Context, config *rest.Config, prefix string, count int) (*lookout, error) {
 	l := &lookout{waiting: map[string]string{}}
 	for i := range count {
-		l.waiting[tenantName(prefix, i)] = "it was not declared"
+		l.waiting[tenants.Name(prefix, i)] = "it was not declared"
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme.New()})
 	if err != nil {

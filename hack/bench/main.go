@@ -54,6 +54,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"croft.dev/croft/hack/internal/machine"
 	"croft.dev/croft/internal/sandbox"
 )
 
@@ -124,7 +125,7 @@ func run(ctx context.Context) error {
 	ctrllog.SetLogger(logr.Discard())
 
 	r := report{Started: time.Now()}
-	if r.Machine, err = thisMachine(ctx); err != nil {
+	if r.Machine, err = machine.This(ctx); err != nil {
 		return err
 	}
 	err = b.measure(ctx, chosen, &r)

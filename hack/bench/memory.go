@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"croft.dev/croft/hack/internal/machine"
 )
 
 // measureMemory compares what the operator holds in memory with tenants and
@@ -25,7 +27,7 @@ func measureMemory(ctx context.Context, b *bench) ([]comparison, error) {
 	return []comparison{{
 		Name: fmt.Sprintf("operator's memory, %d tenants", b.tenants), Unit: inBytes,
 		Croft: now, Beside: s.idle,
-		Note: fmt.Sprintf("beside with none; %s per tenant; %s at most", inBytes.format(perTenant), inBytes.format(most)),
+		Note: fmt.Sprintf("beside with none; %s per tenant; %s at most", machine.Bytes(perTenant), machine.Bytes(most)),
 		Raw:  map[string]float64{"idleBytes": s.idle, "residentBytes": now, "mostBytes": most, "bytesPerTenant": perTenant},
 	}}, nil
 }

@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
+	"croft.dev/croft/hack/internal/metrics"
 )
 
 // requests counts requests by method, or by the API server's verb.
@@ -44,39 +41,6 @@ func (r requests) since(earlier requests) requests {
 
 // scrape reads one counter from a metrics endpoint and sums it up by a label.
 func scrape(ctx context.Context, c *http.Client, url, counter, label string) (requests, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	res, err := c.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", url, res.Status)
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(res.Body)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", url, err)
-	}
-	family, ok := families[counter]
-	if !ok {
-		return nil, fmt.Errorf("%s: there is no %s", url, counter)
-	}
-	sums := requests{}
-	for _, metric := range family.GetMetric() {
-		sums[labelOf(metric, label)] += metric.GetCounter().GetValue()
-	}
-	return sums, nil
-}
-
-func labelOf(metric *dto.Metric, name string) string {
-	for _, pair := range metric.GetLabel() {
-		if pair.GetName() == name {
-			return pair.GetValue()
-		}
-	}
-	return ""
+	sums, err := metrics.Sums(ctx, c, url, counter, label)
+	return requests(sums), err
 }

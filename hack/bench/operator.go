@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"croft.dev/croft/hack/internal/machine"
 	"croft.dev/croft/internal/sandbox"
 )
 
@@ -104,11 +105,4 @@ func (o *operator) rest(ctx context.Context) (requests, error) {
 
 // resident returns how much memory the operator holds now, and how much it has
 // held at most.
-func (o *operator) resident() (now, most float64, err error) {
-	path := fmt.Sprintf("/proc/%d/status", o.pid)
-	if now, err = procSize(path, "VmRSS"); err != nil {
-		return 0, 0, err
-	}
-	most, err = procSize(path, "VmHWM")
-	return now, most, err
-}
+func (o *operator) resident() (now, most float64, err error) { return machine.Resident(o.pid) }

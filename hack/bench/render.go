@@ -8,6 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"croft.dev/croft/hack/internal/samples"
+	"croft.dev/croft/hack/internal/tenants"
 	"croft.dev/croft/internal/wall"
 )
 
@@ -27,9 +29,9 @@ func measureRender(ctx context.Context, b *bench) ([]comparison, error) {
 	sizes := []int{renderOne, renderFew, renderMany}
 	texts := make([]string, len(sizes))
 	for i, size := range sizes {
-		texts[i] = platformText + tenantsText("tenant", size)
+		texts[i] = tenants.Platform + tenants.Text("tenant", size)
 	}
-	built, err := build(texts[len(texts)-1])
+	built, err := tenants.Build(texts[len(texts)-1])
 	if err != nil {
 		return nil, err
 	}
@@ -62,10 +64,10 @@ func measureRender(ctx context.Context, b *bench) ([]comparison, error) {
 		return nil, err
 	}
 
-	one, few, many := median(raw.Render[renderOne]), median(raw.Render[renderFew]), median(raw.Render[renderMany])
+	one, few, many := samples.Median(raw.Render[renderOne]), samples.Median(raw.Render[renderFew]), samples.Median(raw.Render[renderMany])
 	return []comparison{{
 		Name: fmt.Sprintf("render %d tenants", renderMany), Unit: inSeconds, Raw: raw,
-		Croft: many, Beside: median(raw.Marshal),
+		Croft: many, Beside: samples.Median(raw.Marshal),
 		Note: fmt.Sprintf("beside marshalling the same %d objects from memory; medians of %d, in turns", len(objects), renderRuns),
 	}, {
 		Name: "render one tenant more", Unit: inSeconds,

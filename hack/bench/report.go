@@ -7,6 +7,8 @@ import (
 	"os"
 	"text/tabwriter"
 	"time"
+
+	"croft.dev/croft/hack/internal/machine"
 )
 
 // unit is what a comparison is measured in.
@@ -26,12 +28,8 @@ func (u unit) format(v float64) string {
 		return fmt.Sprintf("%.3g ms", v*1000)
 	case u == inSeconds:
 		return fmt.Sprintf("%.2f s", v)
-	case u == inBytes && v >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", v/(1<<30))
-	case u == inBytes && v >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", v/(1<<20))
 	case u == inBytes:
-		return fmt.Sprintf("%.0f KiB", v/(1<<10))
+		return machine.Bytes(v)
 	case u == inRequests:
 		return fmt.Sprintf("%.1f", v)
 	default:
@@ -75,10 +73,10 @@ func (c comparison) MarshalJSON() ([]byte, error) {
 
 // report is everything that one run has found.
 type report struct {
-	Machine     machine      `json:"machine"`
-	Started     time.Time    `json:"started"`
-	Seconds     float64      `json:"seconds"`
-	Comparisons []comparison `json:"comparisons"`
+	Machine     machine.Machine `json:"machine"`
+	Started     time.Time       `json:"started"`
+	Seconds     float64         `json:"seconds"`
+	Comparisons []comparison    `json:"comparisons"`
 }
 
 // print writes the table for people.

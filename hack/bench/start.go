@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"croft.dev/croft/hack/internal/samples"
 	"croft.dev/croft/internal/sandbox"
 )
 
@@ -38,7 +39,7 @@ func measureStart(ctx context.Context, b *bench) ([]comparison, error) {
 	}
 	return []comparison{{
 		Name: "sandbox up, with croft", Unit: inSeconds, Raw: raw,
-		Croft: median(raw.Whole), Beside: median(raw.APIOnly),
+		Croft: samples.Median(raw.Whole), Beside: samples.Median(raw.APIOnly),
 		Note: fmt.Sprintf("beside %s alone; medians of %d, in turns", strings.Join(sandbox.APIOnly, " and "), startRuns),
 	}}, nil
 }

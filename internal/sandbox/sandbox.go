@@ -49,6 +49,9 @@ type Options struct {
 	// With is what to run besides, such as Gatekeeper, which `make gatekeeper`
 	// builds.
 	With []string
+	// Unaudited leaves out what Gatekeeper's audit pod does: the audit, and the
+	// status of what it enforces.
+	Unaudited bool
 	// Without is what the API server does without, such as
 	// MutatingAdmissionPolicy.
 	Without []string
@@ -102,6 +105,9 @@ func (c *Cluster) up(ctx context.Context, o Options) error {
 	}
 	if o.With != nil {
 		args = append(args, "--with", strings.Join(o.With, ","))
+	}
+	if o.Unaudited {
+		args = append(args, "--audit=false")
 	}
 	if o.Without != nil {
 		args = append(args, "--without", strings.Join(o.Without, ","))

@@ -20,6 +20,7 @@ import (
 type withOptions struct {
 	with, without []string
 	gatekeeper    string
+	audit         bool
 }
 
 func (o *withOptions) addTo(cmd *cobra.Command) {
@@ -27,6 +28,7 @@ func (o *withOptions) addTo(cmd *cobra.Command) {
 	f.StringSliceVar(&o.with, "with", nil, "what to run besides: "+component.Gatekeeper+"; --with= ends it")
 	f.StringVar(&o.gatekeeper, "gatekeeper", "",
 		"path of a gatekeeper binary to run, if not the one beside croft-sandbox; its manifest lies beside it, as PATH.yaml")
+	f.BoolVar(&o.audit, "audit", true, "whether Gatekeeper does what its audit pod does, too: audit, and write the status of what it enforces")
 	f.StringSliceVar(&o.without, "without", nil,
 		"what the API server does without: MutatingAdmissionPolicy, which clusters before Kubernetes 1.36 do not have; --without= ends it")
 }
@@ -51,6 +53,9 @@ func (o *withOptions) config(cmd *cobra.Command, config *home.Config) (err error
 	}
 	if config.Gatekeeper != "" && !slices.Contains(config.Components, component.APIServer) {
 		return usageError{fmt.Errorf("gatekeeper needs %q: add it to --components", component.APIServer)}
+	}
+	if cmd.Flags().Changed("audit") {
+		config.Unaudited = !o.audit
 	}
 	if cmd.Flags().Changed("without") {
 		if err := component.CheckWithout(o.without); err != nil {

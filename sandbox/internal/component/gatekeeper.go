@@ -57,7 +57,7 @@ func (s *Sandbox) gatekeeperSpec() (supervisor.Spec, error) {
 // gatekeeperArgs are those of all its pods together. Upstream runs the webhooks
 // apart from the audit; one process does both when no operation is named.
 func (s *Sandbox) gatekeeperArgs() []string {
-	return []string{
+	args := []string{
 		"--kubeconfig=" + s.home.Kubeconfig(Gatekeeper),
 		"--host=" + home.Loopback,
 		"--port=" + strconv.Itoa(s.ports.Port(Gatekeeper)),
@@ -77,6 +77,11 @@ func (s *Sandbox) gatekeeperArgs() []string {
 		"--exempt-namespace=" + gatekeeper.Namespace,
 		"--disable-opa-builtin={http.send}",
 	}
+	if s.config.Unaudited {
+		// What upstream's webhook pods do, and nothing of its audit pod.
+		args = append(args, "--operation=webhook,mutation-webhook,generate")
+	}
+	return args
 }
 
 // gatekeeperObjects are what has to be in the cluster before it starts.

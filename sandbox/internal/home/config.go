@@ -20,6 +20,9 @@ type Config struct {
 	Croft string `json:"croft,omitempty"`
 	// Gatekeeper is the absolute path of the gatekeeper binary that is run along.
 	Gatekeeper string `json:"gatekeeper,omitempty"`
+	// Unaudited has Gatekeeper do what its webhook pods do, and leave out what its
+	// audit pod does: the audit, and the status of what it enforces.
+	Unaudited bool `json:"unaudited,omitempty"`
 	// Without names what the API server is to do without.
 	Without []string `json:"without,omitempty"`
 }

@@ -1,4 +1,6 @@
-package main
+// Package machine says on what something was measured, without which figures mean
+// nothing, and what it found there of a process. It needs Linux.
+package machine
 
 import (
 	"bufio"
@@ -12,8 +14,8 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// machine says where figures come from, without which they mean nothing.
-type machine struct {
+// Machine is where figures come from.
+type Machine struct {
 	OS          string  `json:"os"`
 	Cores       int     `json:"cores"`
 	MemoryBytes float64 `json:"memoryBytes"`
@@ -25,14 +27,15 @@ type machine struct {
 	Sandbox map[string]string `json:"sandbox"`
 }
 
-func thisMachine(ctx context.Context) (machine, error) {
-	m := machine{OS: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
+// This is the machine as it is before anything is measured.
+func This(ctx context.Context) (Machine, error) {
+	m := Machine{OS: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return m, fmt.Errorf("%w: the benchmark needs Linux", err)
 	}
 	m.Load, _, _ = strings.Cut(string(load), " ")
-	if m.MemoryBytes, err = procSize("/proc/meminfo", "MemTotal"); err != nil {
+	if m.MemoryBytes, err = size("/proc/meminfo", "MemTotal"); err != nil {
 		return m, err
 	}
 	binary, err := sandbox.Binary()
@@ -52,13 +55,13 @@ func thisMachine(ctx context.Context) (machine, error) {
 	return m, nil
 }
 
-func (m machine) String() string {
+func (m Machine) String() string {
 	return fmt.Sprintf("%s, %d cores, %s of memory, load %s at the start; %s, Kubernetes %s, Karpenter %s",
-		m.OS, m.Cores, inBytes.format(m.MemoryBytes), m.Load, m.Go, m.Sandbox["kubernetes"], m.Sandbox["karpenter"])
+		m.OS, m.Cores, Bytes(m.MemoryBytes), m.Load, m.Go, m.Sandbox["kubernetes"], m.Sandbox["karpenter"])
 }
 
-// procSize reads a size from a file of lines such as "VmRSS:  51232 kB".
-func procSize(path, key string) (float64, error) {
+// size reads a size from a file of lines such as "VmRSS:  51232 kB".
+func size(path, key string) (float64, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return 0, err
@@ -80,4 +83,27 @@ func procSize(path, key string) (float64, error) {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}
 	return 0, fmt.Errorf("%s: there is no %s", path, key)
+}
+
+// Resident returns how much memory a process holds now, and how much it has held
+// at most.
+func Resident(pid int) (now, most float64, err error) {
+	path := fmt.Sprintf("/proc/%d/status", pid)
+	if now, err = size(path, "VmRSS"); err != nil {
+		return 0, 0, err
+	}
+	most, err = size(path, "VmHWM")
+	return now, most, err
+}
+
+// Bytes writes an amount of memory for people.
+func Bytes(v float64) string {
+	switch {
+	case v >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", v/(1<<30))
+	case v >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", v/(1<<20))
+	default:
+		return fmt.Sprintf("%.0f KiB", v/(1<<10))
+	}
 }

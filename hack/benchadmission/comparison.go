@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/hack/internal/tenants"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/wall"
+)
+
+// comparison is a cluster with lines that are measured in turns.
+type comparison struct {
+	cluster *sandbox.Cluster
+	config  *rest.Config
+	admin   client.Client
+	// lines are the one without policy, croft's native one, and Gatekeeper's.
+	lines []*line
+	options
+}
+
+// compare measures a line of Gatekeeper's beside the others, at all sizes, and then
+// kills what places the pods.
+func compare(ctx context.Context, name string, o options) (found compared, err error) {
+	cluster, err := sandbox.Up(ctx, sandbox.Options{
+		Components: sandbox.WithControllers, With: []string{sandbox.Gatekeeper},
+		// It would run through all constraints again and again beside what is
+		// measured, on the same machine; on clusters it has pods of its own.
+		Unaudited: true,
+	})
+	if err != nil {
+		return found, err
+	}
+	defer func() { err = errors.Join(err, cluster.Down()) }()
+	c := &comparison{cluster: cluster, config: rest.CopyConfig(cluster.Config), options: o}
+	c.config.QPS = -1
+	if c.admin, err = client.New(c.config, client.Options{Scheme: scheme.New()}); err != nil {
+		return found, err
+	}
+	if err := c.prepare(ctx, name); err != nil {
+		return found, err
+	}
+	found.Name = name
+	for _, size := range o.sizes {
+		s, err := c.measureSize(ctx, size)
+		if err != nil {
+			return found, fmt.Errorf("%d tenants: %w", size, err)
+		}
+		found.Sizes = append(found.Sizes, s)
+		if size != o.killSize() {
+			continue
+		}
+		kills, err := c.killAll(ctx, sandbox.Gatekeeper)
+		if err != nil {
+			return found, err
+		}
+		found.Kills = append(found.Kills, kills...)
+		if err := c.askOnly(ctx, patiently); err != nil {
+			return found, err
+		}
+	}
+	if !o.apiServer {
+		return found, nil
+	}
+	kills, err := c.killAll(ctx, apiServer)
+	found.Kills = append(found.Kills, kills...)
+	return found, err
+}
+
+// prepare writes what stands once: the policies, and Gatekeeper's templates if
+// croft's objects are to be measured there. No operator runs.
+func (c *comparison) prepare(ctx context.Context, name string) error {
+	for _, name := range []string{noPolicy, native, name} {
+		l, err := newLine(name)
+		if err != nil {
+			return err
+		}
+		c.lines = append(c.lines, l)
+	}
+	platforms := []string{tenants.Platform}
+	if name == onGatekeeper {
+		platforms = append(platforms, gatekeeperPlatform)
+	}
+	for _, platform := range platforms {
+		built, err := tenants.Build(platform)
+		if err != nil {
+			return err
+		}
+		objects := wall.PlatformObjects(&built.Platform)
+		exceptGatekeepers(objects)
+		if _, err := apply.New(c.admin).Apply(ctx, objects...); err != nil {
+			return err
+		}
+	}
+	if err := c.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plainNamespace}}); err != nil {
+		return err
+	}
+	if err := c.awaitPods(ctx, c.lines[0], 0); err != nil {
+		return err
+	}
+	return c.askOnly(ctx, patiently)
+}
+
+// measureSize lets both lines of tenants grow, and measures.
+func (c *comparison) measureSize(ctx context.Context, size int) (sized, error) {
+	s := sized{Tenants: size}
+	if err := c.growAll(ctx, size, &s.Memory); err != nil {
+		return s, err
+	}
+	say("%s, %d tenants: %d rounds, one pod at a time", c.lines[2].name, size, c.rounds)
+	if err := c.latency(ctx, &s); err != nil {
+		return s, err
+	}
+	say("%s, %d tenants: %d pods by %d clients", c.lines[2].name, size, c.pods, c.clients)
+	if err := c.throughput(ctx, &s); err != nil {
+		return s, err
+	}
+	return s, c.resident(&s.Memory)
+}
+
+// create creates a pod in one of a line's namespaces, in a dry run unless it is to
+// be stored, and returns how many milliseconds it took.
+func (c *comparison) create(ctx context.Context, l *line, i int, dry bool, labels ...map[string]string) (float64, error) {
+	// A prime, so that they are taken from everywhere, and all of them in the end.
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[i*7919%len(l.namespaces)], GenerateName: "p-"},
+		Spec:       attack.PodSpec(),
+	}
+	for _, more := range labels {
+		pod.Labels = more
+	}
+	var opts []client.CreateOption
+	if dry {
+		opts = append(opts, client.DryRunAll)
+	}
+	start := time.Now()
+	err := c.admin.Create(ctx, pod, opts...)
+	took := time.Since(start)
+	if err == nil {
+		if wrong := l.check(pod); wrong != nil {
+			err = &unplacedError{wrong}
+		}
+	}
+	return float64(took.Microseconds()) / 1000, err
+}
+
+// unplacedError is of a pod that was let in and is not as it should be.
+type unplacedError struct{ error }
+
+// inParallel does something with each index, some at once.
+func inParallel(ctx context.Context, from, to, workers int, do func(context.Context, int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	for i := from; i < to; i++ {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return do(ctx, i)
+		})
+	}
+	return group.Wait()
+}

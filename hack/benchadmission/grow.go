@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// writers write tenants at once, and probed is in how many of them it is tried
+	// whether pods come out as they should.
+	writers, probed = 16, 40
+	// patience is when to give up on what should take effect in a moment; thousands
+	// of objects may take Gatekeeper ingestPatience.
+	patience, ingestPatience = time.Minute, 10 * time.Minute
+	progressEvery            = 10 * time.Second
+)
+
+// growAll lets the lines grow one after the other, and looks at the memory between
+// them.
+func (c *comparison) growAll(ctx context.Context, size int, m *memory) (err error) {
+	if m.Before, err = c.liveHeap(ctx); err != nil {
+		return err
+	}
+	for i, heap := range []*float64{&m.AfterNative, &m.AfterGatekeeper} {
+		if err := c.grow(ctx, c.lines[i+1], size); err != nil {
+			return fmt.Errorf("%s: %w", c.lines[i+1].name, err)
+		}
+		if *heap, err = c.liveHeap(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// grow adds tenants to a line until there are so many, and waits until each is seen
+// to be treated as it should.
+func (c *comparison) grow(ctx context.Context, l *line, size int) error {
+	objects, err := l.objects(size)
+	if err != nil {
+		return err
+	}
+	before, number := len(l.namespaces), 0
+	for _, tenant := range objects[before:] {
+		l.namespaces = append(l.namespaces, namespaceOf(tenant))
+		number += len(tenant)
+	}
+	done, stop := c.progress(l, number)
+	defer stop()
+	err = inParallel(ctx, before, size, writers, func(ctx context.Context, i int) error {
+		for _, o := range objects[i] {
+			if err := c.write(ctx, o); err != nil {
+				return err
+			}
+			done.Add(1)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.awaitIngested(ctx, objects); err != nil {
+		return err
+	}
+	if err := c.awaitServiceAccounts(ctx, l); err != nil {
+		return err
+	}
+	// The last that was written, and some of those before: where a pod takes long,
+	// one for each tenant would take longer than all else.
+	step := max((size-before)/probed, 1)
+	return inParallel(ctx, 0, min(probed, size-before), writers, func(ctx context.Context, n int) error {
+		return c.awaitPods(ctx, l, size-1-n*step)
+	})
+}
+
+// awaitServiceAccounts waits until each namespace has the one without which no pod
+// is let in, whatever the policies say.
+func (c *comparison) awaitServiceAccounts(ctx context.Context, l *line) error {
+	missing := ""
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		accounts := &metav1.PartialObjectMetadataList{}
+		accounts.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccountList"))
+		if err := c.admin.List(ctx, accounts, client.MatchingFields{"metadata.name": "default"}); err != nil {
+			return false, err
+		}
+		has := map[string]bool{}
+		for _, account := range accounts.Items {
+			has[account.Namespace] = true
+		}
+		missing = ""
+		for _, namespace := range l.namespaces {
+			if !has[namespace] {
+				missing = namespace
+			}
+		}
+		return missing == "", nil
+	})
+	if err != nil {
+		return fmt.Errorf("namespace %s has no service account: %w", missing, err)
+	}
+	return nil
+}
+
+// progress tells now and then how many of the objects are written.
+func (c *comparison) progress(l *line, number int) (done *atomic.Int64, stop func()) {
+	done = &atomic.Int64{}
+	say("%s: writing %d objects", l.name, number)
+	ticker, ended := time.NewTicker(progressEvery), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-ended:
+				return
+			case <-ticker.C:
+				if n := int(done.Load()); n < number {
+					say("%s: %d of %d objects written", l.name, n, number)
+				} else {
+					say("%s: waiting for all of it to take effect", l.name)
+				}
+			}
+		}
+	}()
+	return done, func() { ticker.Stop(); close(ended) }
+}
+
+// write writes one object. The kinds of constraints come a moment after their
+// templates; until then, writing is tried again.
+func (c *comparison) write(ctx context.Context, o *unstructured.Unstructured) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		last = client.IgnoreAlreadyExists(c.admin.Create(ctx, o.DeepCopy()))
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("write %s %s/%s: %w: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err, last)
+	}
+	return nil
+}
+
+// awaitPods waits until a pod in a namespace comes out as it should.
+func (c *comparison) awaitPods(ctx context.Context, l *line, i int) error {
+	at := &line{name: l.name, key: l.key, pool: l.pool, namespaces: l.namespaces[i : i+1]}
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		_, last = c.create(ctx, at, 0, true)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("pods in namespace %s: %w: %w", l.namespaces[i], err, last)
+	}
+	return nil
+}
+
+// statuses are where Gatekeeper says what it has taken in: one object for each
+// mutator and each constraint, with its kind in a label.
+var statuses = []struct{ kind, label string }{
+	{"MutatorPodStatus", "internal.gatekeeper.sh/mutator-kind"},
+	{"ConstraintPodStatus", "internal.gatekeeper.sh/constraint-kind"},
+}
+
+// awaitIngested waits until Gatekeeper says that it enforces all of the objects.
+func (c *comparison) awaitIngested(ctx context.Context, tenants [][]*unstructured.Unstructured) error {
+	wanted := map[string]int{}
+	for _, objects := range tenants {
+		for _, o := range objects {
+			if o.GetNamespace() == "" && o.GetKind() != "Namespace" {
+				wanted[o.GetKind()]++
+			}
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, ingestPatience, true, func(ctx context.Context) (bool, error) {
+		last = c.ingested(ctx, wanted)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, last)
+	}
+	return nil
+}
+
+// ingested returns what Gatekeeper has not taken in yet.
+func (c *comparison) ingested(ctx context.Context, wanted map[string]int) error {
+	enforced := map[string]int{}
+	for _, status := range statuses {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "status.gatekeeper.sh", Version: "v1beta1", Kind: status.kind + "List"})
+		if err := c.admin.List(ctx, list); err != nil {
+			return err
+		}
+		for _, o := range list.Items {
+			if enforces, _, _ := unstructured.NestedBool(o.Object, "status", "enforced"); enforces {
+				enforced[o.GetLabels()[status.label]]++
+			}
+		}
+	}
+	for kind, number := range wanted {
+		if enforced[kind] < number {
+			return fmt.Errorf("only %d of %d %s are enforced", enforced[kind], number, kind)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/sandbox"
+)
+
+// scenarioLabel on a pod says for which scenario it was created.
+const scenarioLabel = "bench.croft.dev/scenario"
+
+// outage is how long pods may be refused: an API server that starts anew looks only
+// every half minute for kinds like TenantRules, which are not its own.
+const outage = 3 * time.Minute
+
+// scenario is a way in which the engine is killed.
+type scenario struct {
+	id, says string
+	line     int
+	// engine is the component of the sandbox that is killed.
+	engine string
+	how    asked
+}
+
+// scenarios are those of a comparison. Where the API server is the engine there is
+// nothing beside it to be killed, so it is killed itself.
+func scenarios(name string) []scenario {
+	if name == alone {
+		return []scenario{
+			{"alone-fail", "Gatekeeper alone, failurePolicy Fail", 2, sandbox.Gatekeeper, asRequired},
+			{"alone-ignore", "Gatekeeper alone, failurePolicy Ignore (its chart's default)", 2, sandbox.Gatekeeper, asInstalled},
+		}
+	}
+	return []scenario{
+		{"croft-fail", "croft on Gatekeeper, failurePolicy Fail (what croft asks for)", 2, sandbox.Gatekeeper, asRequired},
+		{"croft-ignore", "croft on Gatekeeper, failurePolicy Ignore (its chart's default)", 2, sandbox.Gatekeeper, asInstalled},
+		{"no-policy", "no policy, the API server killed", 0, apiServer, asked{}},
+		{"native", "croft native, the API server killed", 1, apiServer, asked{}},
+	}
+}
+
+// killAll plays all scenarios in which an engine is killed. Those of the API server
+// come when all else is done: a sandbox in which it starts anew does not ask
+// Gatekeeper any more.
+func (c *comparison) killAll(ctx context.Context, engine string) ([]killed, error) {
+	var all []killed
+	for _, s := range scenarios(c.lines[2].name) {
+		if s.engine != engine || c.kills == 0 {
+			continue
+		}
+		found, err := c.kill(ctx, s)
+		if err != nil {
+			return all, fmt.Errorf("%s: %w", s.says, err)
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+// kill creates pods at a steady rate, kills the engine under them again and again,
+// and counts what becomes of them. These pods are stored: what is in the cluster
+// afterwards is what got in, whatever its client was told.
+func (c *comparison) kill(ctx context.Context, s scenario) (killed, error) {
+	k := killed{Line: c.lines[s.line].name, Says: s.says, Tenants: len(c.lines[1].namespaces), Kills: c.kills, Reasons: map[string]int{}}
+	for n := range c.kills {
+		say("%s: kill %d of %d", s.says, n+1, c.kills)
+		// The sandbox has written the webhooks anew since the last kill.
+		if s.engine == sandbox.Gatekeeper {
+			if err := c.askOnly(ctx, s.how); err != nil {
+				return k, err
+			}
+		}
+		t := c.startTraffic(ctx, c.lines[s.line], s)
+		ready, placing, err := c.killOnce(ctx, s, t)
+		t.end()
+		if err := errors.Join(err, t.failed); err != nil {
+			return k, err
+		}
+		k.ReadySeconds = append(k.ReadySeconds, ready)
+		k.PlacingSeconds = append(k.PlacingSeconds, placing)
+		k.Asked += t.let + t.refused + t.unanswered
+		k.Refused += t.refused
+		k.Unanswered += t.unanswered
+		for why, n := range t.reasons {
+			k.Reasons[why] += n
+		}
+	}
+	var pods corev1.PodList
+	if err := c.admin.List(ctx, &pods, client.MatchingLabels{scenarioLabel: s.id}); err != nil {
+		return k, err
+	}
+	for i := range pods.Items {
+		k.Stored++
+		if c.lines[s.line].check(&pods.Items[i]) != nil {
+			k.Unplaced++
+		}
+	}
+	return k, nil
+}
+
+// killOnce kills the engine when some pods are in, and returns when it is back and
+// more are. It says how many seconds after the kill the engine was ready again, and
+// how many after it a pod came out as it should.
+func (c *comparison) killOnce(ctx context.Context, s scenario, t *traffic) (ready, placing float64, err error) {
+	if err := t.more(ctx, c.around); err != nil {
+		return 0, 0, err
+	}
+	start := time.Now()
+	if err := c.cluster.Kill(s.engine); err != nil {
+		return 0, 0, err
+	}
+	if err := c.cluster.Start(s.engine); err != nil {
+		return 0, 0, err
+	}
+	ready = time.Since(start).Seconds()
+	if err := t.more(ctx, 1); err != nil {
+		return 0, 0, err
+	}
+	placing = time.Since(start).Seconds()
+	return ready, placing, t.more(ctx, c.around)
+}
+
+// traffic is pods that are created all the time.
+type traffic struct {
+	stop    context.CancelFunc
+	clients sync.WaitGroup
+	// ignored says that no pod is to be refused because nobody was there to be asked.
+	ignored bool
+
+	lock                             sync.Mutex
+	placed, let, refused, unanswered int
+	// reasons are why pods were not placed, and how many each.
+	reasons map[string]int
+	// last is why the last pod was not placed, and failed what must not happen.
+	last, failed error
+}
+
+// startTraffic creates pods at a steady rate, by several clients, so that none who
+// waits for an answer holds up the others.
+func (c *comparison) startTraffic(ctx context.Context, l *line, s scenario) *traffic {
+	ctx, stop := context.WithCancel(ctx)
+	t := &traffic{stop: stop, reasons: map[string]int{}, ignored: s.how.failurePolicy == admissionv1.Ignore}
+	pace := rate.NewLimiter(rate.Limit(c.rate), 1)
+	for n := range c.clients {
+		t.clients.Go(func() {
+			for i := n; pace.Wait(ctx) == nil; i += c.clients {
+				_, err := c.create(ctx, l, i, false, map[string]string{scenarioLabel: s.id})
+				if ctx.Err() == nil {
+					t.count(err)
+				}
+			}
+		})
+	}
+	return t
+}
+
+// count puts down what became of a pod.
+func (t *traffic) count(err error) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	var status apierrors.APIStatus
+	var unplaced *unplacedError
+	switch {
+	case err == nil:
+		t.placed++
+		t.let++
+		return
+	case errors.As(err, &unplaced):
+		t.let++
+	case errors.As(err, &status):
+		t.refused++
+		if t.ignored && strings.Contains(err.Error(), "failed calling webhook") {
+			t.failed = fmt.Errorf("failurePolicy Ignore has not taken effect: %w", err)
+		}
+	default:
+		t.unanswered++
+	}
+	t.last = err
+	t.reasons[inShort(err)]++
+}
+
+// inShort is an error without what differs from pod to pod.
+func inShort(err error) string {
+	return varying.ReplaceAllString(err.Error(), "…")
+}
+
+// varying are the names of pods and of namespaces, addresses and times.
+var varying = regexp.MustCompile(`"?\b(p|n|g|a)-[a-z0-9]+\b"?|[0-9.]+:[0-9]+|[0-9.]+m?s\b`)
+
+// more waits until more pods were placed.
+func (t *traffic) more(ctx context.Context, number int) error {
+	seen := func() (int, error) {
+		t.lock.Lock()
+		defer t.lock.Unlock()
+		return t.placed, t.last
+	}
+	before, _ := seen()
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, outage, true, func(context.Context) (bool, error) {
+		now, _ := seen()
+		return now-before >= number, nil
+	})
+	if err != nil {
+		now, last := seen()
+		return fmt.Errorf("%d of %d pods were placed: %w; the last that was not: %w", now-before, number, err, last)
+	}
+	return nil
+}
+
+func (t *traffic) end() {
+	t.stop()
+	t.clients.Wait()
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"croft.dev/croft/hack/internal/tenants"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall"
+)
+
+// The lines of the table: what pods come up against.
+const (
+	noPolicy     = "no policy"
+	native       = "croft native"
+	onGatekeeper = "croft on Gatekeeper"
+	alone        = "Gatekeeper alone"
+)
+
+// engineLabel on a namespace says which line it belongs to. Selectors are narrowed
+// by it, so that the lines can be measured in one API server; it is what keeps
+// them apart, and nobody else reads it.
+const engineLabel = "bench.croft.dev/engine"
+
+// The values of the label. Namespaces without policy have none.
+const (
+	engineNative     = "native"
+	engineGatekeeper = "gatekeeper"
+)
+
+// line is namespaces whose pods are treated alike.
+type line struct {
+	name string
+	// objects makes what each of so many tenants consists of, in the order in which
+	// to write it. There are none where there is no policy.
+	objects func(count int) ([][]*unstructured.Unstructured, error)
+	// key and pool are the nodeSelector that its pods must come out with.
+	key, pool string
+	// namespaces are those that are there.
+	namespaces []string
+}
+
+// plainNamespace has no tenant, so that no policy looks at it. One is enough:
+// nothing that is read for its pods differs between namespaces.
+const plainNamespace = "plain"
+
+// newLine makes one that has no tenants yet.
+func newLine(name string) (*line, error) {
+	switch name {
+	case noPolicy:
+		return &line{name: name, namespaces: []string{plainNamespace}}, nil
+	case native:
+		return croftLine(name, tenants.Platform, "n", engineNative)
+	case onGatekeeper:
+		return croftLine(name, gatekeeperPlatform, "g", engineGatekeeper)
+	default:
+		return &line{name: name, objects: byHand, key: documentKey, pool: "pool-" + tenants.Name("a", 0)}, nil
+	}
+}
+
+// gatekeeperPlatform is the same platform with the other engine.
+var gatekeeperPlatform = strings.Replace(tenants.Platform, "platform:\n", "platform:\n  placement: Gatekeeper\n", 1)
+
+func croftLine(name, platform, prefix, engine string) (*line, error) {
+	built, err := tenants.Build(platform)
+	if err != nil {
+		return nil, err
+	}
+	l := &line{name: name, key: built.Platform.NodePoolKey, pool: "shared"}
+	l.objects = func(count int) ([][]*unstructured.Unstructured, error) {
+		built, err := tenants.Build(platform + tenants.Text(prefix, count))
+		if err != nil {
+			return nil, err
+		}
+		all := make([][]*unstructured.Unstructured, count)
+		for i, tenant := range built.Tenants {
+			if all[i], err = placing(&built.Platform, tenant, engine); err != nil {
+				return nil, err
+			}
+		}
+		return all, nil
+	}
+	return l, nil
+}
+
+// placing are the objects of a tenant that a policy engine reads, or is made of.
+// Roles and network policies are left out, since no pod comes up against them;
+// quota and limits are, since those are the API server's own, whoever places pods.
+// All of what Gatekeeper holds is in, also the constraints that are about other
+// kinds than pods: it looks at each of them before it knows that.
+func placing(p *estate.Platform, t *estate.Tenant, engine string) ([]*unstructured.Unstructured, error) {
+	all, err := tenants.Unstructured(wall.TenantObjects(p, t))
+	if err != nil {
+		return nil, err
+	}
+	var kept []*unstructured.Unstructured
+	for _, o := range all {
+		switch {
+		case o.GetKind() == "Namespace":
+			labels := o.GetLabels()
+			labels[engineLabel] = engine
+			o.SetLabels(labels)
+		case o.GetKind() != "TenantRules" && !strings.HasSuffix(o.GroupVersionKind().Group, ".gatekeeper.sh"):
+			continue
+		}
+		kept = append(kept, o)
+	}
+	return kept, nil
+}
+
+// namespaceOf is the one among a tenant's objects.
+func namespaceOf(objects []*unstructured.Unstructured) string {
+	for _, o := range objects {
+		if o.GetKind() == "Namespace" {
+			return o.GetName()
+		}
+	}
+	return ""
+}
+
+// check returns what is wrong with a pod that came out of a line: it was not
+// placed, or there was nobody to place it and it was.
+func (l *line) check(pod *corev1.Pod) error {
+	switch got := pod.Spec.NodeSelector[l.key]; {
+	case l.key == "" && len(pod.Spec.NodeSelector) > 0:
+		return fmt.Errorf("a pod in namespace %s was placed, where nobody is to place any: %v", pod.Namespace, pod.Spec.NodeSelector)
+	case l.key != "" && !strings.HasPrefix(got, strings.TrimRight(l.pool, "0123456789")):
+		return fmt.Errorf("a pod in namespace %s was not placed: its nodeSelector is %v", pod.Namespace, pod.Spec.NodeSelector)
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,175 @@
+// Command benchadmission measures what it costs a pod to be placed, beside what
+// people place pods with today. It is run by `make bench-admission`, which builds
+// what it needs first:
+//
+//	go run ./hack/benchadmission                                    # the table, about a quarter of an hour
+//	go run ./hack/benchadmission -sizes 1,20 -rounds 50 -pods 100   # a minute
+//	go run ./hack/benchadmission -o docs/benchmarks                 # table, plot and raw data into files
+//	go run ./hack/benchadmission -from docs/benchmarks/admission.json -o docs/benchmarks  # the files anew, of an old run
+//
+// What is measured, how, and what it does not show is told in
+// docs/benchmarks/README.md, into which the outcome is written too. The table goes
+// to standard output, progress to standard error.
+//
+// All pods of a comparison are created in one API server, in turns: one without
+// any policy, one in a tenant of croft's that the API server itself places, one in
+// a namespace whose pods Gatekeeper places. There are two comparisons, each in a
+// sandbox of its own, since a Gatekeeper that holds the mutators of both would be
+// slower for either:
+//
+//   - croft on Gatekeeper: everything that croft writes where Gatekeeper is its
+//     placement engine.
+//   - Gatekeeper alone: the two Assigns for each tenant with which pods are placed
+//     by hand, and nothing of croft.
+//
+// Then the engine is killed while pods are created.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second interrupt ends the process at once, and with it its sandboxes.
+	context.AfterFunc(ctx, stop)
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-admission:", err)
+		os.Exit(1)
+	}
+}
+
+// options say how much is measured.
+type options struct {
+	// sizes are how many tenants there are, growing.
+	sizes []int
+	// rounds is how many pods are created for each line at each size, one at a time.
+	rounds int
+	// pods is how many are created for each line at each size by clients at once.
+	pods, clients int
+	// kills is how many times the engine is killed in each way, while pods come
+	// at a rate; around is how many are created before and after.
+	kills, rate, around int
+	// killAt is the number of tenants from which on Gatekeeper is not killed any
+	// more: it takes long to come back.
+	killAt int
+	// apiServer has the API server killed too, in the end.
+	apiServer bool
+}
+
+// killSize is the size at which Gatekeeper is killed.
+func (o options) killSize() int {
+	size := o.sizes[0]
+	for _, s := range o.sizes {
+		if s <= o.killAt {
+			size = s
+		}
+	}
+	return size
+}
+
+func run(ctx context.Context, args []string) error {
+	var o options
+	flags := flag.NewFlagSet("benchadmission", flag.ContinueOnError)
+	sizes := flags.String("sizes", "1,100,500,1000", "numbers of tenants, growing, separated by commas")
+	flags.IntVar(&o.rounds, "rounds", 300, "pods for each line at each size, one at a time")
+	flags.IntVar(&o.pods, "pods", 400, "pods for each line at each size, by clients at once")
+	flags.IntVar(&o.clients, "clients", 8, "how many clients create pods at once")
+	flags.IntVar(&o.kills, "kills", 2, "how many times to kill the engine in each way; 0 for none")
+	flags.IntVar(&o.killAt, "kill-at", 100, "kill Gatekeeper when there are so many tenants, or fewer if there are not")
+	flags.BoolVar(&o.apiServer, "kill-api-server", true, "kill the API server too, in the end")
+	flags.IntVar(&o.rate, "rate", 50, "pods a second while the engine is killed")
+	flags.IntVar(&o.around, "around", 100, "pods before and after each kill")
+	output := flags.String("o", "", "directory to write README.md, admission.svg and admission.json into; none if empty")
+	from := flags.String("from", "", "measure nothing, and write anew what came of an earlier run: the path of its admission.json")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	var err error
+	if o.sizes, err = parseSizes(*sizes); err != nil {
+		return err
+	}
+	if err := o.check(flags.Args()); err != nil {
+		return err
+	}
+	// What cannot be done comes back as an error; libraries have nothing to add.
+	klog.SetLogger(logr.Discard())
+	ctrllog.SetLogger(logr.Discard())
+
+	var r report
+	if *from != "" {
+		r, err = load(*from)
+	} else {
+		r, err = measure(ctx, o)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Print(r.markdown()); err != nil {
+		return err
+	}
+	if *output == "" {
+		return nil
+	}
+	return r.publish(*output)
+}
+
+// parseSizes reads numbers of tenants.
+func parseSizes(text string) ([]int, error) {
+	var sizes []int
+	for word := range strings.SplitSeq(text, ",") {
+		size, err := strconv.Atoi(strings.TrimSpace(word))
+		if err != nil || size < 1 || len(sizes) > 0 && size <= sizes[len(sizes)-1] {
+			return nil, fmt.Errorf("-sizes: %q in %q: write numbers of tenants from 1 on, each larger than the one before, such as 1,100", word, text)
+		}
+		sizes = append(sizes, size)
+	}
+	return sizes, nil
+}
+
+func (o options) check(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected argument %q: all is said by flags", rest[0])
+	case min(o.rounds, o.pods, o.clients, o.rate, o.around) < 1:
+		return errors.New("-rounds, -pods, -clients, -rate and -around: at least one is needed of each")
+	case o.kills < 0:
+		return errors.New("-kills: cannot be less than none")
+	}
+	return nil
+}
+
+// measure runs both comparisons, one after the other.
+func measure(ctx context.Context, o options) (report, error) {
+	r, err := newReport(ctx, o)
+	if err != nil {
+		return r, err
+	}
+	for _, name := range []string{onGatekeeper, alone} {
+		found, err := compare(ctx, name, o)
+		if err != nil {
+			return r, fmt.Errorf("%s: %w", name, err)
+		}
+		r.Comparisons = append(r.Comparisons, found)
+	}
+	r.Seconds = time.Since(r.Started).Seconds()
+	return r, nil
+}
+
+// say tells a person how far the benchmark is.
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"croft.dev/croft/hack/internal/machine"
+	"croft.dev/croft/hack/internal/samples"
+)
+
+// markdown is everything for people, as it stands in the documentation.
+func (r report) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Measured on %s, on %s, Gatekeeper %s. %d pods for each line and size one at a time, %d by %d clients; %.0f minutes in all.\n\n",
+		r.Started.UTC().Format("2006-01-02"), r.Machine, r.Gatekeeper, r.Rounds, r.Pods, r.Clients, r.Seconds/60)
+	for _, verdict := range r.verdicts() {
+		fmt.Fprintf(&b, "- %s\n", verdict)
+	}
+	fmt.Fprintf(&b, "\n![%s](%s)\n", plotTitle, plotFile)
+	for _, c := range r.Comparisons {
+		fmt.Fprintf(&b, "\n### %s beside %s\n\n%s\n%s", c.Name, native, c.times(r.Clients), c.memory())
+	}
+	if kills := r.kills(); kills != "" {
+		fmt.Fprintf(&b, "\n### While the engine is killed\n\n%s", kills)
+	}
+	return b.String()
+}
+
+// times are how long pods take.
+func (c compared) times(clients int) string {
+	t := table{head: []string{"tenants", "pods", "median", "p99", "adds (median of pairs)", "95% interval", fmt.Sprintf("pods/s, %d clients", clients)}, left: 2}
+	for _, s := range c.Sizes {
+		for _, m := range s.Lines {
+			added, between := "", ""
+			if m.Name != noPolicy {
+				cost := s.cost(m.Name)
+				added, between = milliseconds(cost.Median), fmt.Sprintf("%.2f–%.2f", cost.Low, cost.High)
+			}
+			t.row(fmt.Sprint(s.Tenants), m.Name, milliseconds(samples.Median(m.Milliseconds)), milliseconds(samples.Percentile(99, m.Milliseconds)),
+				added, between, fmt.Sprintf("%.0f", m.PodsPerSecond))
+		}
+	}
+	return t.String()
+}
+
+// memory is what the processes hold.
+func (c compared) memory() string {
+	t := table{head: []string{"tenants of each", "API server, resident", "Gatekeeper, resident", "API server's live heap: by " + native, "by " + c.Name}, left: 1}
+	var byNative, byOther float64
+	for _, s := range c.Sizes {
+		byNative += s.Memory.AfterNative - s.Memory.Before
+		byOther += s.Memory.AfterGatekeeper - s.Memory.AfterNative
+		t.row(fmt.Sprint(s.Tenants), machine.Bytes(s.Memory.APIServer), machine.Bytes(s.Memory.Gatekeeper), megabytes(byNative), megabytes(byOther))
+	}
+	return t.String()
+}
+
+// kills are what became of pods while the engine was killed.
+func (r report) kills() string {
+	t := table{head: []string{"", "tenants", "kills", "ready again after", "first pod after", "pods", "got in", "refused", "no answer", "**got in unplaced**"}, left: 1}
+	for _, c := range r.Comparisons {
+		for _, k := range c.Kills {
+			unplaced := fmt.Sprintf("**%d**", k.Unplaced)
+			if k.Line == noPolicy {
+				unplaced = "" // nobody is to place them
+			}
+			t.row(k.Says, fmt.Sprint(k.Tenants), fmt.Sprint(k.Kills), fmt.Sprintf("%.1f s", samples.Median(k.ReadySeconds)), fmt.Sprintf("%.1f s", samples.Median(k.PlacingSeconds)), fmt.Sprint(k.Asked),
+				fmt.Sprint(k.Stored), fmt.Sprint(k.Refused), fmt.Sprint(k.Unanswered), unplaced)
+		}
+	}
+	if len(t.rows) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d pods a second, stored.\n\n%s", r.Rate, t)
+}
+
+func milliseconds(v float64) string { return fmt.Sprintf("%.2f ms", v) }
+
+// megabytes may be less than nothing, where more garbage than objects came.
+func megabytes(v float64) string { return fmt.Sprintf("%+.1f MiB", v/(1<<20)) }
+
+// table is one of Markdown, that reads as a table without it, too.
+type table struct {
+	head []string
+	rows [][]string
+	// left is how many columns are words.
+	left int
+}
+
+func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+
+func (t table) String() string {
+	widths := make([]int, len(t.head))
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	var b strings.Builder
+	write := func(row []string) {
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-len([]rune(cell)))
+			if i < t.left {
+				cell += pad
+			} else {
+				cell = pad + cell
+			}
+			fmt.Fprintf(&b, "| %s ", cell)
+		}
+		b.WriteString("|\n")
+	}
+	write(t.head)
+	for i, width := range widths {
+		line := strings.Repeat("-", width+1)
+		if i < t.left {
+			fmt.Fprintf(&b, "|%s-", line)
+		} else {
+			fmt.Fprintf(&b, "|%s:", line)
+		}
+	}
+	b.WriteString("|\n")
+	for _, row := range t.rows {
+		write(row)
+	}
+	return b.String()
+}

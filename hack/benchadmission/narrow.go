@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/hack/internal/metrics"
+)
+
+// The webhooks that Gatekeeper's own manifest has for what tenants create.
+const (
+	mutationWebhook   = "mutation.gatekeeper.sh"
+	validationWebhook = "validation.gatekeeper.sh"
+)
+
+// exceptGatekeepers keeps the API server from placing the pods that Gatekeeper is
+// to place. Nothing but the choice of namespaces changes, by one more requirement
+// of a selector that is there anyway. The policies that check pods are left as they
+// are: croft keeps them where Gatekeeper places pods, too.
+func exceptGatekeepers(objects []client.Object) {
+	for _, o := range objects {
+		if policy, ok := o.(*admissionv1.MutatingAdmissionPolicy); ok {
+			selector := policy.Spec.MatchConstraints.NamespaceSelector
+			selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{
+				Key: engineLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{engineGatekeeper},
+			})
+		}
+	}
+}
+
+// asked is how the API server asks Gatekeeper.
+type asked struct {
+	failurePolicy admissionv1.FailurePolicyType
+	// mutation and validation are how many seconds it waits.
+	mutation, validation int32
+}
+
+// The ways in which Gatekeeper is asked.
+var (
+	// patiently is for measuring: no answer is cut off.
+	patiently = asked{admissionv1.Fail, 10, 10}
+	// asInstalled are the defaults of Gatekeeper's chart, and asRequired is what
+	// croft asks for instead.
+	asInstalled = asked{admissionv1.Ignore, 1, 3}
+	asRequired  = asked{admissionv1.Fail, 3, 3}
+)
+
+// askOnly narrows Gatekeeper's webhooks to the namespaces that are its own, so that
+// pods of other lines never go there, and says how it is asked. No selector keeps
+// from them what is in no namespace, such as thousands of mutators that are being
+// written; so the rules are narrowed, too. For a pod of its own nothing changes.
+//
+// A sandbox writes the webhooks anew when Gatekeeper is started again, so this is to
+// be said again then.
+func (c *comparison) askOnly(ctx context.Context, how asked) error {
+	requirement := metav1.LabelSelectorRequirement{Key: engineLabel, Operator: metav1.LabelSelectorOpIn, Values: []string{engineGatekeeper}}
+	narrow := func(selector *metav1.LabelSelector, rules []admissionv1.RuleWithOperations) {
+		for i := range rules {
+			rules[i].Scope = ptr.To(admissionv1.NamespacedScope)
+		}
+		selector.MatchExpressions = slices.DeleteFunc(selector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return r.Key == engineLabel })
+		selector.MatchExpressions = append(selector.MatchExpressions, requirement)
+	}
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		var mutating admissionv1.MutatingWebhookConfigurationList
+		var validating admissionv1.ValidatingWebhookConfigurationList
+		if err := errors.Join(c.admin.List(ctx, &mutating), c.admin.List(ctx, &validating)); err != nil {
+			return err
+		}
+		for i := range mutating.Items {
+			for j := range mutating.Items[i].Webhooks {
+				if w := &mutating.Items[i].Webhooks[j]; w.Name == mutationWebhook {
+					narrow(w.NamespaceSelector, w.Rules)
+					w.FailurePolicy, w.TimeoutSeconds = &how.failurePolicy, ptr.To(how.mutation)
+				}
+			}
+			if err := c.admin.Update(ctx, &mutating.Items[i]); err != nil {
+				return err
+			}
+		}
+		for i := range validating.Items {
+			for j := range validating.Items[i].Webhooks {
+				if w := &validating.Items[i].Webhooks[j]; w.Name == validationWebhook {
+					narrow(w.NamespaceSelector, w.Rules)
+					w.FailurePolicy, w.TimeoutSeconds = &how.failurePolicy, ptr.To(how.validation)
+				}
+			}
+			if err := c.admin.Update(ctx, &validating.Items[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.awaitNarrowed(ctx)
+}
+
+// awaitNarrowed waits until the API server's own count of what it asks Gatekeeper
+// stands still while a pod is created where nobody is to be asked.
+func (c *comparison) awaitNarrowed(ctx context.Context) error {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		before, err := c.webhookCalls(ctx)
+		if err != nil {
+			return false, err
+		}
+		if _, err := c.create(ctx, c.lines[0], 0, true); err != nil {
+			return false, err
+		}
+		after, err := c.webhookCalls(ctx)
+		return before == after, err
+	})
+	if err != nil {
+		return fmt.Errorf("pods without policy still go to Gatekeeper: %w", err)
+	}
+	return nil
+}
+
+// webhookCalls is how many times the API server has asked Gatekeeper to mutate or
+// to validate something.
+func (c *comparison) webhookCalls(ctx context.Context) (float64, error) {
+	calls, err := c.figures(ctx, "apiserver_admission_webhook_request_total", "name")
+	return calls[mutationWebhook] + calls[validationWebhook], err
+}
+
+// figures reads what the API server tells of itself.
+func (c *comparison) figures(ctx context.Context, name, label string) (map[string]float64, error) {
+	client, err := rest.HTTPClientFor(c.config)
+	if err != nil {
+		return nil, err
+	}
+	return metrics.Sums(ctx, client, c.config.Host+"/metrics", name, label)
+}

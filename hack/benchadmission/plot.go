@@ -1,0 +1,208 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"strings"
+	"text/template"
+
+	"croft.dev/croft/hack/internal/samples"
+)
+
+//go:embed plot.svg.tmpl
+var plotTemplate string
+
+const plotTitle = "What a pod's creation costs as tenants grow in number"
+
+// The size of a panel's plot area, and where the first begins. They are known to
+// the template only by what is computed from them.
+const (
+	plotWidth, plotHeight = 290.0, 260.0
+	plotLeft, plotTop     = 64.0, 96.0
+	panelStep             = 530.0
+	// labelGap is what names of lines need to be read one below the other.
+	labelGap = 15.0
+)
+
+// chart is what the template draws.
+type chart struct {
+	Title, Subtitle, Footnote string
+	Panels                    []panel
+}
+
+// panel is one diagram: tenants from left to right, milliseconds upwards.
+type panel struct {
+	Title                    string
+	Left, Right, Top, Bottom float64
+	Middle                   float64
+	X, Y                     []tick
+	Series                   []series
+}
+
+type tick struct{ At, Label string }
+
+// series is one line of a diagram.
+type series struct {
+	Class, Name, Value, Points, Band string
+	Dots                             []dot
+	LabelX, LabelY                   string
+	end                              float64
+}
+
+type dot struct{ X, Y, Title string }
+
+// point is one figure, and between what it lies, where that is known.
+type point struct {
+	tenants        int
+	value, low, hi float64
+}
+
+// curve is a series before it is drawn.
+type curve struct {
+	name   string
+	points []point
+}
+
+// classes are the colours of lines, in the template's style.
+var classes = map[string]string{noPolicy: "none", native: "native", onGatekeeper: "croft", alone: "alone"}
+
+// plot draws the figures. It is drawn by a template and not by a library, since
+// none of those that there are draws what can be read on light and on dark.
+func (r report) plot() (string, error) {
+	c := chart{
+		Title: plotTitle,
+		Subtitle: fmt.Sprintf("dry-run creations, in turns in one API server · Kubernetes %s, Gatekeeper %s",
+			r.Machine.Sandbox["kubernetes"], r.Gatekeeper),
+		Footnote: fmt.Sprintf("%s · %s, %d cores, load %s at the start · %d pods for each point · band: 95%% interval of the median",
+			r.Started.UTC().Format("2006-01-02"), r.Machine.OS, r.Machine.Cores, r.Machine.Load, r.Rounds),
+		Panels: []panel{
+			newPanel(0, "added to a pod without policy, median", r.costs()),
+			newPanel(1, "whole creation, p99", r.tails()),
+		},
+	}
+	t, err := template.New("plot").Parse(plotTemplate)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = t.Execute(&b, c)
+	return b.String(), err
+}
+
+// costs are what each line adds.
+func (r report) costs() []curve {
+	return r.curves([]string{native, onGatekeeper, alone}, func(s sized, name string) point {
+		c := s.cost(name)
+		return point{s.Tenants, c.Median, c.Low, c.High}
+	})
+}
+
+// tails are the slowest of a hundred pods.
+func (r report) tails() []curve {
+	return r.curves([]string{noPolicy, native, onGatekeeper, alone}, func(s sized, name string) point {
+		p99 := samples.Percentile(99, s.line(name).Milliseconds)
+		return point{s.Tenants, p99, p99, p99}
+	})
+}
+
+// curves takes each line from the comparison that is about it; those that all have
+// in common from the first.
+func (r report) curves(names []string, at func(sized, string) point) []curve {
+	var all []curve
+	for _, name := range names {
+		c, found := r.comparison(name)
+		if !found && len(r.Comparisons) > 0 && name != alone && name != onGatekeeper {
+			c, found = r.Comparisons[0], true
+		}
+		if !found {
+			continue
+		}
+		line := curve{name: name}
+		for _, s := range c.Sizes {
+			line.points = append(line.points, at(s, name))
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+func newPanel(n int, title string, curves []curve) panel {
+	p := panel{Title: title, Left: plotLeft + float64(n)*panelStep, Top: plotTop, Bottom: plotTop + plotHeight}
+	p.Right = p.Left + plotWidth
+	p.Middle = (p.Left + p.Right) / 2
+	scale, tenants := newScale(curves), 1
+	for _, c := range curves {
+		for _, at := range c.points {
+			tenants = max(tenants, at.tenants)
+		}
+	}
+	x := func(count int) float64 { return p.Left + plotWidth*float64(count)/float64(tenants) }
+	y := func(v float64) float64 { return p.Bottom - plotHeight*scale.share(v) }
+	for _, v := range scale.ticks() {
+		p.Y = append(p.Y, tick{coordinate(y(v)), fmt.Sprintf("%g", v)})
+	}
+	p.X = xTicks(curves, x)
+	for _, c := range curves {
+		p.Series = append(p.Series, draw(c, x, y))
+	}
+	placeLabels(p.Series)
+	return p
+}
+
+// xTicks are at the sizes that were measured, but not where they would be printed
+// one over the other.
+func xTicks(curves []curve, x func(int) float64) []tick {
+	var ticks []tick
+	if len(curves) == 0 {
+		return nil
+	}
+	last := math.Inf(-1)
+	for _, at := range curves[0].points {
+		if x(at.tenants)-last >= 24 {
+			last = x(at.tenants)
+			ticks = append(ticks, tick{coordinate(last), fmt.Sprint(at.tenants)})
+		}
+	}
+	return ticks
+}
+
+func draw(c curve, x func(int) float64, y func(float64) float64) series {
+	s := series{Class: classes[c.name], Name: c.name}
+	var points, upper, lower []string
+	for _, at := range c.points {
+		px := coordinate(x(at.tenants))
+		points = append(points, px+","+coordinate(y(at.value)))
+		upper = append(upper, px+","+coordinate(y(at.hi)))
+		lower = append([]string{px + "," + coordinate(y(at.low))}, lower...)
+		s.Dots = append(s.Dots, dot{px, coordinate(y(at.value)), fmt.Sprintf("%s, %s: %.2f ms", c.name, tenantsIn(at.tenants), at.value)})
+		s.LabelX, s.end, s.Value = coordinate(x(at.tenants)+8), y(at.value), fmt.Sprintf("%.1f ms", at.value)
+	}
+	s.Points, s.Band = strings.Join(points, " "), strings.Join(append(upper, lower...), " ")
+	return s
+}
+
+// placeLabels puts each name at the end of its line, and moves up those that would
+// be printed over another.
+func placeLabels(all []series) {
+	order := make([]*series, len(all))
+	for i := range all {
+		order[i] = &all[i]
+	}
+	// The lowest on the page first.
+	for i := range order {
+		for j := i + 1; j < len(order); j++ {
+			if order[j].end > order[i].end {
+				order[i], order[j] = order[j], order[i]
+			}
+		}
+	}
+	free := math.Inf(1)
+	for _, s := range order {
+		at := min(s.end+4, free)
+		free = at - labelGap
+		s.LabelY = coordinate(at)
+	}
+}
+
+func coordinate(v float64) string { return fmt.Sprintf("%.1f", v) }

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The files of a directory of benchmarks.
+const (
+	textFile = "README.md"
+	plotFile = "admission.svg"
+	dataFile = "admission.json"
+)
+
+// What stands between these lines is written by publish.
+const (
+	begins = "<!-- What follows is written by `make bench-admission`. -->"
+	ends   = "<!-- What was written by `make bench-admission` ends here. -->"
+)
+
+// publish writes the files anew. Of the text it keeps what people have written.
+func (r report) publish(dir string) error {
+	path := filepath.Join(dir, textFile)
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text, err := between(string(old), r.markdown())
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	plot, err := r.plot()
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	for name, content := range map[string]string{textFile: text, plotFile: plot, dataFile: string(data) + "\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// between replaces what stands between the two lines.
+func between(text, generated string) (string, error) {
+	head, rest, found := strings.Cut(text, begins)
+	_, tail, also := strings.Cut(rest, ends)
+	if !found || !also {
+		return "", fmt.Errorf("there are no two lines to write between: put %q and %q where the figures are to stand", begins, ends)
+	}
+	return head + begins + "\n\n" + generated + "\n" + ends + tail, nil
+}

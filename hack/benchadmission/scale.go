@@ -1,0 +1,72 @@
+package main
+
+import (
+	"math"
+	"slices"
+)
+
+// scale is a logarithmic axis. What is measured lies between one millisecond and
+// hundreds, and the least of it is what matters most.
+type scale struct{ low, high float64 }
+
+// smallest is where the axis ends at the latest: what a pod costs less than this
+// cannot be measured.
+const smallest = 0.1
+
+// mostTicks is how many labels an axis has room for.
+const mostTicks = 9
+
+// newScale is wide enough for all points, from one round number to another.
+func newScale(curves []curve) scale {
+	low, high := math.Inf(1), smallest
+	for _, c := range curves {
+		for _, at := range c.points {
+			low, high = min(low, at.value, at.low), max(high, at.value, at.hi)
+		}
+	}
+	rounds := round(smallest, max(high, 10*smallest)*10)
+	s := scale{low: rounds[0]}
+	for _, r := range rounds {
+		if r <= low && !math.IsInf(low, 1) {
+			s.low = r
+		}
+		if s.high < high {
+			s.high = r
+		}
+	}
+	s.high = max(s.high, 10*s.low)
+	return s
+}
+
+// round are the numbers 1, 2, 5, 10, 20 and so on of a range.
+func round(from, to float64) []float64 {
+	var all []float64
+	for power := math.Floor(math.Log10(from)); ; power++ {
+		for _, times := range []float64{1, 2, 5} {
+			v := times * math.Pow(10, power)
+			switch {
+			case v > to*1.001:
+				return all
+			case v >= from*0.999:
+				all = append(all, math.Round(v*1000)/1000)
+			}
+		}
+	}
+}
+
+// ticks are what is written at the axis.
+func (s scale) ticks() []float64 {
+	all := round(s.low, s.high)
+	if len(all) <= mostTicks {
+		return all
+	}
+	return slices.DeleteFunc(all, func(v float64) bool {
+		power := math.Log10(v)
+		return v != s.high && math.Abs(power-math.Round(power)) > 0.001
+	})
+}
+
+// share is how far up a value lies, from 0 to 1.
+func (s scale) share(v float64) float64 {
+	return math.Log10(max(v, s.low)/s.low) / math.Log10(s.high/s.low)
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// TestSmoke measures as little as can be, on real clusters: it fails if pods do not
+// come out as the lines say, or if one gets in unplaced where none should. The API
+// server is not killed, since it takes half a minute to let pods in again.
+func TestSmoke(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts control planes")
+	}
+	ctrllog.SetLogger(logr.Discard())
+	o := options{sizes: []int{1, 3}, rounds: 6, pods: 16, clients: 4, kills: 1, rate: 50, around: 5, killAt: 1}
+	r, err := measure(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.Comparisons {
+		for _, s := range c.Sizes {
+			for _, m := range s.Lines {
+				if len(m.Milliseconds) != o.rounds || m.PodsPerSecond <= 0 {
+					t.Errorf("%s, %d tenants: %d pods of %d, %g a second", m.Name, s.Tenants, len(m.Milliseconds), o.rounds, m.PodsPerSecond)
+				}
+			}
+			if s.Memory.APIServer <= 0 || s.Memory.Gatekeeper <= 0 || s.Memory.AfterGatekeeper <= 0 {
+				t.Errorf("%s, %d tenants: memory: %+v", c.Name, s.Tenants, s.Memory)
+			}
+		}
+	}
+	if slipped, kills := r.slipped(); slipped > 0 || kills != 2 {
+		t.Errorf("%d pods got in unplaced, in %d kills of 2", slipped, kills)
+	}
+}

@@ -1,0 +1,56 @@
+// Package samples says of many measurements what is to be known of them.
+package samples
+
+import (
+	"math"
+	"slices"
+)
+
+// Percentile returns the smallest sample that p percent of all do not exceed;
+// zero if there are none.
+func Percentile(p float64, samples []float64) float64 {
+	if len(samples) == 0 {
+		return 0
+	}
+	rank := int(math.Ceil(p / 100 * float64(len(samples))))
+	return ranked(slices.Sorted(slices.Values(samples)), rank)
+}
+
+// Median returns the sample in the middle.
+func Median(samples []float64) float64 { return Percentile(50, samples) }
+
+// Mean is for rounds so few that a median would leave some of them out.
+func Mean(samples []float64) float64 {
+	sum := 0.0
+	for _, s := range samples {
+		sum += s
+	}
+	return sum / float64(max(len(samples), 1))
+}
+
+// MedianInterval returns between what the median of all there could be lies, of
+// which these are some, 95 times out of 100. Nothing is assumed of how they are
+// spread: how many of them lie below that median is as if coins were tossed.
+func MedianInterval(samples []float64) (low, high float64) {
+	if len(samples) == 0 {
+		return 0, 0
+	}
+	sorted := slices.Sorted(slices.Values(samples))
+	n := float64(len(sorted))
+	half := 1.96 * math.Sqrt(n) / 2
+	return ranked(sorted, int(math.Floor(n/2-half))), ranked(sorted, int(math.Ceil(n/2+half))+1)
+}
+
+// Differences returns by how much each sample exceeds the other of its pair.
+func Differences(samples, others []float64) []float64 {
+	all := make([]float64, min(len(samples), len(others)))
+	for i := range all {
+		all[i] = samples[i] - others[i]
+	}
+	return all
+}
+
+// ranked counts from one.
+func ranked(sorted []float64, rank int) float64 {
+	return sorted[min(max(rank, 1), len(sorted))-1]
+}

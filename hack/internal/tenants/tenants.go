@@ -1,0 +1,73 @@
+// Package tenants makes up estates of any size to be measured.
+package tenants
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/estate"
+)
+
+// Platform declares what tenants need before they can be Ready. Tenants have
+// a quota, as they would.
+const Platform = `platform:
+  clusterName: bench
+  tenantDomain: tenants.example.org
+  admins: [platform-admins]
+  nodeClass: {kwok: {}}
+  tenantDefaults:
+    quota: {pods: "100", requests.cpu: "20", requests.memory: 64Gi}
+pools:
+  shared:
+    instances: {capacityTypes: [on-demand], instanceTypes: [t3a.large, m5.large]}
+    costCode: bench
+`
+
+// Text declares tenants as a small organization would: people who may
+// write, people who may look, and a domain beside the one that comes with the
+// name.
+func Text(prefix string, count int) string {
+	var b strings.Builder
+	b.WriteString("tenants:\n")
+	for i := range count {
+		name := Name(prefix, i)
+		fmt.Fprintf(&b, "  %s:\n    pool: shared\n", name)
+		fmt.Fprintf(&b, "    access: [{group: %s-team, role: operator}, {group: auditors, role: viewer}]\n", name)
+		fmt.Fprintf(&b, "    domains: [%s.example.com]\n", name)
+	}
+	return b.String()
+}
+
+// Name is that of one of the tenants that Text declares.
+func Name(prefix string, i int) string { return fmt.Sprintf("%s-%04d", prefix, i) }
+
+// Build makes the estate of a text, as croft does of a file.
+func Build(text string) (*estate.Estate, error) {
+	declaration, problems := estate.Parse("generated", []byte(text))
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	built, problems := estate.Build(declaration)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return built, nil
+}
+
+// Unstructured returns objects as they are sent by whoever applies them.
+func Unstructured(objects []client.Object) ([]*unstructured.Unstructured, error) {
+	all := make([]*unstructured.Unstructured, len(objects))
+	for i, o := range objects {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return nil, err
+		}
+		delete(content, "status")
+		all[i] = &unstructured.Unstructured{Object: content}
+	}
+	return all, nil
+}
