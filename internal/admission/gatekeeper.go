@@ -90,9 +90,7 @@ func (c Constrained) Template() client.Object {
 	return u
 }
 
-// Constraint returns one tenant's constraint. It selects namespaces by their label
-// and not by name, so that it holds in a namespace that is the tenant's no longer
-// and kept its walls.
+// Constraint returns one tenant's constraint.
 func (c Constrained) Constraint(rules v1alpha1.TenantRulesSpec) client.Object {
 	parameters := map[string]any{}
 	for _, p := range parametersOf(rules) {
@@ -109,6 +107,7 @@ func (c Constrained) Constraint(rules v1alpha1.TenantRulesSpec) client.Object {
 		"match": map[string]any{
 			"kinds":             kinds,
 			"scope":             "Namespaced",
+			"namespaces":        anyList(rules.Namespaces),
 			"namespaceSelector": ofTenant(rules.Tenant),
 		},
 		"parameters": parameters,
@@ -183,8 +182,8 @@ type Mutator struct {
 	Values []any
 }
 
-// Object returns the mutator for a tenant.
-func (m Mutator) Object(tenant string) client.Object {
+// Object returns the mutator for a tenant and its namespaces.
+func (m Mutator) Object(tenant string, namespaces []string) client.Object {
 	parameters := map[string]any{}
 	if m.Kind == "ModifySet" {
 		parameters["operation"] = "merge"
@@ -201,6 +200,7 @@ func (m Mutator) Object(tenant string) client.Object {
 		}},
 		"match": map[string]any{
 			"scope":             "Namespaced",
+			"namespaces":        anyList(namespaces),
 			"namespaceSelector": ofTenant(tenant),
 			"labelSelector": map[string]any{"matchExpressions": []any{map[string]any{
 				"key": v1alpha1.ProbeLabel, "operator": "NotIn", "values": []any{string(v1alpha1.PlacementNative)},
@@ -226,6 +226,10 @@ func gatekeeperName(name string) string {
 	return strings.TrimRight(name[:longestName-len(suffix)], "-.") + suffix
 }
 
+// ofTenant selects the namespaces that croft has made a tenant's, and so none that
+// a tenant only asks for. They are named besides, since Gatekeeper goes through the
+// mutators of all tenants for each pod: it compares names first, and builds
+// selectors anew each time.
 func ofTenant(name string) map[string]any {
 	return map[string]any{"matchLabels": map[string]any{v1alpha1.TenantLabel: name}}
 }

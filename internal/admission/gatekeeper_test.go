@@ -14,7 +14,7 @@ func TestMutatorNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, tenant := range []string{"shop", long + "b", long + "c", "pool-shop", "daemonset-shop", "a-" + strings.Repeat("-", 50) + "z"} {
 		for _, name := range []string{"pool", "pool-daemonset", "tolerate"} {
-			got := admission.Mutator{Kind: "Assign", Name: name}.Object(tenant).GetName()
+			got := admission.Mutator{Kind: "Assign", Name: name}.Object(tenant, []string{tenant}).GetName()
 			if len(got) > 63 || strings.HasSuffix(got, "-") {
 				t.Errorf("%s of %s is called %q", name, tenant, got)
 			}

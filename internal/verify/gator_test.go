@@ -102,7 +102,7 @@ func (s *suite) add(t *testing.T, p *estate.Platform, tenant *estate.Tenant, att
 	constraint := "constraint-" + tenant.Name + ".yaml"
 	for _, o := range wall.TenantObjects(p, tenant) {
 		if u, ok := o.(*unstructured.Unstructured); ok && u.GetKind() == s.constrained.Kind {
-			// gator knows no namespaces.
+			// gator knows no namespaces and their labels.
 			unstructured.RemoveNestedField(u.Object, "spec", "match", "namespaceSelector")
 			s.write(t, constraint, u.Object)
 		}

@@ -41,7 +41,7 @@ func mutators(poolKey string, t *estate.Tenant) []client.Object {
 		selector.Value, selector.OnlyMissing = t.Pools[0], len(t.Pools) > 1
 		toleration.Kind, toleration.Name = "ModifySet", "tolerate"+placed.suffix
 		toleration.Location, toleration.Values = placed.spec+".tolerations", tolerations
-		all = append(all, selector.Object(t.Name), toleration.Object(t.Name))
+		all = append(all, selector.Object(t.Name, t.Namespaces), toleration.Object(t.Name, t.Namespaces))
 	}
 	return all
 }

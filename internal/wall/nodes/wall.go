@@ -43,6 +43,6 @@ func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	if p.Placement != v1alpha1.PlacementGatekeeper {
 		return nil
 	}
-	rules := v1alpha1.TenantRulesSpec{Tenant: t.Name, Pools: t.Pools, RuntimeClasses: t.Allowances.RuntimeClasses}
+	rules := v1alpha1.TenantRulesSpec{Tenant: t.Name, Namespaces: t.Namespaces, Pools: t.Pools, RuntimeClasses: t.Allowances.RuntimeClasses}
 	return append(mutators(p.NodePoolKey, t), placementConstraint(p.NodePoolKey).Constraint(rules))
 }

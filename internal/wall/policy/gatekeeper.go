@@ -40,7 +40,7 @@ func pullPolicyMutators(t *estate.Tenant) []client.Object {
 			Kind: "Assign", Name: containers.name, Version: "v1", ObjectKind: "Pod", Operations: []string{containers.operation},
 			Location: "spec." + containers.list + "[name: *].imagePullPolicy",
 			Value:    string(t.Allowances.ImagePullPolicies[0]),
-		}.Object(t.Name))
+		}.Object(t.Name, t.Namespaces))
 	}
 	return all
 }
