@@ -110,7 +110,7 @@ func (u *Undoing) enforced(ctx context.Context, o *unstructured.Unstructured) er
 		return len(pods) > 0, nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("Gatekeeper does not enforce %s after %s: is it running? `kubectl get %s %s -o yaml` shows its status; croft goes on placing the pods",
+		return fmt.Errorf("no pod of Gatekeeper enforces %s after %s: is it running? `kubectl get %s %s -o yaml` shows its status; croft goes on placing the pods",
 			apply.RefOf(o), enforcing, o.GetKind(), o.GetName())
 	}
 	return err
