@@ -34,6 +34,9 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := build(t, data)
+			if want.Platform.Network.Dialect != v1alpha1.DialectKubernetes {
+				t.Skip("croft migrate does not know croft's own policies of other dialects yet: docs/roadmap.md")
+			}
 			r := migrated(t, want)
 			for _, f := range r.Findings {
 				if f.Outcome == migrate.NotKept && (f.Field != "" && !strings.HasPrefix(f.Object, "ValidatingAdmission")) {
