@@ -47,10 +47,8 @@ var parameter = regexp.MustCompile(`params\.spec\.([A-Za-z]+)`)
 func (c Constrained) Template() client.Object {
 	var variables, validations []any
 	properties := map[string]any{}
-	for _, p := range parametersOf(v1alpha1.TenantRulesSpec{}) {
-		if slices.Contains(c.reads(), p.name) {
-			properties[p.name] = p.schema
-		}
+	for _, p := range c.parameters(v1alpha1.TenantRulesSpec{}) {
+		properties[p.name] = p.schema
 	}
 	translate := func(expression string) string {
 		return parameter.ReplaceAllString(clean(expression), "variables.params.$1")
@@ -93,10 +91,8 @@ func (c Constrained) Template() client.Object {
 // Constraint returns one tenant's constraint.
 func (c Constrained) Constraint(rules v1alpha1.TenantRulesSpec) client.Object {
 	parameters := map[string]any{}
-	for _, p := range parametersOf(rules) {
-		if slices.Contains(c.reads(), p.name) {
-			parameters[p.name] = p.value
-		}
+	for _, p := range c.parameters(rules) {
+		parameters[p.name] = p.value
 	}
 	var kinds []any
 	for _, group := range slices.Sorted(maps.Keys(c.Matches)) {
@@ -114,23 +110,20 @@ func (c Constrained) Constraint(rules v1alpha1.TenantRulesSpec) client.Object {
 	})
 }
 
-// reads are the names of the parameters that the policy reads.
-func (c Constrained) reads() []string {
-	var names []string
-	note := func(expressions ...string) {
-		for _, e := range expressions {
-			for _, match := range parameter.FindAllStringSubmatch(e, -1) {
-				names = append(names, match[1])
-			}
-		}
-	}
+// parameters are those of a tenant's rules that the policy reads.
+func (c Constrained) parameters(rules v1alpha1.TenantRulesSpec) []param {
+	var expressions []string
 	for _, v := range c.Policy.Variables {
-		note(v.Expression)
+		expressions = append(expressions, v.Expression)
 	}
 	for _, r := range c.Policy.Rules {
-		note(r.Holds, r.Message)
+		expressions = append(expressions, r.Holds, r.Message)
 	}
-	return names
+	read := map[string]bool{}
+	for _, match := range parameter.FindAllStringSubmatch(strings.Join(expressions, "\n"), -1) {
+		read[match[1]] = true
+	}
+	return slices.DeleteFunc(parametersOf(rules), func(p param) bool { return !read[p.name] })
 }
 
 // param is a field of TenantRules as a parameter.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/gatekeeper"
 )
 
 // mutations is the group of Gatekeeper's mutators.
@@ -45,22 +46,8 @@ func texts(o *unstructured.Unstructured, field string) ([]string, bool) {
 	return list, ok && err == nil && len(list) > 0
 }
 
-// globs compares names as Gatekeeper does: a * at either end.
 func globs(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		inner := strings.Trim(pattern, "*")
-		begins, ends := strings.HasSuffix(pattern, "*"), strings.HasPrefix(pattern, "*")
-		switch {
-		case begins && ends:
-			return strings.Contains(name, inner)
-		case begins:
-			return strings.HasPrefix(name, inner)
-		case ends:
-			return strings.HasSuffix(name, inner)
-		default:
-			return pattern == name
-		}
-	})
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return gatekeeper.Globs(pattern, name) })
 }
 
 // judgeRule asks whether croft does what a mutator or a constraint does. Those that

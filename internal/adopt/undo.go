@@ -16,6 +16,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/gatekeeper"
 )
 
 // Undoing gives a tenant's namespaces back as they were.
@@ -95,23 +96,18 @@ const enforcing = 30 * time.Second
 
 // enforced waits until Gatekeeper says that a mutator is in force, in all its pods.
 func (u *Undoing) enforced(ctx context.Context, o *unstructured.Unstructured) error {
+	var seen gatekeeper.Enforcement
 	err := wait.PollUntilContextTimeout(ctx, again, enforcing, true, func(ctx context.Context) (bool, error) {
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(o.GroupVersionKind())
 		if err := u.client.Get(ctx, client.ObjectKeyFromObject(o), live); err != nil {
 			return false, err
 		}
-		pods, _, _ := unstructured.NestedSlice(live.Object, "status", "byPod")
-		for _, pod := range pods {
-			if pod, ok := pod.(map[string]any); !ok || pod["enforced"] != true {
-				return false, nil
-			}
-		}
-		return len(pods) > 0, nil
+		seen = gatekeeper.Enforced(live)
+		return seen.Holds(), nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("no pod of Gatekeeper enforces %s after %s: is it running? `kubectl get %s %s -o yaml` shows its status; croft goes on placing the pods",
-			apply.RefOf(o), enforcing, o.GetKind(), o.GetName())
+		return fmt.Errorf("after %s, %s: is Gatekeeper running? croft goes on placing the pods", enforcing, seen.Message)
 	}
 	return err
 }

@@ -54,7 +54,7 @@ func nobodyExcluded(in Installation) []Finding {
 		var patterns, names []string
 		for _, pattern := range exclusion.Namespaces {
 			for _, namespace := range in.Namespaces {
-				if globs(pattern, namespace.Name) {
+				if Globs(pattern, namespace.Name) {
 					patterns, names = append(patterns, pattern), append(names, namespace.Name)
 				}
 			}
@@ -90,9 +90,9 @@ func undoneBy(processes []string) string {
 	}
 }
 
-// globs matches as Gatekeeper does: a star at either end stands for anything, one
-// in the middle for itself.
-func globs(pattern, name string) bool {
+// Globs compares a name as Gatekeeper does: a star at either end of the pattern
+// stands for anything, one in the middle for itself.
+func Globs(pattern, name string) bool {
 	inner, ends := strings.CutPrefix(pattern, "*")
 	start, starts := strings.CutSuffix(inner, "*")
 	switch {

@@ -2,6 +2,8 @@ package migrate
 
 import (
 	"strings"
+
+	"croft.dev/croft/internal/gatekeeper"
 )
 
 // matched are the namespaces whose pods a mutator or a constraint is about.
@@ -13,28 +15,12 @@ func (d *draft) matched(m mutator) []string {
 			continue
 		}
 		for _, o := range d.of("", "Namespace") {
-			if globs(pattern, o.Name) {
+			if gatekeeper.Globs(pattern, o.Name) {
 				all = append(all, o.Name)
 			}
 		}
 	}
 	return distinct(all)
-}
-
-// globs is how Gatekeeper compares names: a * at either end.
-func globs(pattern, name string) bool {
-	inner := strings.Trim(pattern, "*")
-	begins, ends := strings.HasSuffix(pattern, "*"), strings.HasPrefix(pattern, "*")
-	switch {
-	case begins && ends:
-		return strings.Contains(name, inner)
-	case begins:
-		return strings.HasPrefix(name, inner)
-	case ends:
-		return strings.HasSuffix(name, inner)
-	default:
-		return pattern == name
-	}
 }
 
 // match accounts for whom a mutator or a constraint is about.

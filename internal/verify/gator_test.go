@@ -1,7 +1,6 @@
 package verify_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -19,6 +19,7 @@ import (
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/verify"
 	"croft.dev/croft/internal/wall"
 )
@@ -136,9 +137,9 @@ func (s *suite) review(t *testing.T, p *estate.Platform, tenant *estate.Tenant, 
 	if a.By != tenant.Name || r == nil || r.Subresource != "" || a.Kind == attack.Breach && a.StoppedBy.Constraint != s.constrained.Kind {
 		return nil
 	}
-	gvk := r.Object.GetObjectKind().GroupVersionKind()
-	if gvk.Kind == "" && len(s.constrained.Matches[""]) > 0 {
-		gvk = corev1.SchemeGroupVersion.WithKind(strings.TrimPrefix(fmt.Sprintf("%T", r.Object), "*v1."))
+	gvk, err := apiutil.GVKForObject(r.Object, scheme.New())
+	if err != nil {
+		t.Fatal(err)
 	}
 	if !slices.Contains(s.constrained.Matches[gvk.Group], gvk.Kind) {
 		return nil
