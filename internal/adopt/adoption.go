@@ -19,6 +19,7 @@ import (
 // Adoption is one tenant that is to have its namespaces.
 type Adoption struct {
 	client   client.Client
+	applier  *apply.Applier
 	estate   *estate.Estate
 	tenant   *estate.Tenant
 	declared []client.Object
@@ -32,7 +33,7 @@ func New(c client.Client, e *estate.Estate, tenant string, declared []client.Obj
 	if t == nil {
 		return nil, fmt.Errorf("there is no tenant %s in the file or in the cluster", tenant)
 	}
-	return &Adoption{client: c, estate: e, tenant: t, declared: declared}, nil
+	return &Adoption{client: c, applier: apply.New(c), estate: e, tenant: t, declared: declared}, nil
 }
 
 // Platform is the Platform that the file declares; none if the file has none.
@@ -69,7 +70,7 @@ func (a *Adoption) stands(ctx context.Context) (bool, error) {
 	if err := a.client.List(ctx, &live); err != nil || len(live.Items) == 0 {
 		return false, err
 	}
-	diff, err := apply.New(a.client).Diff(ctx, wall.PlatformObjects(&a.estate.Platform)...)
+	diff, err := a.applier.Diff(ctx, wall.PlatformObjects(&a.estate.Platform)...)
 	var object *apply.ObjectError
 	if errors.As(err, &object) {
 		return false, nil // such as a kind that is installed with the Platform

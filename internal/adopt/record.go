@@ -3,7 +3,6 @@ package adopt
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -86,7 +85,7 @@ func (r *Record) remember(o *unstructured.Unstructured) {
 }
 
 // save writes the record, if it is still the one that was read.
-func (r *Record) save(ctx context.Context, c client.Client) error {
+func (r *Record) save(ctx context.Context, applier *apply.Applier) error {
 	var objects bytes.Buffer
 	for _, o := range r.Objects {
 		data, err := yaml.Marshal(o.Object)
@@ -105,11 +104,7 @@ func (r *Record) save(ctx context.Context, c client.Client) error {
 	}
 	stored.Labels = map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	stored.Data = map[string]string{namespacesFile: string(namespaces), objectsFile: objects.String()}
-	if r.stored == nil {
-		err = c.Create(ctx, stored, client.FieldOwner(v1alpha1.ManagedBy))
-	} else {
-		err = c.Update(ctx, stored, client.FieldOwner(v1alpha1.ManagedBy))
-	}
+	err = applier.Save(ctx, stored)
 	switch {
 	case apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsInvalid(err):
 		return fmt.Errorf("what was there is too much to be kept in %s (%d bytes): save it and take it away yourself: %w", RecordName(r.Tenant), objects.Len(), err)
@@ -118,13 +113,4 @@ func (r *Record) save(ctx context.Context, c client.Client) error {
 	}
 	r.stored = stored
 	return nil
-}
-
-// mergeMetadata changes labels and annotations of a namespace; nil takes one away.
-func mergeMetadata(ctx context.Context, c client.Client, namespace string, metadata map[string]any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return err
-	}
-	return c.Patch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, client.RawPatch("application/merge-patch+json", patch))
 }

@@ -3,14 +3,11 @@ package adopt
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/apply"
 )
 
 // Note writes down how the namespaces are, before anything is done to them. What
@@ -50,7 +47,7 @@ func (a *Adoption) Note(ctx context.Context, p *Plan) error {
 			r.remember(b.object)
 		}
 	}
-	return r.save(ctx, a.client)
+	return r.save(ctx, a.applier)
 }
 
 func (a *Adoption) record(ctx context.Context) (*Record, error) {
@@ -79,8 +76,8 @@ func (a *Adoption) Permit(ctx context.Context) error {
 		if !there || namespace.Labels[v1alpha1.TenantLabel] == a.tenant.Name || namespace.Annotations[v1alpha1.AdoptAnnotation] == a.tenant.Name {
 			continue
 		}
-		if err := mergeMetadata(ctx, a.client, name, map[string]any{"annotations": map[string]any{v1alpha1.AdoptAnnotation: a.tenant.Name}}); err != nil {
-			return fmt.Errorf("namespace %s: %w", name, err)
+		if err := a.applier.Mark(ctx, name, nil, map[string]any{v1alpha1.AdoptAnnotation: a.tenant.Name}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -109,19 +106,16 @@ func (a *Adoption) Remove(ctx context.Context, p *Plan) error {
 		}
 		r.Namespaces[name] = marks
 	}
-	if err := r.save(ctx, a.client); err != nil {
+	if err := r.save(ctx, a.applier); err != nil {
 		return err
 	}
 	var errs []error
 	for _, b := range going {
 		if b.annotation != "" {
-			errs = append(errs, mergeMetadata(ctx, a.client, b.object.GetName(), map[string]any{"annotations": map[string]any{b.annotation: nil}}))
+			errs = append(errs, a.applier.Mark(ctx, b.object.GetName(), nil, map[string]any{b.annotation: nil}))
 			continue
 		}
-		err := a.client.Delete(ctx, b.object.DeepCopy(), client.Preconditions{UID: ptr.To(b.object.GetUID())})
-		if client.IgnoreNotFound(err) != nil {
-			errs = append(errs, fmt.Errorf("delete %s: %w", apply.RefOf(b.object), err))
-		}
+		errs = append(errs, a.applier.Remove(ctx, b.object))
 	}
 	return errors.Join(errs...)
 }

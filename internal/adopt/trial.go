@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
@@ -40,9 +39,9 @@ func (a *Adoption) Try(ctx context.Context, p *Plan) (err error) {
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), removal)
 		defer cancel()
-		err = errors.Join(err, scratch.remove(ending, a.client, objects))
+		err = errors.Join(err, a.discard(ending, scratch.Name, objects))
 	}()
-	if _, err := apply.New(a.client).Apply(ctx, objects...); err != nil {
+	if _, err := a.applier.Apply(ctx, objects...); err != nil {
 		return fmt.Errorf("making a scratch namespace to try the rules in: %w", err)
 	}
 	if err := a.settled(ctx, scratch.Namespaces[0]); err != nil {
@@ -86,21 +85,14 @@ func (s scratch) objects(like *estate.Tenant) []client.Object {
 	return objects
 }
 
-func (s scratch) remove(ctx context.Context, c client.Client, objects []client.Object) error {
-	var errs []error
-	for _, o := range slices.Backward(objects) {
-		if o.GetNamespace() != "" {
-			continue
-		}
-		if err := client.IgnoreNotFound(c.Delete(ctx, o)); err != nil {
-			errs = append(errs, fmt.Errorf("removing the scratch %s: %w: delete it by hand", apply.RefOf(o), err))
-		}
-	}
-	// Whoever looks next is to find the cluster as it was.
+// discard removes the scratch tenant, and waits until its namespace is gone:
+// whoever looks next is to find the cluster as it was.
+func (a *Adoption) discard(ctx context.Context, namespace string, objects []client.Object) error {
+	err := a.applier.Discard(ctx, objects...)
 	_ = wait.PollUntilContextCancel(ctx, again, true, func(ctx context.Context) (bool, error) {
-		return apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Name: s.Name}, &corev1.Namespace{})), nil
+		return apierrors.IsNotFound(a.client.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{})), nil
 	})
-	return errors.Join(errs...)
+	return err
 }
 
 // again is how often a condition is looked at.

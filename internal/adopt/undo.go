@@ -2,7 +2,6 @@ package adopt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -21,8 +19,9 @@ import (
 
 // Undoing gives a tenant's namespaces back as they were.
 type Undoing struct {
-	client client.Client
-	name   string
+	client  client.Client
+	applier *apply.Applier
+	name    string
 	// Record is how things were; nil if nothing was written down.
 	Record *Record
 	// Tenant is nil if it is not declared, or not any more.
@@ -33,7 +32,7 @@ type Undoing struct {
 
 // NewUndoing looks at what there is to undo.
 func NewUndoing(ctx context.Context, c client.Client, tenant string) (*Undoing, error) {
-	u := &Undoing{client: c, name: tenant}
+	u := &Undoing{client: c, applier: apply.New(c), name: tenant}
 	var err error
 	if u.Record, err = ReadRecord(ctx, c, tenant); err != nil {
 		return nil, err
@@ -64,21 +63,14 @@ func (u *Undoing) Restore(ctx context.Context) error {
 	if u.Record == nil {
 		return nil
 	}
-	var errs []error
 	for _, o := range u.Record.Objects {
-		err := u.client.Create(ctx, o.DeepCopy(), client.FieldOwner("croft-adopt"))
-		if client.IgnoreAlreadyExists(err) != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", apply.RefOf(o), err))
+		if err := u.applier.Restore(ctx, o); err != nil {
+			return err
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
 	for name, marks := range u.Record.Namespaces {
-		if len(marks.Annotations) > 0 {
-			if err := u.mark(ctx, name, Marks{Annotations: marks.Annotations}); err != nil {
-				return err
-			}
+		if err := u.mark(ctx, name, Marks{Annotations: marks.Annotations}); err != nil {
+			return err
 		}
 	}
 	for _, o := range u.Record.Objects {
@@ -121,7 +113,7 @@ func (u *Undoing) Dismiss(ctx context.Context) error {
 		if u.Tenant == nil {
 			off[v1alpha1.AdoptAnnotation] = nil
 		}
-		if err := mergeMetadata(ctx, u.client, n.Name, map[string]any{"annotations": off}); client.IgnoreNotFound(err) != nil {
+		if err := u.applier.Mark(ctx, n.Name, nil, off); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
@@ -130,17 +122,13 @@ func (u *Undoing) Dismiss(ctx context.Context) error {
 			if u.Namespaces[i].Labels[v1alpha1.TenantLabel] != u.name {
 				continue
 			}
-			if _, err := apply.New(u.client).Release(ctx, &u.Namespaces[i]); err != nil {
+			if _, err := u.applier.Release(ctx, &u.Namespaces[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"deletion":"`+string(v1alpha1.DeletionDelete)+`"}}`))
-	if err := u.client.Patch(ctx, u.Tenant.DeepCopy(), patch); client.IgnoreNotFound(err) != nil {
-		return err
-	}
-	return client.IgnoreNotFound(u.client.Delete(ctx, u.Tenant.DeepCopy(), client.Preconditions{UID: ptr.To(u.Tenant.UID)}))
+	return u.applier.GiveBack(ctx, u.Tenant)
 }
 
 // Finish puts back labels and annotations, and what croft's own objects had been
@@ -157,20 +145,18 @@ func (u *Undoing) Finish(ctx context.Context) error {
 	if err := u.Restore(ctx); err != nil {
 		return err
 	}
-	return client.IgnoreNotFound(u.client.Delete(ctx, u.Record.stored))
+	return u.applier.Remove(ctx, u.Record.stored)
 }
 
 // mark puts labels and annotations on a namespace, if it is still there.
 func (u *Undoing) mark(ctx context.Context, namespace string, marks Marks) error {
-	if len(marks.Labels)+len(marks.Annotations) == 0 {
-		return nil
+	return client.IgnoreNotFound(u.applier.Mark(ctx, namespace, values(marks.Labels), values(marks.Annotations)))
+}
+
+func values(of map[string]string) map[string]any {
+	all := make(map[string]any, len(of))
+	for key, value := range of {
+		all[key] = value
 	}
-	metadata := map[string]any{}
-	if len(marks.Labels) > 0 {
-		metadata["labels"] = marks.Labels
-	}
-	if len(marks.Annotations) > 0 {
-		metadata["annotations"] = marks.Annotations
-	}
-	return client.IgnoreNotFound(mergeMetadata(ctx, u.client, namespace, metadata))
+	return all
 }

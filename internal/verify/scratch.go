@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -203,14 +202,5 @@ func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
 // Remove deletes the tenants' namespaces and what stands for them in the whole
 // cluster, and names what it could not delete.
 func (s *Scratch) Remove(ctx context.Context, c client.Client) error {
-	var errs []error
-	for _, o := range slices.Backward(s.Objects()) {
-		if o.GetNamespace() != "" {
-			continue // it goes with its namespace
-		}
-		if err := client.IgnoreNotFound(c.Delete(ctx, o)); err != nil && !meta.IsNoMatchError(err) {
-			errs = append(errs, fmt.Errorf("removing the scratch %s: %w: delete it by hand", apply.RefOf(o), err))
-		}
-	}
-	return errors.Join(errs...)
+	return apply.New(c).Discard(ctx, s.Objects()...)
 }

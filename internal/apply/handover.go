@@ -1,0 +1,95 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// What is here writes objects that are not croft's: they are others' that croft
+// takes over from and gives back to, and copies that exist for a moment.
+
+// Restorer is the field manager of what Restore creates: it is not croft's.
+const Restorer = "croft-adopt"
+
+// Mark changes labels and annotations of a namespace; a nil value takes one away.
+func (a *Applier) Mark(ctx context.Context, namespace string, labels, annotations map[string]any) error {
+	metadata := map[string]any{}
+	if len(labels) > 0 {
+		metadata["labels"] = labels
+	}
+	if len(annotations) > 0 {
+		metadata["annotations"] = annotations
+	}
+	if len(metadata) == 0 {
+		return nil
+	}
+	if err := a.mergeMetadata(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metadata); err != nil {
+		return fmt.Errorf("namespace %s: %w", namespace, err)
+	}
+	return nil
+}
+
+// Remove deletes objects, if they are still those that were read.
+func (a *Applier) Remove(ctx context.Context, objects ...client.Object) error {
+	_, err := a.delete(ctx, objects)
+	return err
+}
+
+// Restore creates objects as they were. What is there already is left alone.
+func (a *Applier) Restore(ctx context.Context, objects ...client.Object) error {
+	var errs []error
+	for _, o := range objects {
+		fresh, ok := o.DeepCopyObject().(client.Object)
+		if !ok {
+			continue
+		}
+		if err := a.client.Create(ctx, fresh, client.FieldOwner(Restorer)); client.IgnoreAlreadyExists(err) != nil {
+			errs = append(errs, &ObjectError{Ref: RefOf(o), Err: err})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Save creates an object or, if it was read, writes it over the version that was.
+func (a *Applier) Save(ctx context.Context, o client.Object) error {
+	if o.GetResourceVersion() == "" {
+		return a.client.Create(ctx, o, client.FieldOwner(v1alpha1.ManagedBy))
+	}
+	return a.client.Update(ctx, o, client.FieldOwner(v1alpha1.ManagedBy))
+}
+
+// GiveBack deletes a Tenant in a way that gives its namespaces back to whoever had
+// them: see Withdraw.
+func (a *Applier) GiveBack(ctx context.Context, tenant *v1alpha1.Tenant) error {
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"deletion":"`+string(v1alpha1.DeletionDelete)+`"}}`))
+	if err := a.client.Patch(ctx, tenant.DeepCopy(), patch); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	return client.IgnoreNotFound(a.client.Delete(ctx, tenant.DeepCopy(), client.Preconditions{UID: ptr.To(tenant.UID)}))
+}
+
+// Discard deletes a scratch tenant's objects, the last first, and names what it could
+// not delete. What is in a namespace goes with it.
+func (a *Applier) Discard(ctx context.Context, objects ...client.Object) error {
+	var errs []error
+	for _, o := range slices.Backward(objects) {
+		if o.GetNamespace() != "" {
+			continue
+		}
+		if err := client.IgnoreNotFound(a.client.Delete(ctx, o)); err != nil && !meta.IsNoMatchError(err) {
+			errs = append(errs, fmt.Errorf("removing the scratch %s: %w: delete it by hand", RefOf(o), err))
+		}
+	}
+	return errors.Join(errs...)
+}
