@@ -103,10 +103,7 @@ func (c *comparison) prepare(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	if err := c.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plainNamespace}}); err != nil {
-		return err
-	}
-	if err := c.awaitPods(ctx, c.lines[0], 0); err != nil {
+	if err := c.grow(ctx, c.lines[0], 1); err != nil {
 		return err
 	}
 	return c.askOnly(ctx, patiently)

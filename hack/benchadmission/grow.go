@@ -27,6 +27,9 @@ const (
 // growAll lets the lines grow one after the other, and looks at the memory between
 // them.
 func (c *comparison) growAll(ctx context.Context, size int, m *memory) (err error) {
+	if err := c.grow(ctx, c.lines[0], size); err != nil {
+		return fmt.Errorf("%s: %w", c.lines[0].name, err)
+	}
 	if m.Before, err = c.liveHeap(ctx); err != nil {
 		return err
 	}

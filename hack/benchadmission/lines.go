@@ -35,7 +35,7 @@ const (
 type line struct {
 	name string
 	// objects makes what each of so many tenants consists of, in the order in which
-	// to write it. There are none where there is no policy.
+	// to write it.
 	objects func(count int) ([][]*unstructured.Unstructured, error)
 	// key and pool are the nodeSelector that its pods must come out with.
 	key, pool string
@@ -43,15 +43,29 @@ type line struct {
 	namespaces []string
 }
 
-// plainNamespace has no tenant, so that no policy looks at it. One is enough:
-// nothing that is read for its pods differs between namespaces.
-const plainNamespace = "plain"
+// plain are namespaces without tenants, so that no policy looks at their pods.
+//
+// There are as many as tenants, since the API server has work of its own with a
+// namespace that it has not let pods into for half a minute: it asks etcd whether a
+// quota or a limit range has come that it does not know of. With one namespace, which
+// it always knows, that work would look like the policies'.
+func plain(count int) ([][]*unstructured.Unstructured, error) {
+	all := make([][]*unstructured.Unstructured, count)
+	for i := range all {
+		namespace := &unstructured.Unstructured{}
+		namespace.SetAPIVersion("v1")
+		namespace.SetKind("Namespace")
+		namespace.SetName(tenants.Name("plain", i))
+		all[i] = []*unstructured.Unstructured{namespace}
+	}
+	return all, nil
+}
 
 // newLine makes one that has no tenants yet.
 func newLine(name string) (*line, error) {
 	switch name {
 	case noPolicy:
-		return &line{name: name, namespaces: []string{plainNamespace}}, nil
+		return &line{name: name, objects: plain}, nil
 	case native:
 		return croftLine(name, tenants.Platform, "n", engineNative)
 	case onGatekeeper:
