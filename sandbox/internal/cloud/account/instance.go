@@ -45,10 +45,9 @@ type Instance struct {
 
 	Launched, RunsAt, RegistersAt, ReadyAt, EndsAt, ReclaimedAt time.Time
 
-	// Registered and Ready are how far its node has come. Lost says that it never
-	// registers, Unready that it never gets ready. Left says that its node has been
-	// taken away.
-	Registered, Ready, Lost, Unready, Left bool
+	// Registered says that it has become a node, and Left that the node has been taken
+	// away. Lost says that it never registers, Unready that it never gets ready.
+	Registered, Left, Lost, Unready bool
 	// Untainted registers without the taint of nodes that are not registered.
 	Untainted bool
 }
@@ -217,10 +216,9 @@ func (a *Account) step(s *state, i *Instance) bool {
 	case i.State == Pending:
 		i.State = Running
 		i.Lost = s.happens(NeverRegisters, now) != nil
+		i.Unready = s.happens(NeverReady, now) != nil
 		i.Untainted = s.happens(TaintLost, now) != nil
 		a.tell(s, stateChanged(a, i))
-	case i.Registered && s.happens(NeverReady, now) != nil:
-		i.Unready = true
 	default:
 		return false
 	}

@@ -49,8 +49,6 @@ func (i *Instance) due() time.Time {
 		return i.RunsAt
 	case !i.Registered && !i.Lost:
 		return i.RegistersAt
-	case i.Registered && !i.Ready && !i.Unready:
-		return i.ReadyAt
 	}
 	return time.Time{}
 }

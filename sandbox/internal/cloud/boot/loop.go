@@ -6,24 +6,15 @@ import (
 	"log/slog"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"croft.dev/croft/sandbox/internal/cloud/account"
 )
 
-const (
-	// retry is after what time something that failed in the cluster is tried again.
-	retry = 2 * time.Second
-	// heartbeat is how often a node that does not get ready says so.
-	heartbeat = 15 * time.Second
-)
-
-// managed is the annotation of the nodes that kwok keeps.
-const managed = `{"metadata":{"annotations":{"kwok.x-k8s.io/node":"fake"}}}`
+// retry is after what time something that failed in the cluster is tried again.
+const retry = 2 * time.Second
 
 // Booter lets the account's instances come and go as nodes.
 type Booter struct {
@@ -36,8 +27,6 @@ type Booter struct {
 
 // Run does what is due, until the context ends.
 func (b *Booter) Run(ctx context.Context) {
-	beat := time.NewTicker(heartbeat)
-	defer beat.Stop()
 	for ctx.Err() == nil {
 		changed := b.Account.Change()
 		failed := b.advance(ctx)
@@ -52,8 +41,6 @@ func (b *Booter) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-changed:
-		case <-beat.C:
-			b.beat(ctx)
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -89,24 +76,16 @@ func (b *Booter) advance(ctx context.Context) (failed bool) {
 
 func (b *Booter) do(ctx context.Context, i *account.Instance) error {
 	name := i.DNSName(b.Account.Region)
-	var err error
-	var note func(*account.Instance)
-	switch {
-	case i.State == account.Terminated:
-		err, note = b.remove(ctx, name, i.ProviderID()), func(i *account.Instance) { i.Left = true }
-	case !i.Registered:
-		err, note = b.register(ctx, i), func(i *account.Instance) { i.Registered = true }
-	default:
-		_, err = b.Cloud.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(managed), metav1.PatchOptions{})
-		if apierrors.IsNotFound(err) {
-			err = nil // somebody deleted it; its kubelet is not told
+	if i.State == account.Terminated {
+		if err := b.remove(ctx, name, i.ProviderID()); err != nil {
+			return err
 		}
-		note = func(i *account.Instance) { i.Ready = true }
+		return b.Account.Note(i.ID, func(i *account.Instance) { i.Left = true })
 	}
-	if err != nil {
+	if err := b.register(ctx, i); err != nil {
 		return err
 	}
-	return b.Account.Note(i.ID, note)
+	return b.Account.Note(i.ID, func(i *account.Instance) { i.Registered = true })
 }
 
 func (b *Booter) register(ctx context.Context, i *account.Instance) error {
@@ -139,40 +118,5 @@ func (b *Booter) remove(ctx context.Context, name, providerID string) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return err
-}
-
-// beat is the heartbeat of the nodes that nobody else keeps: those that never get
-// ready. Without it the cluster would say of them only that nothing is heard.
-func (b *Booter) beat(ctx context.Context) {
-	for _, i := range b.Account.Instances(account.Filters{"instance-state-name": {string(account.Running)}}) {
-		if !i.Unready {
-			continue
-		}
-		kubelet, err := b.As(i.DNSName(b.Account.Region))
-		if err == nil {
-			err = heartbeatOf(ctx, kubelet, i.DNSName(b.Account.Region))
-		}
-		if err != nil {
-			slog.Error("heartbeat", "instance", i.ID, "error", err)
-		}
-	}
-}
-
-func heartbeatOf(ctx context.Context, kubelet kubernetes.Interface, name string) error {
-	node, err := kubelet.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	fresh := notReady(metav1.Now())[0]
-	for n, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			if condition.Status == fresh.Status {
-				fresh.LastTransitionTime = condition.LastTransitionTime
-			}
-			node.Status.Conditions[n] = fresh
-		}
-	}
-	_, err = kubelet.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{})
 	return err
 }

@@ -2,6 +2,7 @@ package boot
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -30,7 +31,7 @@ func Node(i *account.Instance, region string) (*corev1.Node, error) {
 	arch := map[string]string{"x86_64": "amd64", "arm64": "arm64"}[i.Arch]
 	name := i.DNSName(region)
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: kubelet.Labels},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: kubelet.Labels, Annotations: annotations(i)},
 		Spec:       corev1.NodeSpec{ProviderID: i.ProviderID(), Taints: kubelet.Taints},
 		Status: corev1.NodeStatus{
 			Addresses: []corev1.NodeAddress{
@@ -57,6 +58,18 @@ func Node(i *account.Instance, region string) (*corev1.Node, error) {
 		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == unregistered })
 	}
 	return node, nil
+}
+
+// never is later than any sandbox lasts.
+const never = 10 * 365 * 24 * time.Hour
+
+// annotations hand the node over to kwok, and tell it when the node gets ready.
+func annotations(i *account.Instance) map[string]string {
+	ready := i.ReadyAt
+	if i.Unready {
+		ready = ready.Add(never)
+	}
+	return map[string]string{"kwok.x-k8s.io/node": "fake", "sandbox.croft.dev/ready-at": ready.UTC().Format(time.RFC3339Nano)}
 }
 
 func capacity(i *account.Instance, maxPods int64) corev1.ResourceList {
