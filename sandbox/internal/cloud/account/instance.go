@@ -32,24 +32,42 @@ const (
 
 // Instance is one machine.
 type Instance struct {
-	ID, Type, Arch, Zone, ZoneID, Subnet, VPC string
-	IP                                        string
-	Capacity                                  string
-	SpotRequest                               string
-	Reservation                               string
-	Template                                  string
-	Data                                      TemplateData
-	Tags                                      Tags
-	State                                     State
-	Reason                                    string // of its end
+	ID     string `json:"id"`
+	Type   string `json:"type"`
+	Arch   string `json:"arch"`
+	Zone   string `json:"zone"`
+	ZoneID string `json:"zoneID"`
+	Subnet string `json:"subnet"`
+	VPC    string `json:"vpc"`
+	IP     string `json:"ip"`
+	// Capacity is how it was bought.
+	Capacity    string `json:"capacity"`
+	SpotRequest string `json:"spotRequest,omitempty"`
+	Reservation string `json:"reservation,omitempty"`
+	// Template is the ID of the launch template that it was started by, and Data
+	// what that said.
+	Template string       `json:"template"`
+	Data     TemplateData `json:"data"`
+	Tags     Tags         `json:"tags"`
+	State    State        `json:"state"`
+	// Reason is why it has ended.
+	Reason string `json:"reason,omitempty"`
 
-	Launched, RunsAt, RegistersAt, ReadyAt, EndsAt, ReclaimedAt time.Time
+	Launched    time.Time `json:"launched"`
+	RunsAt      time.Time `json:"runsAt"`
+	RegistersAt time.Time `json:"registersAt"`
+	ReadyAt     time.Time `json:"readyAt"`
+	EndsAt      time.Time `json:"endsAt,omitzero"`
+	ReclaimedAt time.Time `json:"reclaimedAt,omitzero"`
 
 	// Registered says that it has become a node, and Left that the node has been taken
 	// away. Lost says that it never registers, Unready that it never gets ready.
-	Registered, Left, Lost, Unready bool
+	Registered bool `json:"registered"`
+	Left       bool `json:"left"`
+	Lost       bool `json:"lost,omitempty"`
+	Unready    bool `json:"unready,omitempty"`
 	// Untainted registers without the taint of nodes that are not registered.
-	Untainted bool
+	Untainted bool `json:"untainted,omitempty"`
 }
 
 // DNSName is what it is called, and its node.
