@@ -78,7 +78,7 @@ func capacity(i *account.Instance, maxPods int64) corev1.ResourceList {
 		// One address of each interface is the node's own; two pods share its network.
 		maxPods = int64(t.Interfaces*(t.Addresses-1) + 2)
 	}
-	memory := int64(float64(t.MemoryMiB<<20) * (1 - reserved))
+	memory := int64(float64(t.MemoryMiB)*(1-reserved)) << 20
 	return corev1.ResourceList{
 		corev1.ResourceCPU:              *resource.NewQuantity(int64(t.VCPUs), resource.DecimalSI),
 		corev1.ResourceMemory:           *resource.NewQuantity(memory, resource.BinarySI),
