@@ -87,9 +87,31 @@ type Finding struct {
 	Link string `json:"link,omitempty"`
 }
 
-// Rows are the whole catalogue, in the order in which things happen to a pod.
+// Chapter is a part of the catalogue.
+type Chapter struct {
+	Title string
+	Rows  []Row
+}
+
+// Chapters are the catalogue, in the order in which things happen to a pod.
+func Chapters() []Chapter {
+	return []Chapter{
+		{"A pod is not let in, or not placed", admissionRows},
+		{"No node takes a pod, and none is made for it", schedulingRows},
+		{"A pool is not ready", poolRows},
+		{"A node is not launched", launchRows},
+		{"A node takes no pods, or pods do not start on it", nodeRows},
+		{"A node does not go, and what else is wrong around nodes", disruptionRows},
+	}
+}
+
+// Rows are the whole catalogue.
 func Rows() []Row {
-	return slices.Concat(admissionRows, schedulingRows, poolRows, launchRows, nodeRows, disruptionRows)
+	var all []Row
+	for _, c := range Chapters() {
+		all = append(all, c.Rows...)
+	}
+	return all
 }
 
 // Lookup returns the row of a name, nil if there is none.

@@ -3,6 +3,8 @@ package cause_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -134,4 +136,44 @@ func ids(found []cause.Finding) []string {
 		all = append(all, f.ID)
 	}
 	return all
+}
+
+// TestProducedIsTrue looks for the tests that rows name in the sources.
+func TestProducedIsTrue(t *testing.T) {
+	name := regexp.MustCompile(`(internal/\w+) (Test\w+)((?:/[\w-]+)*)`)
+	for _, row := range cause.Rows() {
+		named := name.FindAllStringSubmatch(row.Produced.How, -1)
+		if row.Produced.Means == cause.BySandbox && named == nil {
+			t.Errorf("%s names no test: %s", row.ID, row.Produced.How)
+		}
+		for _, m := range named {
+			source := sources(t, "../../"+m[1])
+			if !strings.Contains(source, "func "+m[2]+"(") {
+				t.Errorf("%s: %s has no %s", row.ID, m[1], m[2])
+			}
+			for sub := range strings.SplitSeq(strings.TrimPrefix(m[3], "/"), "/") {
+				if sub != "" && !strings.Contains(source, `"`+sub+`"`) {
+					t.Errorf("%s: %s has no %s/%s", row.ID, m[1], m[2], sub)
+				}
+			}
+		}
+	}
+}
+
+// sources are the tests of a package.
+func sources(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(content)
+	}
+	return all.String()
 }

@@ -16,7 +16,7 @@ var disruptionRows = []Row{
 		Cause: "a PodDisruptionBudget that allows no eviction, or karpenter.sh/do-not-disrupt, keeps a node that is to go",
 		Cure:  "let the budget allow one pod to go, or take the annotation off; `terminationGracePeriod` of the Pool (24h unless it says otherwise) ends the wait",
 		Who:   Team, Link: "https://karpenter.sh/docs/concepts/disruption/#terminationgraceperiod",
-		Produced: Produced{BySandbox, "internal/e2e TestWhy/held and TestDoctor/held"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/held and TestDoctor/departures"},
 	},
 	{
 		ID: "daemonset-left-out", Sees: "the DaemonSet: its tolerations, beside the taints of pools",
@@ -44,14 +44,14 @@ var disruptionRows = []Row{
 		Cause: "the node is not what its pool asks for any more, or older than it may be, and is still there",
 		Cure:  "if it is not on its way, see what holds it: `croft why node/NAME`; budgets of the Pool say how many go at once",
 		Who:   Platform, Link: "https://karpenter.sh/docs/concepts/disruption/#drift",
-		Produced: Produced{BySandbox, "internal/e2e TestDoctor/drifted"},
+		Produced: Produced{BySandbox, "internal/e2e TestDoctor/departures"},
 	},
 	{
 		ID: "foreign-mutation", Sees: "MutatingWebhookConfigurations, MutatingAdmissionPolicies and Kyverno's policies on pods",
 		Cause: "something that is not croft's changes pods of tenants when they are created: what it writes into nodeSelector or tolerations is refused, or undone",
 		Cure:  "leave tenants' namespaces out of it (the label croft.dev/tenant), or see that it touches neither nodeSelector, tolerations nor affinity",
 		Who:   Platform, Link: "docs/walls.md",
-		Produced: Produced{BySandbox, "internal/e2e TestDoctor/webhook"},
+		Produced: Produced{BySandbox, "internal/doctor TestOthers"},
 	},
 	{
 		ID: "engine-not-ready", Sees: "condition PlacementReady of the Platform; what the API server serves",

@@ -14,7 +14,7 @@ var nodeRows = []Row{
 		Cause: "the instance runs, and its kubelet does not join the cluster; Karpenter gives up after 15 minutes and tries another",
 		Cure:  "let the nodes' role in: an access entry of type EC2_LINUX, or its line in aws-auth; then check that the subnets reach the API server, and the node's user data",
 		Who:   Platform, Link: karpenterDocs + "#node-launchreadiness",
-		Produced: Produced{BySandbox, "internal/e2e TestWhy/not-registered: the node is taken away before it registers"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/not-registered: kwok delays the node"},
 	},
 	{
 		ID: "unregistered-taint-missing", Sees: "event UnregisteredTaintMissing of the NodeClaim; Karpenter's log",
@@ -54,7 +54,7 @@ var nodeRows = []Row{
 		Cause:     "the network plugin has not started on the node",
 		Cure:      "look at its pods there (`kubectl get pods -n kube-system -o wide`; on EKS aws-node): the nodes' role, or the plugin's own, needs AmazonEKS_CNI_Policy, and the DaemonSet must tolerate the pool's taint",
 		Who:       Platform, Link: karpenterDocs + "#node-notready",
-		Produced: Produced{BySandbox, "internal/e2e TestWhy/cni: the node's condition is written as kubelet writes it"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/without-kubelet: the node's condition is written as kubelet writes it"},
 	},
 	{
 		ID: "resource-not-registered", Sees: "condition Initialized of the NodeClaim",
@@ -81,7 +81,7 @@ var nodeRows = []Row{
 		Cause:     "this is not placement: the node cannot get the container's image",
 		Cure:      "check the image's name and tag, and the credentials for its registry (imagePullSecrets)",
 		Who:       Team, Link: kubeDocs + "containers/images/",
-		Produced: Produced{BySandbox, "internal/e2e TestWhy/image: the status is written as kubelet writes it"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/without-kubelet: the status is written as kubelet writes it"},
 	},
 	{
 		ID: "crash-loop", Sees: "the pod's containers",

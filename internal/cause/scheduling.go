@@ -21,7 +21,7 @@ var schedulingRows = []Row{
 		Cause:     "the pod asks for a label that nodes of its pool do not have",
 		Cure:      "drop the label from the pod's nodeSelector or nodeAffinity, or have a platform admin add it to the pool (`instances.requirements`)",
 		Who:       Team, Link: kubeDocs + "scheduling-eviction/assign-pod-node/",
-		Produced: Produced{BySandbox, "internal/e2e TestWhy/label"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/asked-too-much/label-unknown"},
 	},
 	{
 		ID: "requirement-unmet", Sees: "event FailedScheduling of the pod, by karpenter",
@@ -31,7 +31,7 @@ var schedulingRows = []Row{
 		Cause:     "the pod asks for a kind of node that its pool does not make",
 		Cure:      "ask for one of the values that the message names last, or have a platform admin add yours to the pool's `instances`",
 		Who:       Team, Link: kubeDocs + "scheduling-eviction/assign-pod-node/",
-		Produced: Produced{BySandbox, "internal/e2e TestWhy/instance-type"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/asked-too-much/requirement-unmet"},
 	},
 	{
 		ID: "limits-exceeded", Sees: "event FailedScheduling of the pod, by karpenter",
@@ -57,7 +57,7 @@ var schedulingRows = []Row{
 		Cause: "no instance that the pool may have is what the pod needs: too small with what DaemonSets take, not sold in that zone or capacity type, or not in the zone of the pod's volume",
 		Cure:  "ask for less, or for another zone or capacity type; a platform admin allows other instance types in the pool's `instances`",
 		Who:   Team, Link: karpenterDocs + "#provisioning",
-		Produced: Produced{BySandbox, "internal/e2e TestWhy/too-large"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/asked-too-much/no-instance-type"},
 	},
 	{
 		ID: "volume-zone", Sees: "event FailedScheduling of the pod, by karpenter or the scheduler",
@@ -81,7 +81,7 @@ var schedulingRows = []Row{
 		Cause: "the pod waits for a volume claim that is not there, or that nothing binds",
 		Cure:  "create the claim, or look at its events (`kubectl describe pvc`)",
 		Who:   Team, Link: kubeDocs + "storage/persistent-volumes/",
-		Produced: Produced{BySandbox, "internal/e2e TestWhy/volume"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/asked-too-much/claim-unbound"},
 	},
 	{
 		ID: "no-pool", Sees: "event FailedScheduling of the pod, by karpenter; or that it says nothing",

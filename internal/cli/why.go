@@ -156,7 +156,7 @@ func printStory(w io.Writer, s why.Story) {
 		wide = max(wide, len(step.Link))
 	}
 	for _, step := range s.Steps {
-		indent := strings.Repeat(" ", wide+5)
+		indent := strings.Repeat(" ", wide+4)
 		say(w, "%s %-*s  %s\n", verdictMark(step.Verdict), wide, step.Link, strings.TrimLeft(folded(step.Object+": "+step.Seen, indent, indent), " "))
 		if f := step.Finding; f != nil && !told[f.ID] {
 			told[f.ID] = true

@@ -210,11 +210,13 @@ func whyAskedTooMuch(t *testing.T, c *whyer) {
 			}}}
 		},
 	} {
-		pod := nginx("tenant-a", id, edit)
-		create(t, c.member(t, "team-a"), pod)
-		t.Cleanup(func() { c.remove(t, pod) })
-		c.tells(t, id, "", "pod/"+id, "-n", "tenant-a")
-		c.isDiscreet(t, c.tells(t, id, "team-a", "pod/"+id, "-n", "tenant-a"))
+		t.Run(id, func(t *testing.T) {
+			pod := nginx("tenant-a", id, edit)
+			create(t, c.member(t, "team-a"), pod)
+			t.Cleanup(func() { c.remove(t, pod) })
+			c.tells(t, id, "", "pod/"+id, "-n", "tenant-a")
+			c.isDiscreet(t, c.tells(t, id, "team-a", "pod/"+id, "-n", "tenant-a"))
+		})
 	}
 }
 
@@ -280,19 +282,8 @@ func whyNotRegistered(t *testing.T, c *whyer) {
 const agent = "example.org/agent"
 
 func whyStartupTaint(t *testing.T, c *whyer) {
-	nodePool := &karpenterv1.NodePool{
-		ObjectMeta: metav1.ObjectMeta{Name: "own"},
-		Spec: karpenterv1.NodePoolSpec{Template: karpenterv1.NodeClaimTemplate{
-			ObjectMeta: karpenterv1.ObjectMeta{Labels: map[string]string{agent: "own"}},
-			Spec: karpenterv1.NodeClaimTemplateSpec{
-				NodeClassRef:  &karpenterv1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "pool-a"},
-				StartupTaints: []corev1.Taint{{Key: agent, Effect: corev1.TaintEffectNoSchedule}},
-				Requirements: []karpenterv1.NodeSelectorRequirementWithMinValues{
-					{Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"m5.large"}},
-				},
-			},
-		}},
-	}
+	nodePool := ownPool()
+	nodePool.Spec.Template.Spec.StartupTaints = []corev1.Taint{{Key: agent, Effect: corev1.TaintEffectNoSchedule}}
 	pod := nginx(metav1.NamespaceDefault, "platform", func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{agent: "own"} })
 	create(t, c.admin, nodePool, pod)
 	t.Cleanup(func() { c.remove(t, pod, nodePool) })

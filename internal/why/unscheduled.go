@@ -50,8 +50,9 @@ func refusedByTaint(s *Snapshot, pod *corev1.Pod) bool {
 	return false
 }
 
-// scheduler tells what the scheduler says. What it says of other nodes than the
-// pool's is left out: that the pod does not tolerate their taints is as it should be.
+// scheduler tells what the scheduler says. That the pod does not tolerate the
+// taints of others' nodes is as it should be; and how many there are is no business
+// of a tenant's.
 func scheduler(s *Snapshot, pod *corev1.Pod) Step {
 	object := "pod/" + pod.Name
 	c := find(pod.Status.Conditions, func(c *corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
@@ -65,7 +66,7 @@ func scheduler(s *Snapshot, pod *corev1.Pod) Step {
 			return step
 		}
 	}
-	if s.hidden("node") {
+	if s.hidden("nodepool") {
 		return waiting(LinkScheduler, object, "no node that is there takes it")
 	}
 	return waiting(LinkScheduler, object, "no node that is there takes it: "+c.Message)
@@ -96,9 +97,22 @@ func failedScheduling(object, pool string, parts []string) []Step {
 		step.Finding = &finding
 		return []Step{step}
 	}
+	// Of many pools it says the same: each cause is told once.
 	var steps []Step
+	more := map[string]int{}
 	for _, part := range parts {
-		steps = append(steps, bad(LinkKarpenter, object, part))
+		step := bad(LinkKarpenter, object, part)
+		if step.Finding != nil {
+			if more[step.Finding.ID]++; more[step.Finding.ID] > 1 {
+				continue
+			}
+		}
+		steps = append(steps, step)
+	}
+	for i := range steps {
+		if f := steps[i].Finding; f != nil && more[f.ID] > 1 {
+			steps[i].Seen += fmt.Sprintf("; and %d more such", more[f.ID]-1)
+		}
 	}
 	return steps
 }
