@@ -24,7 +24,7 @@ var admissionRows = []Row{
 		Cause:     "the quota counts something that a container does not say",
 		Cure:      "write the container's requests and limits that the message names; a platform admin can give defaults by `limits` of the Tenant",
 		Who:       Team, Link: kubeDocs + "policy/resource-quotas/",
-		Produced: Produced{ByRecord, "text of the API server's quota admission"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/admission/quota-unstated"},
 	},
 	{
 		ID: "limit-range", Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet",
@@ -33,7 +33,7 @@ var admissionRows = []Row{
 		Cause:     "a container is larger or smaller than the tenant's limits let it be",
 		Cure:      "stay within them (`kubectl describe limitrange`); a platform admin changes `limits` of the Tenant",
 		Who:       Team, Link: kubeDocs + "policy/limit-range/",
-		Produced: Produced{ByRecord, "text of the API server's LimitRanger"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/admission/limit-range"},
 	},
 	{
 		ID: "policy-refused", Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet",
@@ -54,7 +54,7 @@ var admissionRows = []Row{
 		Cause:     "the pod is less secure than the Pod Security level of its namespace asks",
 		Cure:      "set what the message names in the pod's securityContext; a platform admin changes `podSecurity` of the Tenant",
 		Who:       Team, Link: kubeDocs + "security/pod-security-standards/",
-		Produced: Produced{ByRecord, "text of the API server's PodSecurity admission"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/admission/pod-security"},
 	},
 	{
 		ID: "webhook-fails", Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet",
@@ -63,7 +63,7 @@ var admissionRows = []Row{
 		Cause:     "the API server cannot reach a webhook that must answer before a pod comes in",
 		Cure:      "bring the webhook's pods back, on nodes that are not tenants'; the message names it",
 		Who:       Platform, Link: "https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/",
-		Produced: Produced{ByRecord, "text of the API server; no webhook runs in the sandbox by default"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/admission/webhook-fails"},
 	},
 	{
 		ID: "placement-missing", Sees: "the pod: no nodeSelector or toleration of a pool of its tenant",

@@ -26,7 +26,7 @@ var nodeRows = []Row{
 		Cause: "the node joined without the taint that keeps pods off it until Karpenter has set its labels and taints: pods of anybody could get there first",
 		Cure:  "a custom image's kubelet must register with `--register-with-taints=karpenter.sh/unregistered:NoExecute`",
 		Who:   Platform, Link: karpenterDocs + "#node-notready",
-		Produced: Produced{ByRecord, "text of Karpenter v1.14; kwok's nodes have the taint"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/unregistered-taint-missing: a policy of the test takes the taint off kwok's node"},
 	},
 	{
 		ID: "startup-taint", Sees: "condition Initialized of the NodeClaim",

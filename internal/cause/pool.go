@@ -32,7 +32,7 @@ var poolRows = []Row{
 		Cause:     "the node class is being deleted, and waits for its last node",
 		Cure:      "name another class in the pool, or let the old one go and create it anew",
 		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/",
-		Produced: Produced{ByRecord, "text of Karpenter v1.14"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/node-class-terminating"},
 	},
 	{
 		ID: "pool-invalid", Sees: "condition ValidationSucceeded of the NodePool",

@@ -69,7 +69,7 @@ var schedulingRows = []Row{
 		Cause: "the pod's volume is in a zone in which its pool makes no nodes",
 		Cure:  "let the pool have that zone, or make the volume anew with a StorageClass whose volumeBindingMode is WaitForFirstConsumer",
 		Who:   Team, Link: kubeDocs + "storage/storage-classes/#volume-binding-mode",
-		Produced: Produced{ByRecord, "text of Karpenter; a sandbox has no volumes with zones"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/volume-zone"},
 	},
 	{
 		ID: "claim-unbound", Sees: "event FailedScheduling of the pod, by the scheduler or karpenter",

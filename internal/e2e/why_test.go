@@ -3,11 +3,13 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -31,11 +33,13 @@ const whyEstate = `
 pools:
   tiny: {instances: {instanceTypes: [m5.large]}, limits: {cpu: "1"}}
   classless: {nodeClass: {ref: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: nobody}}}
+  zoned: {instances: {requirements: [{key: topology.kubernetes.io/zone, operator: In, values: [us-west-2a]}]}}
   slow: {instances: {instanceTypes: [m5.large]}, nodeClass: {ref: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: slow}}}
 tenants:
   tiny: {pool: tiny, access: [{group: team-tiny, role: viewer}]}
   classless: {pool: classless, access: [{group: team-classless, role: operator}]}
   slow: {pool: slow}
+  zoned: {pool: zoned}
   older: {pool: pool-a, namespaces: [older]}
   frugal: {pool: pool-a, quota: {pods: "1"}, access: [{group: team-frugal, role: operator}]}
 `
@@ -67,15 +71,19 @@ func TestWhy(t *testing.T) {
 		{"healthy", whyHealthy},
 		{"quota", whyQuota},
 		{"policy", whyPolicy},
+		{"admission", whyAdmission},
 		{"placement", whyPlacement},
 		{"asked-too-much", whyAskedTooMuch},
 		{"limits", whyLimits},
 		{"node-class", whyNodeClass},
 		{"not-registered", whyNotRegistered},
 		{"startup-taint", whyStartupTaint},
+		{"unregistered-taint-missing", whyUnregisteredTaint},
+		{"volume-zone", whyVolumeZone},
 		{"held", whyHeld},
 		{"rights", whyRights},
 		{"node-class-unknown", whyNodeClassUnknown},
+		{"node-class-terminating", whyNodeClassTerminating},
 		{"without-kubelet", whyWithoutKubelet},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
@@ -185,6 +193,60 @@ func whyPolicy(t *testing.T, c *whyer) {
 	}
 }
 
+// whyAdmission has the API server refuse pods for what is not croft's, each in a
+// namespace of its own.
+func whyAdmission(t *testing.T, c *whyer) {
+	nobody := &admissionv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "nobody"},
+		Webhooks: []admissionv1.MutatingWebhook{{
+			Name: "nobody.example.org", FailurePolicy: ptr.To(admissionv1.Fail), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"}, ClientConfig: admissionv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/")},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "webhook-fails"}},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+			}},
+		}},
+	}
+	gib := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
+	for id, by := range map[string]struct {
+		labels map[string]string
+		object client.Object
+		edit   func(*corev1.PodSpec)
+	}{
+		"quota-unstated": {nil, &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{
+			Hard: corev1.ResourceList{corev1.ResourceLimitsMemory: gib[corev1.ResourceMemory]},
+		}}, nil},
+		"limit-range": {nil, &corev1.LimitRange{Spec: corev1.LimitRangeSpec{
+			Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: gib}},
+		}}, func(s *corev1.PodSpec) {
+			s.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")}
+		}},
+		"pod-security":  {map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}, nil, func(s *corev1.PodSpec) { s.HostNetwork = true }},
+		"webhook-fails": {nil, nobody, nil},
+	} {
+		t.Run(id, func(t *testing.T) {
+			create(t, c.admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: id, Labels: by.labels}})
+			c.account(t, id)
+			if by.object != nil {
+				if by.object.GetName() == "" {
+					by.object.SetNamespace(id)
+					by.object.SetName(id)
+				}
+				create(t, c.admin, by.object)
+				t.Cleanup(func() { c.remove(t, by.object) })
+			}
+			deployment, _ := nginxes(id, 1)
+			if by.edit != nil {
+				by.edit(&deployment.Spec.Template.Spec)
+			}
+			create(t, c.admin, deployment)
+			t.Cleanup(func() { c.remove(t, deployment) })
+			c.tells(t, id, "", "deployment/nginx", "-n", id)
+		})
+	}
+}
+
 func whyPlacement(t *testing.T, c *whyer) {
 	c.tells(t, "placement-missing", "", "pod/older", "-n", "older")
 	outside := nginx(metav1.NamespaceDefault, "outside")
@@ -288,6 +350,99 @@ func whyStartupTaint(t *testing.T, c *whyer) {
 	create(t, c.admin, nodePool, pod)
 	t.Cleanup(func() { c.remove(t, pod, nodePool) })
 	c.waits(t, "startup-taint", "pod/platform", "-n", metav1.NamespaceDefault)
+}
+
+// whyUnregisteredTaint takes away the taint that nodes register with, as an image
+// that does not know of Karpenter does.
+func whyUnregisteredTaint(t *testing.T, c *whyer) {
+	nodePool := ownPool()
+	nodePool.Name = "bare"
+	nodePool.Spec.Template.Labels = map[string]string{agent: "bare"}
+	policy := &admissionv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "bare"},
+		Spec: admissionv1.MutatingAdmissionPolicySpec{
+			ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
+			MatchConstraints: &admissionv1.MatchResources{
+				ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{agent: "bare"}},
+				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Create},
+					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"nodes"}},
+				}}},
+			},
+			Mutations: []admissionv1.Mutation{{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{
+				Expression: `[JSONPatch{op: "remove", path: "/spec/taints"}]`,
+			}}},
+		},
+	}
+	binding := &admissionv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "bare"}, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: "bare"},
+	}
+	create(t, c.admin, policy, binding, nodePool)
+	t.Cleanup(func() { c.remove(t, binding, policy, nodePool) })
+	eventually(t, moments, "the policy to hold", func(ctx context.Context) error {
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "dry", Labels: map[string]string{agent: "bare"}},
+			Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: agent, Effect: corev1.TaintEffectNoSchedule}}},
+		}
+		if err := c.admin.Create(ctx, node, client.DryRunAll); err != nil {
+			return err
+		}
+		if len(node.Spec.Taints) > 0 && node.Spec.Taints[0].Key == agent {
+			return errors.New("a node keeps its taints")
+		}
+		return nil
+	})
+	pod := nginx(metav1.NamespaceDefault, "bare", func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{agent: "bare"} })
+	create(t, c.admin, pod)
+	t.Cleanup(func() { c.remove(t, pod) })
+	claim := c.claimOf(t, c.runs(t, pod).Spec.NodeName)
+	c.tells(t, "unregistered-taint-missing", "", "nodeclaim/"+claim.Name)
+}
+
+// whyVolumeZone asks for a volume in a zone in which the pool makes no nodes.
+func whyVolumeZone(t *testing.T, c *whyer) {
+	gib := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: "far"},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity: gib, AccessModes: modes, StorageClassName: "static", ClaimRef: &corev1.ObjectReference{Namespace: "zoned", Name: "far"},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: "vol-far"}},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{"far-away"}}},
+			}}}},
+		},
+	}
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "zoned", Name: "far"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: modes, VolumeName: "far", StorageClassName: ptr.To("static"), Resources: corev1.VolumeResourceRequirements{Requests: gib},
+		},
+	}
+	create(t, c.admin, volume, claim)
+	t.Cleanup(func() { c.remove(t, claim, volume) })
+	pod := nginx("zoned", "far", func(s *corev1.PodSpec) {
+		s.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "far"},
+		}}}
+	})
+	create(t, c.admin, pod)
+	t.Cleanup(func() { c.remove(t, pod) })
+	c.tells(t, "volume-zone", "", "pod/far", "-n", "zoned")
+}
+
+func whyNodeClassTerminating(t *testing.T, c *whyer) {
+	slow := &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "slow"}}
+	keep := func(finalizers string) {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": `+finalizers+`}}`))
+		if err := c.admin.Patch(t.Context(), slow, patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep(`["example.org/kept"]`)
+	c.remove(t, slow)
+	c.tells(t, "node-class-terminating", "", "nodepool/slow")
+	keep(`null`)
 }
 
 func whyHeld(t *testing.T, c *whyer) {

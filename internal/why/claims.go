@@ -36,12 +36,7 @@ func claimSteps(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
 		steps = append(steps, step)
 		break
 	}
-	for _, e := range s.about("NodeClaim", claim.Name) {
-		if e.Type == corev1.EventTypeWarning && len(cause.Match(e.Message)) > 0 {
-			steps = append(steps, bad(LinkClaim, object, e.Message))
-			break
-		}
-	}
+	steps = append(steps, warned(s, claim)...)
 	if node := s.node(claim.Status.NodeName); node != nil {
 		steps = append(steps, onlyWrong(nodeSteps(s, node))...)
 	}
@@ -75,4 +70,18 @@ func launchesFailed(s *Snapshot, pool string) []Step {
 		return nil
 	}
 	return []Step{bad(LinkClaim, "nodeclaim/"+newest.InvolvedObject.Name, newest.Message)}
+}
+
+// warned is the last warning about a NodeClaim that is in the catalogue. What went
+// wrong before a node was done is over; but for how it registered, which the next
+// node will do likewise.
+func warned(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
+	for _, e := range s.about("NodeClaim", claim.Name) {
+		found := cause.Match(e.Message)
+		if e.Type != corev1.EventTypeWarning || len(found) == 0 || done(claim) && found[0].ID != "unregistered-taint-missing" {
+			continue
+		}
+		return []Step{bad(LinkClaim, "nodeclaim/"+claim.Name, e.Message)}
+	}
+	return nil
 }
