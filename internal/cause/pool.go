@@ -1,0 +1,106 @@
+package cause
+
+const awsIAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
+
+// poolRows are what keeps a NodePool or its node class from being ready.
+var poolRows = []Row{
+	{
+		ID: "node-class-not-found", Sees: "condition NodeClassReady of the NodePool",
+		Signature: anyOf(`NodeClassNotFound`, `NodeClass not found on cluster`),
+		Texts:     []string{Condition("NodeClassReady", "False", "NodeClassNotFound", "NodeClass not found on cluster")},
+		Cause:     "the NodePool names a node class that is not there",
+		Cure:      "correct `nodeClassRef` (group, kind and name), or create the node class; for a class of croft's, `croft status` says why it was not written",
+		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/node-class"},
+	},
+	{
+		ID: "node-class-unknown", Sees: "condition NodeClassReady of the NodePool, condition Launched of the NodeClaim",
+		Signature: anyOf(`NodeClassReadinessUnknown`, `Node Class Readiness Unknown`),
+		Texts: []string{
+			Condition("NodeClassReady", "False", "NodeClassReadinessUnknown", "Node Class Readiness Unknown"),
+			Condition("Launched", "Unknown", "NodeClassReadinessUnknown", "NodeClass is in Ready=Unknown"),
+		},
+		Cause: "nobody has said yet whether the node class is ready: the provider's controller does not run, cannot reach the cloud, or does not know the class's group",
+		Cure:  "look at the node class's conditions and at Karpenter's log; check `nodeClassRef`",
+		Who:   Platform, Link: karpenterDocs + "#nodeclass-readiness",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/node-class-unknown"},
+	},
+	{
+		ID: "node-class-terminating", Sees: "condition NodeClassReady of the NodePool",
+		Signature: anyOf(`NodeClassTerminating`),
+		Texts:     []string{Condition("NodeClassReady", "False", "NodeClassTerminating", "NodeClass is Terminating")},
+		Cause:     "the node class is being deleted, and waits for its last node",
+		Cure:      "name another class in the pool, or let the old one go and create it anew",
+		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/node-class-terminating"},
+	},
+	{
+		ID: "pool-invalid", Sees: "condition ValidationSucceeded of the NodePool",
+		Signature: anyOf(`NodePoolValidationFailed`),
+		Texts:     []string{Condition("ValidationSucceeded", "False", "NodePoolValidationFailed", `invalid value: label domain "karpenter.sh" is restricted`)},
+		Cause:     "Karpenter does not accept the NodePool",
+		Cure:      "correct what the message names in the Pool's `instances.requirements`",
+		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodepools/",
+		Produced: Produced{ByRecord, "text of Karpenter v1.14; its CRD's own validation comes first in a sandbox"},
+	},
+	{
+		ID: "subnets-not-found", Sees: "condition SubnetsReady of the EC2NodeClass",
+		Signature: anyOf(`SubnetsNotFound`, `SubnetSelector did not match any Subnets`),
+		Texts:     []string{Condition("SubnetsReady", "False", "SubnetsNotFound", "SubnetSelector did not match any Subnets")},
+		Cause:     "no subnet has the tags or the id that the node class selects, in the region of Karpenter",
+		Cure:      "tag the subnets as `subnetSelectorTerms` ask (croft: karpenter.sh/discovery with the cluster's name, or `aws.discovery`), or correct the terms; check the region",
+		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/#specsubnetselectorterms",
+		Produced: Produced{ByRecord, "text of the AWS provider v1.14"},
+	},
+	{
+		ID: "security-groups-not-found", Sees: "condition SecurityGroupsReady of the EC2NodeClass",
+		Signature: anyOf(`SecurityGroupsNotFound`, `SecurityGroupSelector did not match any SecurityGroups`),
+		Texts:     []string{Condition("SecurityGroupsReady", "False", "SecurityGroupsNotFound", "SecurityGroupSelector did not match any SecurityGroups")},
+		Cause:     "no security group has the tags, the name or the id that the node class selects",
+		Cure:      "tag the security groups as `securityGroupSelectorTerms` ask, or correct the terms; check the region",
+		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/#specsecuritygroupselectorterms",
+		Produced: Produced{ByRecord, "text of the AWS provider v1.14"},
+	},
+	{
+		ID: "amis-not-found", Sees: "condition AMIsReady of the EC2NodeClass, condition Launched of the NodeClaim",
+		Signature: anyOf(`AMINotFound`, `AMISelector did not match any AMIs`, `UnsupportedAlias`, `InvalidAMIID`),
+		Texts: []string{
+			Condition("AMIsReady", "False", "AMINotFound", "AMISelector did not match any AMIs"),
+			Condition("Launched", "Unknown", "AMINotFound", "Error creating fleet request: AMI used for instance launch either does not exist or you don't have permissions to use it"),
+		},
+		Cause: "no image is what the node class selects: an alias that this Kubernetes version does not have, another region, or an image that is not shared with the account",
+		Cure:  "correct `amiSelectorTerms` (croft: `aws.amiAlias`, such as al2023@latest)",
+		Who:   Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/#specamiselectorterms",
+		Produced: Produced{ByRecord, "text of the AWS provider v1.14"},
+	},
+	{
+		ID: "dry-run-denied", Sees: "condition ValidationSucceeded of the EC2NodeClass",
+		Signature: anyOf(`(RunInstances|CreateFleet|CreateLaunchTemplate)AuthCheckFailed`, `Controller isn't authorized to call ec2:`),
+		Texts: []string{
+			Condition("ValidationSucceeded", "False", "RunInstancesAuthCheckFailed", "Controller isn't authorized to call ec2:RunInstances: User is not authorized to perform this operation because no identity-based policy allows it"),
+			Condition("ValidationSucceeded", "False", "CreateLaunchTemplateAuthCheckFailed", "Controller isn't authorized to call ec2:CreateLaunchTemplate: User is not authorized to perform this operation because no identity-based policy allows it"),
+		},
+		Cause: "AWS refused the dry run with which Karpenter tries the node class",
+		Cure:  "give the action to the controller's IAM policy, and check the tags and resources that it is bound to; Karpenter's log has AWS's whole answer: `kubectl logs -n NAMESPACE deployment/karpenter | croft why -f -` decodes it",
+		Who:   Platform, Link: "https://karpenter.sh/docs/reference/cloudformation/",
+		Produced: Produced{ByRecord, "text of the AWS provider v1.14"},
+	},
+	{
+		ID: "tags-invalid", Sees: "condition ValidationSucceeded of the EC2NodeClass",
+		Signature: anyOf(`TagValidationFailed`),
+		Texts:     []string{Condition("ValidationSucceeded", "False", "TagValidationFailed", `tag key "karpenter.sh/nodepool" is restricted`)},
+		Cause:     "the node class sets a tag that Karpenter keeps for itself",
+		Cure:      "take the tag out of `tags`",
+		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/#spectags",
+		Produced: Produced{ByRecord, "text of the AWS provider v1.14"},
+	},
+	{
+		ID: "cluster-cidr", Sees: "condition ValidationSucceeded of the EC2NodeClass",
+		Signature: anyOf(`ClusterCIDRResolutionFailed`, `[Ff]ailed to detect the cluster CIDR`),
+		Texts:     []string{Condition("ValidationSucceeded", "False", "ClusterCIDRResolutionFailed", "Failed to detect the cluster CIDR")},
+		Cause:     "Karpenter cannot ask EKS for the cluster's service addresses, which AL2023 nodes need",
+		Cure:      "allow eks:DescribeCluster, check CLUSTER_NAME, or use another AMI family",
+		Who:       Platform, Link: karpenterDocs,
+		Produced: Produced{ByRecord, "text of the AWS provider v1.14"},
+	},
+}

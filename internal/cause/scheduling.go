@@ -1,0 +1,95 @@
+package cause
+
+// schedulingRows are why the scheduler finds no node, and Karpenter makes none.
+var schedulingRows = []Row{
+	{
+		ID: "taint-not-tolerated", Sees: "event FailedScheduling of the pod, by karpenter or the scheduler",
+		Signature: anyOf(`did not tolerate taint`, `had untolerated taint`),
+		Texts: []string{
+			`Failed to schedule pod, did not tolerate taint (taint=croft.node-restriction.kubernetes.io/pool=pool-a:NoSchedule)`,
+			`0/1 nodes are available: 1 node(s) had untolerated taint(s). no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.`,
+		},
+		Cause: "the pod does not tolerate the taint of the pool: its namespace is no tenant's, or the pod is older than the placement policy",
+		Cure:  "create the pod anew in a tenant's namespace; a platform's own pods need a pool without that taint, or a toleration",
+		Who:   Team, Link: karpenterDocs + "#provisioning",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/placement"},
+	},
+	{
+		ID: "label-unknown", Sees: "event FailedScheduling of the pod, by karpenter",
+		Signature: anyOf(`label "[^"]+" does not have known values`),
+		Texts:     []string{`Failed to schedule pod, incompatible requirements, label "example.org/gpu" does not have known values`},
+		Cause:     "the pod asks for a label that nodes of its pool do not have",
+		Cure:      "drop the label from the pod's nodeSelector or nodeAffinity, or have a platform admin add it to the pool (`instances.requirements`)",
+		Who:       Team, Link: kubeDocs + "scheduling-eviction/assign-pod-node/",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/asked-too-much/label-unknown"},
+	},
+	{
+		ID: "requirement-unmet", Sees: "event FailedScheduling of the pod, by karpenter",
+		Signature: anyOf(`incompatible requirements, key `, `key \S+, \S+ (In|NotIn) \[.*\] not in `),
+		Unless:    anyOf(`incompatible volume requirements`),
+		Texts:     []string{`Failed to schedule pod, incompatible requirements, key node.kubernetes.io/instance-type, node.kubernetes.io/instance-type In [p4d.24xlarge] not in node.kubernetes.io/instance-type In [m5.large t3a.large t3a.medium]`},
+		Cause:     "the pod asks for a kind of node that its pool does not make",
+		Cure:      "ask for one of the values that the message names last, or have a platform admin add yours to the pool's `instances`",
+		Who:       Team, Link: kubeDocs + "scheduling-eviction/assign-pod-node/",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/asked-too-much/requirement-unmet"},
+	},
+	{
+		ID: "limits-exceeded", Sees: "event FailedScheduling of the pod, by karpenter",
+		Signature: anyOf(`all available instance types exceed limits for nodepool`, `node limits have been exhausted for nodepool`),
+		Texts: []string{
+			`Failed to schedule pod, all available instance types exceed limits for nodepool (NodePool=pool-a)`,
+			`Failed to schedule pod, node limits have been exhausted for nodepool (NodePool=pool-a)`,
+		},
+		Cause: "the pool is at its limits: no instance that it may have fits into what is left",
+		Cure:  "raise `limits` of the Pool, allow smaller instance types, or free what runs there",
+		Who:   Platform, Link: "https://karpenter.sh/docs/concepts/nodepools/#speclimits",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/limits"},
+	},
+	{
+		ID: "no-instance-type", Sees: "event FailedScheduling of the pod, by karpenter; event NoCompatibleInstanceTypes of the NodePool",
+		Signature: anyOf(`no instance type (met|had|has|which) `, `no instance type satisfies both`, `requirements filtered out all (compatible )?available instance types`, `minValues requirement is not met`),
+		Texts: []string{
+			`Failed to schedule pod, no instance type met the scheduling requirements or had a required offering, requirements=karpenter.sh/capacity-type In [spot], resources={"cpu":"100m","pods":"1"}`,
+			`Failed to schedule pod, no instance type has enough resources, requirements=kubernetes.io/arch In [amd64], resources={"cpu":"500","pods":"1"}`,
+			`Failed to schedule pod, nodepool requirements filtered out all available instance types`,
+			`NodePool requirements filtered out all compatible available instance types`,
+		},
+		Cause: "no instance that the pool may have is what the pod needs: too small with what DaemonSets take, not sold in that zone or capacity type, or not in the zone of the pod's volume",
+		Cure:  "ask for less, or for another zone or capacity type; a platform admin allows other instance types in the pool's `instances`",
+		Who:   Team, Link: karpenterDocs + "#provisioning",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/asked-too-much/no-instance-type"},
+	},
+	{
+		ID: "volume-zone", Sees: "event FailedScheduling of the pod, by karpenter or the scheduler",
+		Signature: anyOf(`incompatible volume requirements`, `had volume node affinity conflict`, `didn't match PersistentVolume's node affinity`),
+		Texts: []string{
+			`Failed to schedule pod, incompatible volume requirements, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [eu-central-1c] not in topology.kubernetes.io/zone In [eu-central-1a eu-central-1b]`,
+			`0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.`,
+		},
+		Cause: "the pod's volume is in a zone in which its pool makes no nodes",
+		Cure:  "let the pool have that zone, or make the volume anew with a StorageClass whose volumeBindingMode is WaitForFirstConsumer",
+		Who:   Team, Link: kubeDocs + "storage/storage-classes/#volume-binding-mode",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/volume-zone"},
+	},
+	{
+		ID: "claim-unbound", Sees: "event FailedScheduling of the pod, by the scheduler or karpenter",
+		Signature: anyOf(`persistentvolumeclaim "[^"]+" not found`, `unbound immediate PersistentVolumeClaims`, `unbound pvc must define a storage class`),
+		Texts: []string{
+			`0/1 nodes are available: persistentvolumeclaim "data" not found. not found`,
+			`0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found`,
+		},
+		Cause: "the pod waits for a volume claim that is not there, or that nothing binds",
+		Cure:  "create the claim, or look at its events (`kubectl describe pvc`)",
+		Who:   Team, Link: kubeDocs + "storage/persistent-volumes/",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/asked-too-much/claim-unbound"},
+	},
+	{
+		ID: "no-pool", Sees: "event FailedScheduling of the pod, by karpenter; or that it says nothing",
+		Signature: anyOf(`no nodepools found`),
+		Texts:     []string{`Failed to schedule pod, no nodepools found`},
+		Cause:     "Karpenter does not consider the pod's pool: its NodePool is not there, is not Ready or is being deleted",
+		Cure:      "`croft why nodepool/NAME` and `croft status` say what the pool lacks",
+		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodepools/",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/node-class"},
+	},
+}
