@@ -152,9 +152,16 @@ func TestNodeTemplates(t *testing.T) {
 		"discovery of another tag": {read: shared("subnetSelector: {Name: \"*private*\"}\nsecurityGroupSelector: {Name: \"*private*\"}\ninstanceProfile: nodes"), options: migrate.Options{ClusterName: "demo"},
 			gives: []string{`"discovery":{"Name":"*private*"}`}},
 		"Bottlerocket": {read: shared(selectors + "amiFamily: Bottlerocket"), gives: []string{`"amiAlias":"bottlerocket@latest"`}, findings: []want{{migrate.Kept, "spec.amiFamily", "amiAlias"}}},
-		"more than croft.yaml can say": {read: shared(selectors + "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}]"),
-			gives: []string{`"nodeClass":{"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"nodes"}}`, `"blockDeviceMappings":[{"deviceName":"/dev/xvda","ebs":{"volumeSize":"100Gi"}}]`,
+		"a disk": {read: shared(selectors + "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}]"),
+			gives: []string{`"aws":{"amiAlias":"al2023@latest","blockDeviceMappings":[{"deviceName":"/dev/xvda","ebs":{"volumeSize":"100Gi"}}],"instanceProfile":"nodes"}`}, not: []string{"EC2NodeClass"},
+			findings: []want{{migrate.Changed, "spec.blockDeviceMappings[0].ebs.encrypted", "croft says true"}, {migrate.Changed, "spec.blockDeviceMappings[0].ebs.volumeType", "gp2"},
+				{migrate.Kept, "spec.blockDeviceMappings", "nodeClass.aws.blockDeviceMappings"}}},
+		"public addresses": {read: shared(selectors), findings: []want{{migrate.Changed, "spec.associatePublicIPAddress", "croft says false"}}},
+		"more than croft.yaml can say": {read: shared(selectors + "context: reserved"),
+			gives: []string{`"nodeClass":{"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"nodes"}}`, `"context":"reserved"`,
 				`"httpPutResponseHopLimit":2`, `"subnetSelectorTerms":[{"tags":{"karpenter.sh/discovery":"demo"}}]`, `"amiSelectorTerms":[{"alias":"al2023@latest"}]`}},
+		"a value that croft check refuses": {read: shared(selectors + "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100}}]"),
+			gives: []string{`"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"nodes"}`, `"volumeSize":100`}},
 		"hops that were said stay": {read: shared(selectors + "metadataOptions: {httpPutResponseHopLimit: 3}"), gives: []string{`"httpPutResponseHopLimit":3`}, not: []string{`HopLimit":2`}},
 		"a list of ids": {read: shared("subnetSelector: {aws-ids: \"subnet-1,subnet-2\"}\nsecurityGroupSelector: {\"aws::ids\": \"sg-1, sg-2\"}\ninstanceProfile: nodes"), options: migrate.Options{ClusterName: "demo"},
 			gives: []string{`"subnetSelectorTerms":[{"id":"subnet-1"},{"id":"subnet-2"}]`, `"securityGroupSelectorTerms":[{"id":"sg-1"},{"id":"sg-2"}]`}},
@@ -175,7 +182,15 @@ func TestNodeTemplates(t *testing.T) {
 		"two kubelets on one template": {
 			read: strings.Replace(shared(selectors), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
 				strings.ReplaceAll(strings.Replace(strings.Split(shared(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
+			gives: []string{`"kubelet":{"maxPods":20}`, `"nodeClass":{"aws":{"kubelet":{"maxPods":50}}}`}},
+		"two kubelets on one that croft cannot say": {
+			read: strings.Replace(shared(selectors+"context: reserved"), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
+				strings.ReplaceAll(strings.Replace(strings.Split(shared(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
 			gives: []string{`"kubelet":{"maxPods":20}`, `"kubelet":{"maxPods":50}`, `"name":"nodes-apps"`}},
+		"what one pool says and another does not": {
+			read: strings.Replace(shared(selectors), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
+				strings.ReplaceAll(strings.ReplaceAll(provisioner, "name: jobs", "name: apps"), "instanceProfile: nodes", "instanceProfile: nodes\n    userData: echo"),
+			gives: []string{`"platform":{"clusterName":"demo","nodeClass":{"aws":{}}`, `"kubelet":{"maxPods":20}`, `"userData":"echo"`}},
 		"simulated nodes": {read: shared(selectors + "userData: x"), options: migrate.Options{Kwok: true}, gives: []string{`"nodeClass":{"kwok":{}}`}, not: []string{"EC2NodeClass"}},
 	} {
 		t.Run(name, r.check)
