@@ -317,6 +317,12 @@ func whyLimits(t *testing.T, c *whyer) {
 	c.tells(t, "limits-exceeded", "", "pod/pod", "-n", "tiny")
 	// As a viewer: what may be read in the namespace is enough for the cause.
 	c.tells(t, "limits-exceeded", "team-tiny", "pod/pod", "-n", "tiny")
+	out := c.croft(t, "why", "pod/pod", "-n", "tiny", "--as", "jane", "--as-group", "team-tiny").exits(t, 1)
+	for _, want := range []string{"pod/pod in tiny: waits for a node\n\n  cause: the pool is at its limits", "\n  who:   a platform admin\n", "\n✗ karpenter", "\n? pool"} {
+		if !strings.Contains(out.stdout, want) {
+			t.Errorf("want %q: %s", want, out)
+		}
+	}
 }
 
 func whyNodeClass(t *testing.T, c *whyer) {
