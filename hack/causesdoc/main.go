@@ -63,8 +63,12 @@ func section(b *strings.Builder, row cause.Row) {
 	if row.Who == cause.Platform {
 		who = "a platform admin"
 	}
+	cure := row.Cure
+	if row.Run != "" {
+		cure += ": `" + row.Run + "`"
+	}
 	fmt.Fprintf(b, "\n- **Cause**: %s.\n- **What mends it** (%s): %s. [More](%s).\n- In tests: %s: %s.\n",
-		row.Cause, who, row.Cure, link(row.Link), row.Produced.Means, row.Produced.How)
+		row.Cause, who, cure, link(row.Link), row.Produced.Means, row.Produced.How)
 }
 
 // link is from docs/, where the document is.

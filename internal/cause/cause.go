@@ -36,6 +36,8 @@ type Row struct {
 	Texts []string
 	// Cause is what is so, Cure what mends it.
 	Cause, Cure string
+	// Run is a command that tells more; mostly there is none.
+	Run string
 	// Who can mend it.
 	Who Who
 	// Link is where more is written.
@@ -145,7 +147,7 @@ func Match(text string) []Finding {
 
 // Finding is the row, seen in a text.
 func (r *Row) Finding(seen string) Finding {
-	return Finding{ID: r.ID, Seen: strings.TrimSpace(seen), Cause: r.Cause, Cure: r.Cure, Who: r.Who, Link: r.Link}
+	return Finding{ID: r.ID, Seen: strings.TrimSpace(seen), Cause: r.Cause, Cure: r.Cure, Run: r.Run, Who: r.Who, Link: r.Link}
 }
 
 // Condition writes a condition as rows match it.

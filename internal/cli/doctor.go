@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"croft.dev/croft/internal/doctor"
+	"croft.dev/croft/internal/sts"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -47,6 +48,7 @@ func (a *app) doctor(ctx context.Context, output format) error {
 		return failed(unreachable(err))
 	}
 	results := doctor.Check(seen)
+	doctor.Decode(ctx, results, sts.Decode)
 	if output != formatTable {
 		err = output.print(a.out, map[string]any{"checks": results})
 	} else {
@@ -89,6 +91,9 @@ func (a *app) printCheckup(results []doctor.Result) {
 				say(a.out, "%s\n", folded(f.Cause, "      cause: ", "             "))
 			}
 			say(a.out, "%s\n", folded(f.Cure, "      mend:  ", "             "))
+			if f.Run != "" {
+				say(a.out, "      run:   %s\n", f.Run)
+			}
 			if f.Link != "" {
 				say(a.out, "      more:  %s\n", f.Link)
 			}

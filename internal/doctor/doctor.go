@@ -5,6 +5,7 @@
 package doctor
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -81,9 +82,10 @@ type Finding struct {
 	Object string `json:"object,omitempty"`
 	// Message is what is so.
 	Message string `json:"message"`
-	// Cause, Cure and Link are the catalogue's, where it has them.
+	// Cause, Cure, Run and Link are the catalogue's, where it has them.
 	Cause string `json:"cause,omitempty"`
 	Cure  string `json:"cure"`
+	Run   string `json:"run,omitempty"`
 	Link  string `json:"link,omitempty"`
 }
 
@@ -176,7 +178,7 @@ func Unread(results []Result) int {
 // of is a finding by a row of the catalogue.
 func of(id string, severity Severity, object, message string) Finding {
 	row := cause.Lookup(id)
-	return Finding{Severity: severity, Object: object, Message: message, Cause: row.Cause, Cure: row.Cure, Link: row.Link}
+	return Finding{Severity: severity, Object: object, Message: message, Cause: row.Cause, Cure: row.Cure, Run: row.Run, Link: row.Link}
 }
 
 // wrong is a problem by what a text shows; otherwise is its cure where the catalogue
@@ -184,9 +186,22 @@ func of(id string, severity Severity, object, message string) Finding {
 func wrong(object, text, otherwise string) Finding {
 	f := Finding{Severity: Problem, Object: object, Message: text, Cure: otherwise}
 	if found := cause.Match(text); len(found) > 0 {
-		f.Cause, f.Cure, f.Link = found[0].Cause, found[0].Cure, found[0].Link
+		f.Cause, f.Cure, f.Run, f.Link = found[0].Cause, found[0].Cure, found[0].Run, found[0].Link
 	}
 	return f
+}
+
+// Decode puts what encoded messages tell into what was found.
+func Decode(ctx context.Context, results []Result, decode cause.Decode) {
+	for i := range results {
+		for j := range results[i].Findings {
+			f := &results[i].Findings[j]
+			if message, _ := cause.Encoded(f.Message); message != "" {
+				told := cause.Decoded(ctx, cause.Finding{Seen: f.Message, Cause: f.Cause, Cure: f.Cure, Run: f.Run}, decode)
+				f.Cause, f.Cure, f.Run = told.Cause, told.Cure, told.Run
+			}
+		}
+	}
 }
 
 // key is the label and taint of tenants' pools.

@@ -3,6 +3,7 @@ package doctor_test
 import (
 	"context"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/cause"
@@ -315,6 +317,68 @@ func TestVersions(t *testing.T) {
 		if r := result(t, doctor.Check(s), "kubernetes"); len(r.Findings) != c.problems {
 			t.Errorf("1.%s with %s: %+v", c.minor, c.placement, r.Findings)
 		}
+	}
+}
+
+// TestRecorded gives doctor what AWS's provider writes into node classes and claims,
+// and wants the catalogue's cure of it.
+func TestRecorded(t *testing.T) {
+	condition := regexp.MustCompile(`(?s)^(\w+)=(\w+) (\w+)(?:: (.*))?$`)
+	ref := karpenterv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "apps"}
+	tried := map[string]bool{}
+	for _, row := range cause.Rows() {
+		for _, text := range row.Texts {
+			s := &doctor.Snapshot{Now: time.Now(), NodePools: []karpenterv1.NodePool{{ObjectMeta: metav1.ObjectMeta{Name: "apps"}}}}
+			s.NodePools[0].Spec.Template.Spec.NodeClassRef = &ref
+			check := "launches"
+			m := condition.FindStringSubmatch(text)
+			switch {
+			case m != nil && m[1] == "Launched":
+				s.Claims = []karpenterv1.NodeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "apps-x2x9p"}}}
+				status, err := json.Marshal(map[string]any{"conditions": []metav1.Condition{{Type: m[1], Status: metav1.ConditionStatus(m[2]), Reason: m[3], Message: m[4]}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := json.Unmarshal(status, &s.Claims[0].Status); err != nil {
+					t.Fatal(err)
+				}
+			case m != nil && row.ID != "pool-invalid" && (strings.HasSuffix(m[1], "sReady") || m[1] == "InstanceProfileReady" || m[1] == "ValidationSucceeded"):
+				check = "node-classes"
+				s.Classes = map[karpenterv1.NodeClassReference]*unstructured.Unstructured{ref: {Object: map[string]any{"status": map[string]any{"conditions": []any{
+					map[string]any{"type": m[1], "status": m[2], "reason": m[3], "message": m[4]},
+				}}}}}
+			case strings.HasPrefix(text, "NodeClaim pool-"):
+				s.Refusals = []corev1.Event{{InvolvedObject: corev1.ObjectReference{Name: "apps-x2x9p"}, Message: text, LastTimestamp: metav1.NewTime(s.Now)}}
+			default:
+				continue
+			}
+			tried[row.ID] = true
+			if r := result(t, doctor.Check(s), check); len(r.Findings) != 1 || r.Findings[0].Cure != row.Cure || r.Findings[0].Severity != doctor.Problem {
+				t.Errorf("%s: %q: %+v", row.ID, text, r.Findings)
+			}
+		}
+	}
+	for _, id := range []string{
+		cause.UnauthorizedID, "explicit-deny", "instance-profile-name", "spot-service-linked-role", "insufficient-capacity", "account-quota", "subnet-full",
+		"subnets-not-found", "security-groups-not-found", "amis-not-found", "dry-run-denied", "class-unresolved",
+	} {
+		if !tried[id] {
+			t.Errorf("%s was not tried", id)
+		}
+	}
+}
+
+// TestDecode has doctor tell what an encoded message stands for.
+func TestDecode(t *testing.T) {
+	results := []doctor.Result{{Findings: []doctor.Finding{{Message: "UnauthorizedOperation: no. Encoded authorization failure message: abc"}, {Message: "fine", Cure: "none"}}}}
+	doctor.Decode(t.Context(), results, func(context.Context, string) (string, error) {
+		return `{"context": {"principal": {"arn": "arn:aws:sts::1:assumed-role/nodes/i-0fa0"}, "action": "ec2:CreateFleet", "resource": "*"}}`, nil
+	})
+	if f := results[0].Findings[0]; !strings.Contains(f.Cause, "the role nodes of the node i-0fa0") || !strings.Contains(f.Cure, "IRSA") {
+		t.Errorf("it says %+v", f)
+	}
+	if f := results[0].Findings[1]; f.Cure != "none" {
+		t.Errorf("it says %+v of what is not encoded", f)
 	}
 }
 

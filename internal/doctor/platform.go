@@ -108,6 +108,10 @@ func unready(object string, generation int64, status v1alpha1.Status) []Finding 
 	default:
 		// The first line: how Gatekeeper is set up may take many.
 		line, _, _ := strings.Cut(ready.Message, "\n")
-		return []Finding{wrong(object, ready.Reason+": "+line, "do what the message says")}
+		otherwise := "do what the message says"
+		if pool, ok := strings.CutPrefix(object, "Pool/"); ok {
+			otherwise = "`croft why nodepool/" + pool + "` tells more"
+		}
+		return []Finding{wrong(object, ready.Reason+": "+line, otherwise)}
 	}
 }

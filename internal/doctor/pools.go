@@ -38,10 +38,13 @@ func nodeClasses(s *Snapshot) []Finding {
 			c, _ := entry.(map[string]any)
 			text := func(name string) string { v, _ := c[name].(string); return v }
 			// Ready sums up the others, and that one awaits them is no cause.
-			if text("type") == "Ready" || text("status") != string(metav1.ConditionFalse) || text("reason") == "DependenciesNotReady" {
+			if text("type") == "Ready" || text("status") == string(metav1.ConditionTrue) || text("reason") == "DependenciesNotReady" {
 				continue
 			}
-			all = append(all, wrong(object, cause.Condition(text("type"), text("status"), text("reason"), text("message")), "do what the message says"))
+			if text("status") != string(metav1.ConditionFalse) && s.Now.Sub(class.GetCreationTimestamp().Time) < usual {
+				continue // it has just been made
+			}
+			all = append(all, wrong(object, cause.Condition(text("type"), text("status"), text("reason"), text("message")), "Karpenter's log says more"))
 		}
 	}
 	return all
@@ -58,6 +61,9 @@ func nodePools(s *Snapshot) []Finding {
 			if c.Type != "Ready" && c.Status == metav1.ConditionFalse {
 				all = append(all, wrong(object, cause.Condition(c.Type, string(c.Status), c.Reason, c.Message), "do what the message says"))
 			}
+		}
+		if len(pool.Status.Conditions) == 0 && s.Now.Sub(pool.CreationTimestamp.Time) > usual {
+			all = append(all, of("node-class-unknown", Problem, object, "no Karpenter has looked at it: none speaks for node classes of its group, or none runs"))
 		}
 		if pool.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
 			if message := overlap(s, pool); message != "" {

@@ -21,12 +21,13 @@ import (
 )
 
 // sick is an estate in which much goes wrong: a pool that is full with its first
-// node, one without its node class, one whose nodes do not register, one whose nodes
-// nobody may take away, and a tenant whose domain is another's.
+// node, one without its node class, one of another cloud, one whose nodes do not
+// register, and one whose nodes nobody may take away.
 const sick = `
 pools:
   full: {instances: {instanceTypes: [m5.large]}, limits: {cpu: "2"}}
   classless: {nodeClass: {ref: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: nobody}}}
+  foreign: {nodeClass: {ref: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: nobody}}}
   slow: {instances: {instanceTypes: [m5.large]}, nodeClass: {ref: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: slow}}}
   kept: {instances: {instanceTypes: [m5.large]}, budgets: [{nodes: "0"}], terminationGracePeriod: Never, costCode: %s}
 tenants:
@@ -80,6 +81,7 @@ func TestDoctor(t *testing.T) {
 	t.Run("node-class", func(t *testing.T) {
 		c.finds(t, "node-classes", doctor.Problem, 0, "KWOKNodeClass/nobody", "NodePool classless names it")
 		c.finds(t, "node-pools", doctor.Problem, 0, "NodePool/classless", "NodeClassNotFound")
+		c.finds(t, "node-pools", doctor.Problem, time.Hour, "NodePool/foreign", "no Karpenter has looked at it")
 		c.finds(t, "platform", doctor.Problem, 0, "Pool/classless", "NodePoolNotReady")
 	})
 	t.Run("not-registered", func(t *testing.T) {
@@ -181,7 +183,7 @@ func doctorDaemonSet(t *testing.T, c *twoTenants) {
 	}
 	create(t, c.admin, set)
 	t.Cleanup(func() { c.remove(t, set) })
-	c.finds(t, "daemonsets", doctor.Warning, 0, "DaemonSet/kube-system/agent", "pool-a")
+	c.finds(t, "daemonsets", doctor.Warning, 0, "DaemonSet/kube-system/agent", "does not tolerate the taint")
 	vital := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"template": {"spec": {"priorityClassName": "system-node-critical"}}}}`))
 	if err := c.admin.Patch(t.Context(), set, vital); err != nil {
 		t.Fatal(err)

@@ -317,6 +317,12 @@ func whyLimits(t *testing.T, c *whyer) {
 	c.tells(t, "limits-exceeded", "", "pod/pod", "-n", "tiny")
 	// As a viewer: what may be read in the namespace is enough for the cause.
 	c.tells(t, "limits-exceeded", "team-tiny", "pod/pod", "-n", "tiny")
+	out := c.croft(t, "why", "pod/pod", "-n", "tiny", "--as", "jane", "--as-group", "team-tiny").exits(t, 1)
+	for _, want := range []string{"pod/pod in tiny: waits for a node\n\n  cause: the pool is at its limits", "\n  who:   a platform admin\n", "\n✗ karpenter", "\n? pool"} {
+		if !strings.Contains(out.stdout, want) {
+			t.Errorf("want %q: %s", want, out)
+		}
+	}
 }
 
 func whyNodeClass(t *testing.T, c *whyer) {
@@ -377,8 +383,8 @@ func whyUnregisteredTaint(t *testing.T, c *whyer) {
 	binding := &admissionv1.MutatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "bare"}, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: "bare"},
 	}
-	create(t, c.admin, policy, binding, nodePool)
-	t.Cleanup(func() { c.remove(t, binding, policy, nodePool) })
+	create(t, c.admin, policy, binding)
+	t.Cleanup(func() { c.remove(t, binding, policy) })
 	eventually(t, moments, "the policy to hold", func(ctx context.Context) error {
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: "dry", Labels: map[string]string{agent: "bare"}},
@@ -387,11 +393,14 @@ func whyUnregisteredTaint(t *testing.T, c *whyer) {
 		if err := c.admin.Create(ctx, node, client.DryRunAll); err != nil {
 			return err
 		}
-		if len(node.Spec.Taints) > 0 && node.Spec.Taints[0].Key == agent {
+		if hasTaint(node, corev1.Taint{Key: agent, Effect: corev1.TaintEffectNoSchedule}) {
 			return errors.New("a node keeps its taints")
 		}
 		return nil
 	})
+	// Not before: a pod that waits already could get a node at once.
+	create(t, c.admin, nodePool)
+	t.Cleanup(func() { c.remove(t, nodePool) })
 	pod := nginx(metav1.NamespaceDefault, "bare", func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{agent: "bare"} })
 	create(t, c.admin, pod)
 	t.Cleanup(func() { c.remove(t, pod) })

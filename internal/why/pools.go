@@ -2,6 +2,7 @@ package why
 
 import (
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -56,6 +57,9 @@ func poolSteps(s *Snapshot, pool *karpenterv1.NodePool) []Step {
 			steps = append(steps, bad(LinkPool, object, c.String()))
 		}
 	}
+	if len(pool.Status.Conditions) == 0 {
+		steps = append(steps, judged(LinkPool, object, "no Karpenter has looked at it: none speaks for node classes of its group, or none runs", "node-class-unknown"))
+	}
 	if pool.DeletionTimestamp != nil {
 		steps = append(steps, judged(LinkPool, object, "the NodePool is being deleted", "no-pool"))
 	}
@@ -79,8 +83,14 @@ func classSteps(s *Snapshot, pool *karpenterv1.NodePool) []Step {
 	}
 	var steps []Step
 	for _, c := range conditionsOf(class) {
-		// That it awaits the others is no cause of its own.
-		if c.kind != "Ready" && c.status == string(metav1.ConditionFalse) && c.reason != "DependenciesNotReady" {
+		switch {
+		case c.kind == "Ready", c.status == string(metav1.ConditionTrue), c.reason == "DependenciesNotReady":
+			// Ready sums up the others, and that one awaits them is no cause of its own.
+		case c.status == string(metav1.ConditionFalse):
+			steps = append(steps, bad(LinkClass, object, c.String()))
+		case time.Since(class.GetCreationTimestamp().Time) < usual:
+			steps = append(steps, waiting(LinkClass, object, c.String()))
+		default:
 			steps = append(steps, bad(LinkClass, object, c.String()))
 		}
 	}

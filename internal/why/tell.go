@@ -127,6 +127,9 @@ func started(s *Snapshot, pod *corev1.Pod) []Step {
 		if w := c.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
 			steps = append(steps, bad(LinkPod, object, fmt.Sprintf("container %s: %s", c.Name, strings.TrimSuffix(w.Reason+": "+w.Message, ": "))))
 		}
+		if c.State.Running != nil && !c.Ready && c.Started != nil && *c.Started {
+			steps = append(steps, waiting(LinkPod, object, "container "+c.Name+" runs and is not ready: look at its readiness probe"))
+		}
 	}
 	for _, e := range s.about("Pod", pod.Name) {
 		if e.Type == corev1.EventTypeWarning && (e.Reason == "FailedCreatePodSandBox" || e.Reason == "FailedMount" || e.Reason == "FailedAttachVolume") {

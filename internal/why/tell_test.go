@@ -39,6 +39,7 @@ func waiting() *why.Snapshot {
 		Classes: map[string]*unstructured.Unstructured{"pool-a": {Object: map[string]any{}}},
 	}
 	s.Pools[0].Spec.Template.Spec.NodeClassRef = ref
+	report(&s.Pools[0].Status, metav1.Condition{Type: "NodeClassReady", Status: metav1.ConditionTrue})
 	s.Claims[0].CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
 	s.Events = []corev1.Event{event("Pod", "web", "Nominated", "karpenter", "Pod should schedule on: nodeclaim/pool-a-x2x9p")}
 	return s
