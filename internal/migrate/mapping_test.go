@@ -182,7 +182,8 @@ func TestNodeTemplates(t *testing.T) {
 		"two kubelets on one template": {
 			read: strings.Replace(shared(selectors), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
 				strings.ReplaceAll(strings.Replace(strings.Split(shared(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
-			gives: []string{`"kubelet":{"maxPods":20}`, `"nodeClass":{"aws":{"kubelet":{"maxPods":50}}}`}},
+			gives:    []string{`"kubelet":{"maxPods":20}`, `"nodeClass":{"aws":{"kubelet":{"maxPods":50}}}`},
+			findings: []want{{migrate.Kept, "spec.instanceProfile", "platform.nodeClass.aws.instanceProfile"}, {migrate.Kept, "kubeletConfiguration.maxPods", "pools.apps.nodeClass.aws.kubelet.maxPods"}}},
 		"two kubelets on one that croft cannot say": {
 			read: strings.Replace(shared(selectors+"context: reserved"), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
 				strings.ReplaceAll(strings.Replace(strings.Split(shared(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),

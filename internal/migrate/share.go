@@ -26,6 +26,9 @@ func (d *draft) share() {
 		if !same {
 			d.note("pool %s takes over from platform.nodeClass.aws what its own does not say: look whether its nodes want it", name)
 		}
+		for _, field := range leftOut(base, p.spec.NodeClass.AWS, class) {
+			d.renames[poolField(name, "nodeClass.aws."+field)] = "platform.nodeClass.aws." + field
+		}
 		p.spec.NodeClass = &v1alpha1.NodeClass{AWS: class}
 		if base != nil && reflect.ValueOf(*class).IsZero() {
 			p.spec.NodeClass = nil

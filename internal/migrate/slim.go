@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -45,4 +46,20 @@ func leaveOut(field reflect.Value, within bool, same func() bool) {
 			leaveOut(field.Elem().Field(i), within, same)
 		}
 	}
+}
+
+// leftOut are the fields that a class had before, and now takes from the base.
+func leftOut(base, before, after *v1alpha1.AWSNodeClass) []string {
+	if base == nil {
+		return nil
+	}
+	var names []string
+	from, was, is := reflect.ValueOf(base).Elem(), reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem()
+	for i := range was.NumField() {
+		if !from.Field(i).IsZero() && !was.Field(i).IsZero() && is.Field(i).IsZero() {
+			name, _, _ := strings.Cut(was.Type().Field(i).Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -233,9 +233,6 @@ func (a *Account) step(s *state, i *Instance) bool {
 		a.end(s, i, "Client.InternalError: Client error on launch")
 	case i.State == Pending:
 		i.State = Running
-		i.Lost = s.happens(NeverRegisters, now) != nil
-		i.Unready = s.happens(NeverReady, now) != nil
-		i.Untainted = s.happens(TaintLost, now) != nil
 		a.tell(s, stateChanged(a, i))
 	default:
 		return false

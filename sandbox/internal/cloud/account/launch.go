@@ -169,6 +169,8 @@ func (a *Account) start(s *state, o Offer, order Order) string {
 	if order.Capacity == Spot {
 		i.SpotRequest = "sir-" + strings.ToLower(newID("")[1:9])
 	}
+	now := Case{Type: i.Type, Zone: i.Zone, Capacity: i.Capacity}
+	i.Lost, i.Unready, i.Untainted = s.happens(NeverRegisters, now) != nil, s.happens(NeverReady, now) != nil, s.happens(TaintLost, now) != nil
 	a.plan(i)
 	s.Instances[i.ID] = i
 	a.tell(s, stateChanged(a, i))
