@@ -13,7 +13,7 @@ var launchRows = []Row{
 		Cause: "AWS does not let Karpenter's controller do this",
 		Cure:  "decode the message: it tells the action, the resource and who asked. A node's role means that the controller's service account is not wired to its own IAM role (IRSA or Pod Identity); an explicit deny, that an SCP or a rule on tags forbids it; otherwise the controller's policy lacks the action",
 		Who:   Platform, Link: "https://docs.aws.amazon.com/STS/latest/APIReference/API_DecodeAuthorizationMessage.html",
-		Produced: Produced{ByRecord, "the message of a real account, and the text of the AWS provider v1.14"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhyOnAWS/authorization/unwired, on a simulated account"},
 	},
 	{
 		ID: "explicit-deny", Sees: "Karpenter's log; condition Launched of the NodeClaim",
@@ -25,7 +25,7 @@ var launchRows = []Row{
 		Cause: "a service control policy or a permissions boundary forbids what Karpenter's controller may otherwise do",
 		Cure:  "ask whoever keeps the organization's policies for an exception, or tag what Karpenter makes as they ask (`tags` of the Pool)",
 		Who:   Platform, Link: "https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_policies_scps.html",
-		Produced: Produced{ByRecord, "text of the AWS provider v1.14"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhyOnAWS/authorization/denied, on a simulated account"},
 	},
 	{
 		ID: "pass-role", Sees: "Karpenter's log",
@@ -34,7 +34,16 @@ var launchRows = []Row{
 		Cause:     "Karpenter's controller may not give the nodes their role",
 		Cure:      "allow iam:PassRole on the nodes' role in the controller's policy, for ec2.amazonaws.com",
 		Who:       Platform, Link: awsIAM + "id_roles_use_passrole.html",
-		Produced: Produced{ByRecord, "text of IAM"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhyOnAWS/authorization/pass-role, on a simulated account"},
+	},
+	{
+		ID: "role-not-found", Sees: "Karpenter's log",
+		Signature: anyOf(`NoSuchEntity: The role with name \S+ cannot be found`),
+		Texts:     []string{`creating instance profile, adding role to instance profile, operation error IAM: AddRoleToInstanceProfile, https response error StatusCode: 404, RequestID: 8c2d, NoSuchEntity: The role with name NoSuchRole cannot be found.`},
+		Cause:     "there is no IAM role of that name for the nodes",
+		Cure:      "correct `role`, or make the role: `croft iam` prints it",
+		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/#specrole",
+		Produced: Produced{BySandbox, "internal/e2e TestWhyOnAWS/class, on a simulated account"},
 	},
 	{
 		ID: "instance-profile-name", Sees: "Karpenter's log; condition Launched of the NodeClaim",
@@ -46,7 +55,7 @@ var launchRows = []Row{
 		Cause: "there is no instance profile of that name: a role's name, or an ARN, was written where a profile's name is wanted",
 		Cure:  "write `role` instead, and Karpenter makes the profile; or make it: `aws iam create-instance-profile --instance-profile-name NAME` and `aws iam add-role-to-instance-profile --instance-profile-name NAME --role-name ROLE`",
 		Who:   Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/#specrole",
-		Produced: Produced{ByRecord, "the message of a real account, and the text of the AWS provider v1.14"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhyOnAWS/instance-profile, on a simulated account"},
 	},
 	{
 		ID: "spot-service-linked-role", Sees: "event InsufficientCapacityError of the NodeClaim; condition Launched of the NodeClaim; Karpenter's log",
@@ -58,7 +67,7 @@ var launchRows = []Row{
 		Cause: "the account has never had a spot instance, and Karpenter may not make the role that spot needs",
 		Cure:  "once in the account: `aws iam create-service-linked-role --aws-service-name spot.amazonaws.com`; or take spot out of the pool's `capacityTypes`",
 		Who:   Platform, Link: karpenterDocs + "#missing-service-linked-role",
-		Produced: Produced{ByRecord, "text of EC2 and of the AWS provider v1.14"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhyOnAWS/launch/unlinked, on a simulated account"},
 	},
 	{
 		ID: "sts-unreachable", Sees: "Karpenter's log",
@@ -82,7 +91,7 @@ var launchRows = []Row{
 		Cause: "AWS has none of these instances left in the zones that were asked for",
 		Cure:  "allow more instance types, zones and capacity types in the Pool's `instances`; Karpenter tries others by itself, and these again after three minutes",
 		Who:   Platform, Link: "https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecrequirements",
-		Produced: Produced{ByRecord, "text of EC2 and of the AWS provider v1.14"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhyOnAWS/launch/scarce, on a simulated account"},
 	},
 	{
 		ID: "account-quota", Sees: "event InsufficientCapacityError of the NodeClaim; condition Launched of the NodeClaim",
@@ -95,7 +104,7 @@ var launchRows = []Row{
 		Cause: "the AWS account is at its quota for such instances",
 		Cure:  "raise the account's quota (Service Quotas, Amazon EC2), or allow types and capacity types of another quota in the pool",
 		Who:   Platform, Link: "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-quotas.html",
-		Produced: Produced{ByRecord, "text of EC2 and of the AWS provider v1.14"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhyOnAWS/launch/counted, on a simulated account"},
 	},
 	{
 		ID: "subnet-full", Sees: "event InsufficientCapacityError of the NodeClaim; condition Launched of the NodeClaim",
@@ -104,7 +113,7 @@ var launchRows = []Row{
 		Cause:     "the subnet has no addresses left for a node",
 		Cure:      "select larger or more subnets, or add a CIDR to the VPC",
 		Who:       Platform, Link: "https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html",
-		Produced: Produced{ByRecord, "text of EC2"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhyOnAWS/subnet-full, on a simulated account"},
 	},
 	{
 		ID: "network-mismatch", Sees: "condition Launched of the NodeClaim; Karpenter's log",

@@ -51,7 +51,7 @@ var poolRows = []Row{
 		Cause:     "no subnet has the tags or the id that the node class selects, in the region of Karpenter",
 		Cure:      "tag the subnets as `subnetSelectorTerms` ask (croft: karpenter.sh/discovery with the cluster's name, or `aws.discovery`), or correct the terms; check the region",
 		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/#specsubnetselectorterms",
-		Produced: Produced{ByRecord, "text of the AWS provider v1.14"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhyOnAWS/class, on a simulated account"},
 	},
 	{
 		ID: "security-groups-not-found", Sees: "condition SecurityGroupsReady of the EC2NodeClass",
@@ -60,7 +60,7 @@ var poolRows = []Row{
 		Cause:     "no security group has the tags, the name or the id that the node class selects",
 		Cure:      "tag the security groups as `securityGroupSelectorTerms` ask, or correct the terms; check the region",
 		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/#specsecuritygroupselectorterms",
-		Produced: Produced{ByRecord, "text of the AWS provider v1.14"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhyOnAWS/class, on a simulated account"},
 	},
 	{
 		ID: "amis-not-found", Sees: "condition AMIsReady of the EC2NodeClass, condition Launched of the NodeClaim",
@@ -72,11 +72,12 @@ var poolRows = []Row{
 		Cause: "no image is what the node class selects: an alias that this Kubernetes version does not have, another region, or an image that is not shared with the account",
 		Cure:  "correct `amiSelectorTerms` (croft: `aws.amiAlias`, such as al2023@latest)",
 		Who:   Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/#specamiselectorterms",
-		Produced: Produced{ByRecord, "text of the AWS provider v1.14"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhyOnAWS/class, on a simulated account"},
 	},
 	{
 		ID: "dry-run-denied", Sees: "condition ValidationSucceeded of the EC2NodeClass",
 		Signature: anyOf(`(RunInstances|CreateFleet|CreateLaunchTemplate)AuthCheckFailed`, `Controller isn't authorized to call ec2:`),
+		Unless:    anyOf(`due to a (service control policy|permission boundary)`),
 		Texts: []string{
 			Condition("ValidationSucceeded", "False", "RunInstancesAuthCheckFailed", "Controller isn't authorized to call ec2:RunInstances: User is not authorized to perform this operation because no identity-based policy allows it"),
 			Condition("ValidationSucceeded", "False", "CreateLaunchTemplateAuthCheckFailed", "Controller isn't authorized to call ec2:CreateLaunchTemplate: User is not authorized to perform this operation because no identity-based policy allows it"),
@@ -85,7 +86,7 @@ var poolRows = []Row{
 		Cure:  "give the action to the controller's IAM policy, and check the tags and resources that it is bound to; Karpenter's log has AWS's whole answer, which decodes to the action",
 		Run:   LogCommand,
 		Who:   Platform, Link: "https://karpenter.sh/docs/reference/cloudformation/",
-		Produced: Produced{ByRecord, "text of the AWS provider v1.14"},
+		Produced: Produced{BySandbox, "internal/e2e TestWhyOnAWS/authorization/unwired, on a simulated account"},
 	},
 	{
 		ID: "class-unresolved", Sees: "conditions of the EC2NodeClass that stay Unknown",

@@ -84,6 +84,15 @@ var schedulingRows = []Row{
 		Produced: Produced{BySandbox, "internal/e2e TestWhy/asked-too-much/claim-unbound"},
 	},
 	{
+		ID: "provisioning-held", Sees: "a NodeClaim without an instance, of any pool; Karpenter's log",
+		Signature: anyOf(`waiting on cluster sync`),
+		Texts:     []string{`cluster is waiting on sync for extended duration, duration: 30s, error: waiting on cluster sync`},
+		Cause:     "Karpenter decides on no node, for nobody, while a NodeClaim of any pool has no instance yet. It tries the launch again for five minutes, gives the NodeClaim up, and mostly begins anew",
+		Cure:      "mend that NodeClaim's launch (`croft why nodeclaim/NAME`), or delete it and the pods that it is for",
+		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/disruption/",
+		Produced: Produced{BySandbox, "internal/e2e TestWhyOnAWS/instance-profile, on a simulated account"},
+	},
+	{
 		ID: "no-pool", Sees: "event FailedScheduling of the pod, by karpenter; or that it says nothing",
 		Signature: anyOf(`no nodepools found`),
 		Texts:     []string{`Failed to schedule pod, no nodepools found`},

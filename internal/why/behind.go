@@ -38,9 +38,26 @@ func (g *gatherer) behindPods(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := g.unlaunched(ctx); err != nil {
+		return err
+	}
 	// What Karpenter says of objects without a namespace stands in this one.
 	if !g.hidden("nodeclaim") && g.Target.Namespace != metav1.NamespaceDefault {
 		return g.events(ctx, metav1.NamespaceDefault)
+	}
+	return nil
+}
+
+// unlaunched reads what Karpenter lets everybody wait for.
+func (g *gatherer) unlaunched(ctx context.Context) error {
+	var claims karpenterv1.NodeClaimList
+	if err := g.list(ctx, "nodeclaim", &claims); err != nil {
+		return err
+	}
+	for _, claim := range claims.Items {
+		if claim.Status.ProviderID == "" {
+			g.Unlaunched = append(g.Unlaunched, claim)
+		}
 	}
 	return nil
 }

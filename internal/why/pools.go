@@ -88,6 +88,8 @@ func classSteps(s *Snapshot, pool *karpenterv1.NodePool) []Step {
 			// Ready sums up the others, and that one awaits them is no cause of its own.
 		case c.status == string(metav1.ConditionFalse):
 			steps = append(steps, bad(LinkClass, object, c.String()))
+		case profileMissing(class, c):
+			steps = append(steps, judged(LinkClass, object, "Karpenter's dry run does not get through, and it does not say why; what it is silent about is an instance profile that is not there", "instance-profile-name"))
 		case time.Since(class.GetCreationTimestamp().Time) < usual:
 			steps = append(steps, waiting(LinkClass, object, c.String()))
 		default:
@@ -95,4 +97,18 @@ func classSteps(s *Snapshot, pool *karpenterv1.NodePool) []Step {
 		}
 	}
 	return steps
+}
+
+// dryRunTakes is longer than Karpenter's dry run takes.
+const dryRunTakes = 15 * time.Second
+
+// profileMissing reports whether a class waits for the dry run of an instance profile
+// that somebody else made. Karpenter v1.14 takes EC2's answer that there is none for
+// one that has not got around yet, and asks again for ever without a word.
+func profileMissing(class *unstructured.Unstructured, c condition) bool {
+	profile, _, _ := unstructured.NestedString(class.Object, "spec", "instanceProfile")
+	if profile == "" || c.kind != "ValidationSucceeded" || c.status != string(metav1.ConditionUnknown) {
+		return false
+	}
+	return time.Since(class.GetCreationTimestamp().Time) > dryRunTakes
 }

@@ -32,8 +32,11 @@ type Snapshot struct {
 	Pools   []karpenterv1.NodePool
 	Classes map[string]*unstructured.Unstructured
 	Claims  []karpenterv1.NodeClaim
-	Nodes   []corev1.Node
-	Budgets []policyv1.PodDisruptionBudget
+	// Unlaunched are NodeClaims of any pool that have no instance. While there is one,
+	// Karpenter decides on no other node (state.Cluster.Synced in v1.14).
+	Unlaunched []karpenterv1.NodeClaim
+	Nodes      []corev1.Node
+	Budgets    []policyv1.PodDisruptionBudget
 	// Hidden are kinds that the caller may not read.
 	Hidden []string
 }

@@ -3,6 +3,7 @@ package why
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
@@ -160,7 +161,7 @@ func behind(s *Snapshot, pod *corev1.Pod, nominated string) []Step {
 		step := judged(LinkPool, "nodepool/"+name, "there is no NodePool "+name, "no-pool")
 		return []Step{step}
 	}
-	steps := poolSteps(s, pool)
+	steps := append(poolSteps(s, pool), heldBack(s, pod)...)
 	for i := range s.Claims {
 		claim := &s.Claims[i]
 		if claim.Labels[nodePoolLabel] == name && !done(claim) && (nominated == "" || claim.Name == nominated) {
@@ -171,6 +172,21 @@ func behind(s *Snapshot, pod *corev1.Pod, nominated string) []Step {
 		steps = append(steps, launchesFailed(s, name)...)
 	}
 	return steps
+}
+
+// launchTakes is longer than the launch of an instance takes.
+const launchTakes = 15 * time.Second
+
+// heldBack is a NodeClaim of another pool for which Karpenter lets all others wait.
+func heldBack(s *Snapshot, pod *corev1.Pod) []Step {
+	for i := range s.Unlaunched {
+		claim := &s.Unlaunched[i]
+		of := claim.Labels[nodePoolLabel]
+		if of != s.poolOf(pod) && time.Since(claim.CreationTimestamp.Time) > launchTakes {
+			return []Step{judged(LinkPool, "nodeclaim/"+claim.Name, "NodeClaim "+claim.Name+" of pool "+of+" has no instance, and Karpenter lets all others wait for it", "provisioning-held")}
+		}
+	}
+	return nil
 }
 
 func hasBad(steps []Step) bool {
