@@ -23,7 +23,8 @@ func definitions(s *Snapshot) []Finding {
 	}
 	all := own(s)
 	told := map[string]bool{}
-	for _, o := range written(s) {
+	objects := written(s)
+	for _, o := range objects {
 		for _, f := range unknown(s, o) {
 			if !told[f.Object+f.Message] {
 				told[f.Object+f.Message] = true
@@ -31,7 +32,7 @@ func definitions(s *Snapshot) []Finding {
 			}
 		}
 	}
-	if !s.serves(schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"}) && len(written(s)) == 0 {
+	if !s.serves(schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"}) && len(objects) == 0 {
 		all = append(all, missing("NodePool", "karpenter.sh/v1", "install Karpenter 1.0 or later, with its CustomResourceDefinitions"))
 	}
 	return all
@@ -127,11 +128,8 @@ func written(s *Snapshot) []client.Object {
 		return nil
 	}
 	var all []client.Object
-	for _, o := range wall.Objects(s.Estate) {
-		group := o.GetObjectKind().GroupVersionKind().Group
-		if group == "karpenter.sh" || strings.HasPrefix(group, "karpenter.") {
-			all = append(all, o)
-		}
+	for _, pool := range s.Estate.Pools {
+		all = append(all, wall.PoolObjects(&s.Estate.Platform, pool)...)
 	}
 	return all
 }

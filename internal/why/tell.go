@@ -63,6 +63,9 @@ func refused(s *Snapshot) []Step {
 	if int(s.Workload.Wanted) <= len(s.Pods) {
 		return nil // all are there now, whatever was before
 	}
+	if s.hidden("event") {
+		return []Step{askAdmin(LinkAdmission, "events of "+s.Target.String(), "croft why "+s.Target.String()+flag(s.Target))}
+	}
 	for _, maker := range s.Workload.Makers {
 		for _, kind := range []string{"ReplicaSet", "StatefulSet", "DaemonSet", "Job"} {
 			for _, e := range s.about(kind, maker) {

@@ -180,6 +180,20 @@ func TestOthersPoolsAreNoCause(t *testing.T) {
 	}
 }
 
+// TestHiddenEvents wants it to be said that Karpenter's word may not be read, and not
+// that there is none.
+func TestHiddenEvents(t *testing.T) {
+	s := waiting()
+	s.Events, s.Hidden = nil, []string{"event"}
+	if steps := why.Tell(s).Steps; !slices.ContainsFunc(steps, func(step why.Step) bool { return step.Link == why.LinkKarpenter && step.Verdict == why.Hidden }) {
+		t.Errorf("it is told as %+v", steps)
+	}
+	s = &why.Snapshot{Target: why.Target{Kind: "deployment", Namespace: "tenant-a", Name: "web"}, Workload: &why.Workload{Wanted: 1}, Hidden: []string{"event"}}
+	if steps := why.Tell(s).Steps; len(steps) != 1 || steps[0].Verdict != why.Hidden {
+		t.Errorf("it is told as %+v", steps)
+	}
+}
+
 func TestParseTarget(t *testing.T) {
 	for args, want := range map[string]string{
 		"pod/web": "pod/web", "pod web": "pod/web", "po/web": "pod/web", "Pods/web": "pod/web", "deploy/web": "deployment/web",

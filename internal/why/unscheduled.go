@@ -88,6 +88,9 @@ func karpenterSays(s *Snapshot, pod *corev1.Pod) (steps []Step, nominated string
 			return failedScheduling(object, pool, ownPart(e.Message, s.Key, pool)), ""
 		}
 	}
+	if s.hidden("event") {
+		return []Step{askAdmin(LinkKarpenter, "events of "+object, "croft why "+object+" -n "+pod.Namespace)}, ""
+	}
 	return []Step{waiting(LinkKarpenter, object, "Karpenter has not said anything about it")}, ""
 }
 
