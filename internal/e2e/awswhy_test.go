@@ -48,8 +48,8 @@ func TestWhyOnAWS(t *testing.T) {
 		{"node", awsNode},
 		{"class", awsClass},
 		{"authorization", awsAuthorization},
-		{"subnet-full", awsSubnetFull},
 		{"instance-profile", awsInstanceProfile},
+		{"subnet-full", awsSubnetFull},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
 	}
@@ -254,6 +254,10 @@ func awsInstanceProfile(t *testing.T, c *onAccount) {
 		if !strings.Contains(story.First.Seen, "of pool bereft") {
 			t.Errorf("it does not say whose: %+v", story.First)
 		}
+		for _, args := range [][]string{{"deployments", "--all", "-n", "bereft"}, {"nodeclaims", "-l", karpenterv1.NodePoolLabelKey + "=bereft"}} {
+			c.kubectl(t, "", append([]string{"delete"}, args...)...).exits(t, 0)
+		}
+		c.running(t, "patient", 1)
 	})
 }
 
@@ -298,7 +302,8 @@ func (c *onAccount) iam(t testing.TB, action string, form url.Values) {
 	}
 }
 
-// awsSubnetFull comes late: Karpenter keeps away from subnets that were full.
+// awsSubnetFull comes last: Karpenter keeps away for minutes from subnets that were
+// full.
 func awsSubnetFull(t *testing.T, c *onAccount) {
 	c.fault(t, "subnet-full", "--type", "c5.large")
 	c.pool(t, "crowded", "{instances: {instanceTypes: [c5.large]}}")
