@@ -39,7 +39,9 @@ func TestAWS(t *testing.T) {
 	t.Run("Launched", func(t *testing.T) { testLaunched(t, two) })
 	t.Run("Interruption", func(t *testing.T) { testInterruption(t, two) })
 	t.Run("InstanceTypeAndScaleIn", func(t *testing.T) { testInstanceTypeAndScaleIn(t, two) })
+	t.Run("Document004", func(t *testing.T) { testDocument004(t, two) })
 	t.Run("NothingIsLeft", func(t *testing.T) { testNothingIsLeft(t, two) })
+	t.Run("IAM", func(t *testing.T) { testIAM(t, two) })
 }
 
 // testLaunched fails if what a pool says of its nodes does not arrive at the

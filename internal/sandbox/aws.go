@@ -15,8 +15,17 @@ type AWSCall struct {
 	Action  string            `json:"action"`
 	Params  map[string]string `json:"params"`
 	Body    json.RawMessage   `json:"body"`
+	// Authorizations are what IAM had to allow for it.
+	Authorizations []AWSAuthorization `json:"authorizations"`
 	// Error is the code of the answer, if it was one.
 	Error string `json:"error"`
+}
+
+// AWSAuthorization is an action on resources, under what is known of them.
+type AWSAuthorization struct {
+	Action    string              `json:"action"`
+	Resources []string            `json:"resources"`
+	Context   map[string][]string `json:"context"`
 }
 
 // AWSInstance is an instance of the account.

@@ -27,6 +27,8 @@ type Call struct {
 	KeyID   string            `json:"keyID"`
 	Params  map[string]string `json:"params,omitempty"`
 	Body    json.RawMessage   `json:"body,omitempty"`
+	// Authorizations are what IAM had to allow for it.
+	Authorizations []service.Authorization `json:"authorizations"`
 	// Error is the code of the answer, if it was one.
 	Error string `json:"error,omitempty"`
 }
@@ -65,13 +67,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	needs := s.services.Authorizations(req)
 	answer, err := s.services.Answer(req)
-	s.remember(req, err)
+	s.remember(req, needs, err)
 	wire.Write(w, req, id, answer, err)
 }
 
-func (s *Server) remember(r *wire.Request, err error) {
-	call := Call{At: time.Now().UTC(), Service: r.Service, Action: r.Action, KeyID: r.KeyID, Body: r.Body}
+func (s *Server) remember(r *wire.Request, needs []service.Authorization, err error) {
+	call := Call{At: time.Now().UTC(), Service: r.Service, Action: r.Action, KeyID: r.KeyID, Body: r.Body, Authorizations: needs}
 	if r.Body == nil {
 		call.Params = r.Params.Given()
 	}
