@@ -79,7 +79,7 @@ var launchRows = []Row{
 		Cause: "Karpenter's controller cannot find AWS's STS by name: the cluster's DNS runs on nodes that Karpenter has yet to make",
 		Cure:  "let the controller use the node's DNS (chart: `--set dnsPolicy=Default`), or keep the cluster's DNS on nodes that Karpenter does not make",
 		Who:   Platform, Link: karpenterDocs + "#dnspolicy-webidentityerr",
-		Produced: Produced{ByRecord, "text of the AWS SDK, versions 1 and 2"},
+		Produced: Produced{ByRecord, "text of the AWS SDK, versions 1 and 2; a sandbox's Karpenter has credentials and does not ask STS for them"},
 	},
 	{
 		ID: "insufficient-capacity", Sees: "event InsufficientCapacityError of the NodeClaim",
@@ -134,7 +134,7 @@ var launchRows = []Row{
 		Cause: "the instance ended as soon as it was launched: the role that launches it has no grant on the KMS key of its volumes",
 		Cure:  "allow kms:CreateGrant and kms:Decrypt on the key to Karpenter's controller and, for spot, to AWSServiceRoleForEC2Spot",
 		Who:   Platform, Link: karpenterDocs + "#node-terminates-before-ready-on-failed-encrypted-ebs-volume",
-		Produced: Produced{ByRecord, "text of EC2"},
+		Produced: Produced{ByRecord, "text of EC2; Karpenter shows nothing of it, so that only whoever looks at the instance sees it"},
 	},
 	{
 		ID: "launch-failed", Sees: "condition Launched of the NodeClaim",
