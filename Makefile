@@ -40,21 +40,28 @@ $(BIN)/gatekeeper: sandbox/addons/go.mod sandbox/addons/go.sum
 	@cd sandbox/addons && $(GO) build -ldflags "-s -w" -o $@ github.com/open-policy-agent/gatekeeper/v3
 	@cd sandbox/addons && install -m 0644 "$$($(GO) list -m -f '{{.Dir}}' github.com/open-policy-agent/gatekeeper/v3)/deploy/gatekeeper.yaml" $@.yaml
 
+.PHONY: karpenter-aws
+karpenter-aws: $(BIN)/karpenter-aws ## Build bin/karpenter-aws, for `croft-sandbox up --with aws`
+
+$(BIN)/karpenter-aws: $(SANDBOX_SOURCES)
+	$(call say,building karpenter-aws (minutes the first time))
+	@cd sandbox && $(GO) build -ldflags "-s -w" -o $@ ./cmd/karpenter-aws
+
 # Gatekeeper's own way to try templates.
 $(BIN)/gator: sandbox/addons/go.mod sandbox/addons/go.sum
 	$(call say,building gator)
 	@cd sandbox/addons && $(GO) build -ldflags "-s -w" -o $@ github.com/open-policy-agent/gatekeeper/v3/cmd/gator
 
 .PHONY: demo
-demo: build $(if $(filter gatekeeper,$(ENGINE)),gatekeeper) ## Play the walk-through: two tenants, each on nodes of its own
-	@SANDBOX_DIR=$(SANDBOX_DIR) ENGINE=$(ENGINE) hack/demo.sh
+demo: build $(if $(filter gatekeeper,$(ENGINE)),gatekeeper) $(if $(filter aws,$(CLOUD)),karpenter-aws) ## Play the walk-through: two tenants, each on nodes of its own
+	@SANDBOX_DIR=$(SANDBOX_DIR) ENGINE=$(ENGINE) CLOUD=$(CLOUD) hack/demo.sh
 
 .PHONY: down
 down: ## End the demo's sandbox and delete its data
-	@if [ -x $(BIN)/croft-sandbox ]; then $(BIN)/croft-sandbox --dir $(SANDBOX_DIR) down --delete; fi
+	@if [ -x $(BIN)/croft-sandbox ]; then SANDBOX_DIR=$(SANDBOX_DIR) hack/down.sh; fi
 
 .PHONY: test
-test: build gatekeeper $(BIN)/gator lint generated ## Everything: unit and integration tests, race detector, vet, lint, generated code
+test: build gatekeeper karpenter-aws $(BIN)/gator lint generated ## Everything: unit and integration tests, race detector, vet, lint, generated code
 	$(call say,go vet)
 	@$(GO) vet ./...
 	@cd sandbox && $(GO) vet ./...

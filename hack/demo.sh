@@ -10,17 +10,32 @@ key=croft.node-restriction.kubernetes.io/pool
 started=$SECONDS
 file=examples/two-tenants.yaml
 with=()
+edit=()
 case ${ENGINE:-} in
   "" | native) ;;
   gatekeeper)
     # As on a cluster before Kubernetes 1.36: only Gatekeeper can place pods there.
     with=(--with gatekeeper --without MutatingAdmissionPolicy)
-    file=$(mktemp -d)/two-tenants.yaml
-    trap 'rm -r "$(dirname "$file")"' EXIT
-    sed 's/^  clusterName: .*/&\n  placement: Gatekeeper/' examples/two-tenants.yaml >"$file"
+    edit+=(-e 's/^  clusterName: .*/&\n  placement: Gatekeeper/')
     ;;
   *) echo "ENGINE=$ENGINE: choose native or gatekeeper" >&2 && exit 2 ;;
 esac
+case ${CLOUD:-} in
+  "" | kwok) ;;
+  aws)
+    # A simulated account, and Karpenter's own AWS provider on it. Instances are three
+    # times as fast as real ones, which take some 25 s to become nodes.
+    if [ ${#with[@]} -gt 0 ]; then echo "choose ENGINE=gatekeeper or CLOUD=aws, not both" >&2 && exit 2; fi
+    with=(--with aws --aws-speed 3)
+    edit+=(-e 's/nodeClass: {kwok: {}}/nodeClass: {aws: {role: KarpenterNodeRole-demo}}/')
+    ;;
+  *) echo "CLOUD=$CLOUD: choose kwok or aws" >&2 && exit 2 ;;
+esac
+if [ ${#edit[@]} -gt 0 ]; then
+  file=$(mktemp -d)/two-tenants.yaml
+  trap 'rm -r "$(dirname "$file")"' EXIT
+  sed "${edit[@]}" examples/two-tenants.yaml >"$file"
+fi
 
 bold='' dim='' off=''
 if [ -t 1 ]; then bold=$'\e[1m' dim=$'\e[2m' off=$'\e[0m'; fi
@@ -75,6 +90,12 @@ step "   What was put into the pod: nobody wrote this"
 show kubectl -n tenant-a get pods -l app=nginx -o \
   jsonpath='{range .items[:1]}{"  nodeSelector: "}{.spec.nodeSelector}{"\n"}{range .spec.tolerations[*]}{"  toleration:   "}{@}{"\n"}{end}{end}'
 
+if [ "${CLOUD:-}" = aws ]; then
+  step "   They are instances of the account, with the tags that bills are split by"
+  show "$sandbox" aws instances
+  show "$sandbox" aws calls --action ec2:CreateFleet
+fi
+
 step "5. A pod that asks for an m5.large by nodeAffinity gets one, inside its tenant's pool"
 kubectl -n tenant-a apply --as a-developer --as-group team-a -f - <<'YAML'
 apiVersion: v1
@@ -126,3 +147,10 @@ ${bold}Done in $((SECONDS - started)) s.${off} The sandbox stays up. Look around
   bin/croft-sandbox stop croft        # the walls stand without it
   make down                           # end it
 TEXT
+if [ "${CLOUD:-}" = aws ]; then
+  cat <<'TEXT'
+
+  bin/croft-sandbox aws instances     # what runs in the account
+  bin/croft-sandbox aws fault --help  # what can go wrong there
+TEXT
+fi

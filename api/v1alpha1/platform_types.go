@@ -213,33 +213,6 @@ type NodeClass struct {
 // KwokNodeClass has no settings: a kwok node has only the instance type's size.
 type KwokNodeClass struct{}
 
-// AWSNodeClass becomes an EC2NodeClass (karpenter.k8s.aws/v1) per pool.
-//
-// +kubebuilder:validation:XValidation:rule="has(self.role) != has(self.instanceProfile)",message="set exactly one of role and instanceProfile"
-type AWSNodeClass struct {
-	// Role is the IAM role of the nodes; Karpenter makes the instance profile.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	// +optional
-	Role string `json:"role,omitempty"`
-	// InstanceProfile is an instance profile that exists already.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	// +optional
-	InstanceProfile string `json:"instanceProfile,omitempty"`
-	// AMIAlias names the operating system's images, as Karpenter writes them.
-	// +kubebuilder:default="al2023@latest"
-	// +kubebuilder:validation:MaxLength=60
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]+@.+$')",message="must be family@version, such as al2023@latest or bottlerocket@v1.20.0"
-	// +optional
-	AMIAlias string `json:"amiAlias,omitempty"`
-	// Discovery are the tags that subnets and security groups are found by;
-	// karpenter.sh/discovery: <clusterName> if none are given.
-	// +kubebuilder:validation:MaxProperties=16
-	// +optional
-	Discovery map[string]string `json:"discovery,omitempty"`
-}
-
 // NodeClassRef names a node class by its API group, kind and name.
 type NodeClassRef struct {
 	// Group is the API group, such as karpenter.k8s.aws.

@@ -91,7 +91,8 @@ type PoolSpec struct {
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
 
-	// NodeClass overrides the Platform's.
+	// NodeClass overrides the Platform's: as a whole, but for aws over aws, which is
+	// laid over it field by field.
 	// +optional
 	NodeClass *NodeClass `json:"nodeClass,omitempty"`
 

@@ -46,6 +46,15 @@ func (a *app) config() (*rest.Config, error) {
 	return config, nil
 }
 
+// namespace is that of the kubeconfig's context, default if it names none.
+func (a *app) namespace() string {
+	namespace, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.cluster.rules, a.cluster.overrides).Namespace()
+	if err != nil {
+		return "default" // that there is no cluster is said when it is asked
+	}
+	return namespace
+}
+
 func (a *app) client() (client.Client, error) {
 	config, err := a.config()
 	if err != nil {

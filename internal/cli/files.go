@@ -42,10 +42,11 @@ func (f *fileFlags) parse(in io.Reader) (*estate.Declaration, error) {
 			if err != nil {
 				return nil, err
 			}
+			open := beside(file)
 			if file == "-" {
 				file = "standard input"
 			}
-			d, found := estate.Parse(file, data)
+			d, found := estate.ParseWith(file, data, open)
 			problems = append(problems, found...)
 			whole.Add(d)
 		}
@@ -95,6 +96,20 @@ func expand(name string) ([]string, error) {
 		return nil, fmt.Errorf("%s: no .yaml, .yml or .json file in this directory", name)
 	}
 	return files, nil
+}
+
+// beside reads what a file names, relative to it; nothing lies beside standard
+// input.
+func beside(file string) estate.Open {
+	if file == "-" {
+		return nil
+	}
+	return func(path string) ([]byte, error) {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(file), path)
+		}
+		return read(path, nil)
+	}
 }
 
 func read(name string, in io.Reader) ([]byte, error) {

@@ -89,7 +89,16 @@ func TestMigratedIsGood(t *testing.T) {
 
 func TestMigrateOutput(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "migrated")
-	status, stdout, stderr := run(t, "", "migrate", "-f", filepath.Join(documents, "002"), "--out", out, "--report", "json")
+	// A field that croft does not carry, for which it writes a node class.
+	context := filepath.Join(t.TempDir(), "template.yaml")
+	data, err := os.ReadFile(filepath.Join(documents, "000", "default-awsnodetemplate.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(context, append(data, "\n    context: reserved\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, stdout, stderr := run(t, "", "migrate", "-f", filepath.Join(documents, "000", "pool-a.yaml"), "-f", context, "--cluster-name", "demo", "--out", out, "--report", "json")
 	if status != 0 || stdout != "" {
 		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
 	}

@@ -66,3 +66,22 @@ func TestRenderIsDeterministic(t *testing.T) {
 		}
 	}
 }
+
+// TestUserDataFile wants what croft.yaml names to be looked for beside it, wherever
+// croft runs.
+func TestUserDataFile(t *testing.T) {
+	file := write(t, "platform: {clusterName: demo, nodeClass: {aws: {role: nodes, userDataFile: boot/script.sh}}}\npools: {apps: {}}\n")
+	script := filepath.Join(filepath.Dir(file), "boot", "script.sh")
+	if status, _, stderr := run(t, "", "render", "-f", file); status != 2 || stderr != file+":1: platform.nodeClass.aws.userDataFile: "+script+": there is no such file\n" {
+		t.Errorf("exit status %d: %s", status, stderr)
+	}
+	if err := os.MkdirAll(filepath.Dir(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(script, []byte("echo hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, stdout, stderr := run(t, "", "render", "-f", file); status != 0 || !strings.Contains(stdout, "  userData: |\n    echo hello\n") {
+		t.Errorf("exit status %d: %s", status, stderr)
+	}
+}

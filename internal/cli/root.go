@@ -92,8 +92,8 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 		&cobra.Group{ID: "run", Title: "Run:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
-		"declare": {newCheck(a), newRender(a), newDiff(a), newApply(a), newAdopt(a), newDelete(a), newMigrate(a)},
-		"look":    {newStatus(a), newVerify(a), newReach(a)},
+		"declare": {newCheck(a), newRender(a), newIAM(a), newDiff(a), newApply(a), newAdopt(a), newDelete(a), newMigrate(a)},
+		"look":    {newStatus(a), newVerify(a), newReach(a), newWhy(a), newDoctor(a)},
 		"run":     {newInstall(a), newOperator(a)},
 		"":        {newVersion(a)},
 	} {

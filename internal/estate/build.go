@@ -60,15 +60,28 @@ func resolvePlatform(p v1alpha1.PlatformSpec) v1alpha1.PlatformSpec {
 }
 
 func resolvePool(platform *Platform, p *v1alpha1.Pool) *Pool {
-	return &Pool{Name: p.Name, PoolSpec: p.Spec, Class: *classOf(&platform.PlatformSpec, p)}
+	pool := &Pool{Name: p.Name, PoolSpec: p.Spec, Class: classOf(&platform.PlatformSpec, p)}
+	if aws := pool.Class.AWS; aws != nil {
+		aws.Tags, aws.TagKeys = awsTags(&platform.PlatformSpec, p, aws.TagKeys), nil
+	}
+	return pool
 }
 
-// classOf is the node class in force: the pool's own or the platform's.
-func classOf(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) *v1alpha1.NodeClass {
+// classOf is the node class in force: the pool's own or the platform's; of AWS
+// both, the pool's laid over the platform's.
+func classOf(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) v1alpha1.NodeClass {
+	class := platform.NodeClass
 	if p.Spec.NodeClass != nil {
-		return p.Spec.NodeClass
+		class = *p.Spec.NodeClass
 	}
-	return &platform.NodeClass
+	if class.AWS == nil {
+		return class
+	}
+	var own *v1alpha1.AWSNodeClass
+	if p.Spec.NodeClass != nil {
+		own = p.Spec.NodeClass.AWS
+	}
+	return v1alpha1.NodeClass{AWS: AWSClass(platform, own)}
 }
 
 func resolveTenant(platform *Platform, t *v1alpha1.Tenant) *Tenant {

@@ -72,7 +72,7 @@ tenants:
 	if jobs.Class.Kwok == nil || jobs.EmptyTTL != "1h" || jobs.TTL != v1alpha1.Never || jobs.Instances.CapacityTypes[0] != "on-demand" {
 		t.Errorf("pool jobs: %+v", jobs)
 	}
-	if apps.Class.AWS == nil || apps.Class.AWS.AMIAlias != "al2023@latest" || apps.Class.Kwok != nil {
+	if apps.Class.AWS == nil || apps.Class.AWS.AMISelectorTerms[0].Alias != "al2023@latest" || apps.Class.Kwok != nil {
 		t.Errorf("pool apps: %+v", apps)
 	}
 	if e.Tenant("shop") == nil || e.Tenant("none") != nil {

@@ -55,6 +55,7 @@ func (r *reader) expand(kind, name string, key, body *yaml.Node, path string) {
 	if spec == nil {
 		spec = map[string]any{}
 	}
+	issues := r.userData(spec)
 	r.take(kind, &origin{
 		file: r.file, name: name, line: key.Line, node: body, path: path,
 		declared: map[string]any{
@@ -63,5 +64,5 @@ func (r *reader) expand(kind, name string, key, body *yaml.Node, path string) {
 			"metadata":   map[string]any{"name": name},
 			"spec":       spec,
 		},
-	}, nil)
+	}, issues)
 }

@@ -34,7 +34,9 @@ type Platform struct {
 type Pool struct {
 	Name string
 	v1alpha1.PoolSpec
-	// Class is the node class in force: the Pool's own or the Platform's.
+	// Class is the node class in force: the Pool's own or the Platform's. One of AWS
+	// is both, and in full: the short forms amiAlias, discovery and tagKeys are empty,
+	// the tags are all that instances get, and no default is left out.
 	Class v1alpha1.NodeClass
 }
 

@@ -22,15 +22,20 @@ const maxSize = 10 << 20
 // stream of YAML or JSON documents. Every object is defaulted and checked by
 // itself, by the schema in its CustomResourceDefinition; those that are not valid
 // are left out of the Declaration. The name is the file's, for the problems.
-func Parse(name string, data []byte) (*Declaration, Problems) {
-	r := &reader{file: name, into: &Declaration{}}
+func Parse(name string, data []byte) (*Declaration, Problems) { return ParseWith(name, data, nil) }
+
+// ParseWith is Parse for a file that may name others, which open reads.
+func ParseWith(name string, data []byte, open Open) (*Declaration, Problems) {
+	r := &reader{file: name, open: open, into: &Declaration{}}
 	r.read(data)
 	return r.into, r.problems.sorted()
 }
 
 // reader collects what one file declares.
 type reader struct {
-	file     string
+	file string
+	// open is nil where nothing beside the file can be read.
+	open     Open
 	into     *Declaration
 	problems Problems
 }

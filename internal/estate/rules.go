@@ -21,6 +21,7 @@ var rules = []rule{
 	eachPlatform(adminsArePeople),
 	eachPlatform(poolKeyIsFree),
 	eachPlatform(defaultsAreOrdered),
+	eachPlatform(platformTagsFit),
 
 	noTwins,
 
@@ -31,6 +32,7 @@ var rules = []rule{
 	eachPool(durationsEnd),
 	eachPool(keysAreFree),
 	eachPool(tagsFitNodes),
+	eachPool(awsClassIsWhole),
 	eachPool(limitsAreAmounts),
 	eachPool(someInstanceIsLeft),
 

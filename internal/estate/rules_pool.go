@@ -82,10 +82,10 @@ func tagsFitNodes(w *whole, p *v1alpha1.Pool) []finding {
 	annotations := classOf(&w.platform, p).AWS == nil
 	for _, key := range slices.Sorted(maps.Keys(p.Spec.Tags)) {
 		at := field.NewPath("spec", "tags").Key(key)
-		owner := cmp.Or(ownerOfTag(key), w.ownerOfKey(key))
+		why := whyNoTag(&w.platform, key, p.Spec.Tags[key])
 		switch {
-		case owner != "":
-			all = append(all, found(at, "the tag %s is %s's to set; choose another", key, owner)...)
+		case why != "" && (!annotations || tagOwner(&w.platform, key) != ""):
+			all = append(all, found(at, "%s", why)...)
 		case annotations && len(validation.IsQualifiedName(v1alpha1.TagAnnotationPrefix+key)) > 0:
 			all = append(all, found(at, "%q cannot be kept on nodes without a cloud; write at most 63 letters, digits, '-', '_' and '.'", key)...)
 		}
@@ -122,6 +122,14 @@ func (w *whole) ownerOfKey(key string) string {
 // cloudTags begin the tags that Karpenter's AWS provider refuses, because they
 // tie an instance to its cluster.
 var cloudTags = []string{"kubernetes.io/cluster", "karpenter.k8s.aws/", "eks:"}
+
+// tagOwner is who sets a tag, if it is not people.
+func tagOwner(p *v1alpha1.PlatformSpec, key string) string {
+	if key == p.NodePoolKey {
+		return "croft"
+	}
+	return cmp.Or(ownerOfTag(key), ownerOfKey(key))
+}
 
 func ownerOfTag(key string) string {
 	for _, prefix := range cloudTags {

@@ -88,70 +88,86 @@ func times(terms []map[string]any, key string, values []string) []map[string]any
 	return all
 }
 
-// convert says a template as an EC2NodeClass of Karpenter v1.
-func (d *draft) convert(pool string, t template) map[string]any {
+// convert says an AWSNodeTemplate as an EC2NodeClass of Karpenter v1.
+func (d *draft) convert(pool string, t template, to target) map[string]any {
 	spec := map[string]any{}
-	at := func(field string) string { return classField(t.name, field) }
 	for _, key := range []string{"apiVersion", "kind"} {
-		t.spec.At(key).Kept(at(""))
+		t.spec.At(key).Kept(to.at(""))
 	}
 	for _, same := range []string{
-		"blockDeviceMappings", "detailedMonitoring", "context", "associatePublicIPAddress", "metadataOptions", "userData", "tags",
+		"blockDeviceMappings", "detailedMonitoring", "context", "associatePublicIPAddress", "metadataOptions", "userData",
 	} {
 		if f := t.spec.At(same); f.Found() {
 			spec[same] = plainly(f.value)
-			f.Kept(at(same))
+			f.Kept(to.at(same))
 		}
 	}
-	if tags, ok := spec["tags"].(map[string]any); ok {
-		for _, tag := range t.spec.At("tags").Fields() {
-			if isCloudTag(tag.Key()) && tag.Key() != "karpenter.sh/discovery" {
-				delete(tags, tag.Key())
-				tag.NotKept("Karpenter and the cluster set this tag themselves, and let nobody else")
+	if to.ours {
+		writtenOut(t.spec, to)
+	} else {
+		classTags(t.spec.At("tags"), spec, to)
+		if _, said := spec["metadataOptions"]; !said {
+			spec["metadataOptions"] = map[string]any{
+				"httpEndpoint": "enabled", "httpProtocolIPv6": "disabled", "httpPutResponseHopLimit": float64(2), "httpTokens": "required",
 			}
+			t.spec.At("metadataOptions").Unset(to.at("metadataOptions"), "no metadataOptions: 2 hops, as it was, are written out, since the default today is 1; "+
+				"set httpPutResponseHopLimit to 1 to keep pods from the node's rights")
 		}
 	}
-	if _, said := spec["metadataOptions"]; !said {
-		spec["metadataOptions"] = map[string]any{
-			"httpEndpoint": "enabled", "httpProtocolIPv6": "disabled", "httpPutResponseHopLimit": float64(2), "httpTokens": "required",
-		}
-		t.spec.At("metadataOptions").Unset(at("metadataOptions"), "no metadataOptions: 2 hops, as it was, are written out, since the default today is 1; "+
-			"set httpPutResponseHopLimit to 1 to keep pods from the node's rights")
-	}
-	d.profileOf(t, spec, at)
-	d.subnets(t, spec, at)
-	d.images(t, spec, at)
-	d.kubelet(pool, t, spec, at)
+	d.profileOf(t, spec, to)
+	d.subnets(t, spec, to)
+	d.images(t, spec, to)
+	d.kubelet(pool, t, spec, to)
 	return spec
 }
 
-func (d *draft) profileOf(t template, spec map[string]any, at func(string) string) {
-	f := t.spec.At("instanceProfile")
-	f.Kept(at("instanceProfile"))
-	if profile := t.profile(d); profile != "" {
-		spec["instanceProfile"] = profile
+// classTags keeps tags where they were.
+func classTags(f Field, spec map[string]any, to target) {
+	if !f.Found() {
 		return
 	}
-	f.UnsetChanged(at("role"), "neither an instanceProfile nor one in Karpenter's settings: write role or instanceProfile")
-	d.problems = append(d.problems, t.spec.object.problem(f.path,
-		"there is none, and Karpenter v1 needs role or instanceProfile: write one into EC2NodeClass/%s", t.name))
+	tags := map[string]any{}
+	f.Kept(to.at("tags"))
+	for _, tag := range f.Fields() {
+		if isCloudTag(tag.Key()) && tag.Key() != discoveryTag {
+			tag.NotKept("Karpenter and the cluster set this tag themselves, and let nobody else")
+			continue
+		}
+		tags[tag.Key()] = tag.Text()
+	}
+	spec["tags"] = tags
 }
 
-func (d *draft) subnets(t template, spec map[string]any, at func(string) string) {
+func (d *draft) profileOf(t template, spec map[string]any, to target) {
+	f := t.spec.At("instanceProfile")
+	f.Kept(to.at("instanceProfile"))
+	if profile := t.profile(d); profile != "" {
+		spec["instanceProfile"] = profile
+		if !f.Found() {
+			f.Unset(to.at("instanceProfile"), "none: the one of karpenter-global-settings is written out")
+		}
+		return
+	}
+	f.UnsetChanged(to.at("role"), "neither an instanceProfile nor one in Karpenter's settings: write role or instanceProfile")
+	d.problems = append(d.problems, t.spec.object.problem(f.path,
+		"there is none, and Karpenter v1 needs role or instanceProfile: write one into %s", to.name))
+}
+
+func (d *draft) subnets(t template, spec map[string]any, to target) {
 	for _, from := range []string{"subnetSelector", "securityGroupSelector"} {
-		f, to := t.spec.At(from), from+"Terms"
-		if terms := selector(f, at(to)); len(terms) > 0 {
-			spec[to] = terms
+		f, terms := t.spec.At(from), from+"Terms"
+		if found := selector(f, to.at(terms)); len(found) > 0 {
+			spec[terms] = found
 			continue
 		}
 		name := cmp.Or(t.ownCluster(), d.clusterName())
 		if name == "" {
 			name = "$CLUSTER_NAME"
 			d.problems = append(d.problems, t.spec.object.problem(f.path,
-				"there is none, and Karpenter v1 needs one: say --cluster-name for the tag kubernetes.io/cluster/NAME that was the default, or write %s into EC2NodeClass/%s", to, t.name))
+				"there is none, and Karpenter v1 needs one: say --cluster-name for the tag kubernetes.io/cluster/NAME that was the default, or write %s into %s", terms, to.name))
 		}
-		spec[to] = []any{map[string]any{"tags": map[string]any{"kubernetes.io/cluster/" + name: "*"}}}
-		f.Unset(at(to), "none: those with the tag kubernetes.io/cluster/%s were the default then, and are written out, since there is none today", name)
+		spec[terms] = []any{map[string]any{"tags": map[string]any{"kubernetes.io/cluster/" + name: "*"}}}
+		f.Unset(to.at(terms), "none: those with the tag kubernetes.io/cluster/%s were the default then, and are written out, since there is none today", name)
 	}
 }
 
@@ -167,30 +183,30 @@ func (t template) ownCluster() string {
 	return ""
 }
 
-func (d *draft) images(t template, spec map[string]any, at func(string) string) {
+func (d *draft) images(t template, spec map[string]any, to target) {
 	family := t.spec.At("amiFamily").Text()
 	images := t.spec.At("amiSelector")
-	if terms := selector(images, at("amiSelectorTerms")); len(terms) > 0 {
+	if terms := selector(images, to.at("amiSelectorTerms")); len(terms) > 0 {
 		spec["amiSelectorTerms"] = terms
 		spec["amiFamily"] = family
-		t.spec.At("amiFamily").Kept(at("amiFamily"))
+		t.spec.At("amiFamily").Kept(to.at("amiFamily"))
 		if family == "" {
 			spec["amiFamily"] = "AL2"
-			t.spec.At("amiFamily").Unset(at("amiFamily"), "no amiFamily: it was AL2, and is written out, since images of your own must say which they are")
+			t.spec.At("amiFamily").Unset(to.at("amiFamily"), "no amiFamily: it was AL2, and is written out, since images of your own must say which they are")
 		}
 		return
 	}
 	alias, ok := aliases[family]
 	if !ok {
-		t.spec.At("amiFamily").NotKept("Karpenter v1 has no alias for the images of %s that croft can use: write amiSelectorTerms into EC2NodeClass/%s", family, t.name)
-		d.problem(t.spec.At("amiFamily"), "Karpenter v1 finds no images of %s by itself: write amiSelectorTerms into EC2NodeClass/%s", family, t.name)
+		t.spec.At("amiFamily").NotKept("Karpenter v1 has no alias for the images of %s that croft can use: write amiSelectorTerms into %s", family, to.name)
+		d.problem(t.spec.At("amiFamily"), "Karpenter v1 finds no images of %s by itself: write amiSelectorTerms into %s", family, to.name)
 		spec["amiFamily"] = "Custom"
 		return
 	}
 	spec["amiSelectorTerms"] = []any{map[string]any{"alias": alias}}
-	d.family(t, at("amiSelectorTerms"))
+	d.family(t, to.at("amiSelectorTerms"))
 	if script := t.spec.At("userData"); script.Found() && alias == "al2023@latest" && family != "AL2023" {
-		script.Changed(at("userData"), "was written for Amazon Linux 2: 2023 is set up by nodeadm, and has no bootstrap.sh; read it through before you apply")
+		script.Changed(to.at("userData"), "was written for Amazon Linux 2: 2023 is set up by nodeadm, and has no bootstrap.sh; read it through before you apply")
 	}
 }
 
@@ -200,20 +216,23 @@ var kubeletFields = []string{
 	"evictionMaxPodGracePeriod", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "cpuCFSQuota",
 }
 
-func (d *draft) kubelet(pool string, t template, spec map[string]any, at func(string) string) {
+func (d *draft) kubelet(pool string, t template, spec map[string]any, to target) {
 	kubelet := map[string]any{}
+	t.kubelet.Kept(to.at("kubelet"))
 	for _, f := range t.kubelet.Fields() {
 		switch {
+		case f.Key() == "clusterDNS" && to.ours && d.dnsIsEverybodys(f.Texts()):
+			d.platform.ClusterDNS = f.Texts()
+			f.Kept("platform.clusterDNS")
 		case slices.Contains(kubeletFields, f.Key()):
 			kubelet[f.Key()] = plainly(f.value)
-			f.Kept(at("kubelet." + f.Key()))
+			f.Kept(to.at("kubelet." + f.Key()))
 		case f.Key() == "containerRuntime":
 			f.NotKept("there is only containerd today: leave it out")
 		default:
-			f.NotKept("Karpenter v1 has no such setting of kubelets: set it in userData of EC2NodeClass/%s if you need it", t.name)
+			f.NotKept("Karpenter v1 has no such setting of kubelets: set it in userData of %s if you need it", to.name)
 		}
 	}
-	t.kubelet.Kept(at("kubelet"))
 	if len(kubelet) > 0 {
 		spec["kubelet"] = kubelet
 	}

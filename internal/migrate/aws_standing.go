@@ -37,7 +37,7 @@ func (d *draft) classOf(name string, o *Object, p *pool) {
 	case from != nil && from.At("metadata", "labels", v1alpha1.PoolLabel).Text() == name:
 		d.croftsClass(name, from, p)
 	case from != nil && (from.Version() == "v1beta1" || kubelet.Found()):
-		d.betaClass(name, from, kubelet, p)
+		d.giveClass(name, template{name: from.Name, spec: from.At("spec"), kubelet: kubelet, standing: true}, p)
 	default:
 		p.spec.NodeClass = &v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: group, Kind: kind, Name: class}}
 		kubelet.NotKept("goes to the node class, which was not read: give its file too")
@@ -48,87 +48,61 @@ func (d *draft) classOf(name string, o *Object, p *pool) {
 	}
 }
 
-// croftsClass reads back an EC2NodeClass that croft wrote.
-func (d *draft) croftsClass(name string, o *Object, p *pool) {
-	to := poolField(name, "nodeClass.aws")
-	frame(o, to)
-	spec := o.At("spec")
-	class := &v1alpha1.AWSNodeClass{Role: spec.At("role").Text(), InstanceProfile: spec.At("instanceProfile").Text()}
-	spec.Kept(to)
-	if terms := spec.At("amiSelectorTerms").Items(); len(terms) == 1 && terms[0].At("alias").Text() != "al2023@latest" {
-		class.AMIAlias = terms[0].At("alias").Text()
-	}
-	if terms := spec.At("subnetSelectorTerms").Items(); len(terms) == 1 {
-		class.Discovery = terms[0].At("tags").TextMap()
-	}
-	if dns := spec.At("kubelet", "clusterDNS"); dns.Found() && len(d.platform.ClusterDNS) == 0 {
-		d.platform.ClusterDNS = dns.Texts()
-	}
-	spec.At("kubelet").Kept("platform.clusterDNS")
-	spec.At("metadataOptions").KeptAs(to, "croft sets them itself")
-	d.tags(name, spec.At("tags"), p)
-	p.spec.NodeClass = &v1alpha1.NodeClass{AWS: class}
-}
-
-// betaClass says an EC2NodeClass of v1beta1 in v1, with the kubelet that its
-// NodePool had.
-func (d *draft) betaClass(name string, o *Object, kubelet Field, p *pool) {
-	source := o.ID() + abridged(kubelet.value)
-	class, known := d.classes[source]
-	if !known {
-		class = o.Name
-		for _, taken := range d.classes {
-			if taken == class {
-				class = o.Name + "-" + name
-			}
-		}
-		d.classes[source] = class
-	}
-	at := func(field string) string { return classField(class, field) }
-	frame(o, at(""))
-	p.spec.NodeClass = &v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: awsGroup, Kind: "EC2NodeClass", Name: class}}
-	from := o.At("spec")
+// standingSpec says an EC2NodeClass in v1, with the kubelet that its NodePool had
+// in v1beta1.
+func (d *draft) standingSpec(pool string, t template, to target) map[string]any {
 	spec := map[string]any{}
-	for _, f := range from.Fields() {
+	for _, f := range t.spec.Fields() {
+		if f.Key() == "tags" && to.ours {
+			continue
+		}
 		spec[f.Key()] = plainly(f.value)
-		f.Kept(at(f.Key()))
+		f.Kept(to.at(f.Key()))
 	}
-	d.kubelet(name, template{name: class, spec: from, kubelet: kubelet}, spec, at)
-	if o.Version() == "v1beta1" {
-		betaDefaults(class, from, spec, at)
+	d.kubelet(pool, t, spec, to)
+	if t.spec.object.Version() == "v1beta1" {
+		betaImages(t, spec, to)
+		if to.ours {
+			writtenOut(t.spec, to)
+		} else {
+			betaHops(t.spec.At("metadataOptions"), spec, to)
+		}
 	}
-	if !known {
-		d.addClass(class, spec)
-	}
+	return spec
 }
 
-// betaDefaults writes out what v1beta1 did for those that did not say.
-func betaDefaults(class string, from Field, spec map[string]any, at func(string) string) {
-	if metadata := from.At("metadataOptions"); !metadata.At("httpPutResponseHopLimit").Found() {
-		options, _ := spec["metadataOptions"].(map[string]any)
-		if options == nil {
-			options = map[string]any{}
-		}
-		options["httpPutResponseHopLimit"] = float64(2)
-		spec["metadataOptions"] = options
-		metadata.At("httpPutResponseHopLimit").Unset(at("metadataOptions"), "none: 2 hops, as it was, are written out, since the default today is 1; "+
-			"set it to 1 to keep pods from the node's rights")
-	}
-	if from.At("amiSelectorTerms").Found() {
+// betaHops writes out what v1beta1 did for those that did not say.
+func betaHops(metadata Field, spec map[string]any, to target) {
+	if metadata.At("httpPutResponseHopLimit").Found() {
 		return
 	}
-	family := from.At("amiFamily")
+	options, _ := spec["metadataOptions"].(map[string]any)
+	if options == nil {
+		options = map[string]any{}
+	}
+	options["httpPutResponseHopLimit"] = float64(2)
+	spec["metadataOptions"] = options
+	metadata.At("httpPutResponseHopLimit").Unset(to.at("metadataOptions"), "none: 2 hops, as it was, are written out, since the default today is 1; "+
+		"set it to 1 to keep pods from the node's rights")
+}
+
+// betaImages are those of the family, where v1beta1 asked for no others.
+func betaImages(t template, spec map[string]any, to target) {
+	if t.spec.At("amiSelectorTerms").Found() {
+		return
+	}
+	family := t.spec.At("amiFamily")
 	alias, ok := aliases[family.Text()]
 	if !ok {
-		family.NotKept("Karpenter v1 has no alias for these images that croft can use: write amiSelectorTerms into EC2NodeClass/%s", class)
+		family.NotKept("Karpenter v1 has no alias for these images that croft can use: write amiSelectorTerms into %s", to.name)
 		return
 	}
 	delete(spec, "amiFamily")
 	spec["amiSelectorTerms"] = []any{map[string]any{"alias": alias}}
 	if slices.Contains([]string{"", "AL2"}, family.Text()) {
-		family.Changed(at("amiSelectorTerms"), "%s", al2Gone)
+		family.Changed(to.at("amiSelectorTerms"), "%s", al2Gone)
 	} else {
-		family.KeptAs(at("amiSelectorTerms"), "as the alias %s", alias)
+		family.KeptAs(to.at("amiSelectorTerms"), "as the alias %s", alias)
 	}
 }
 

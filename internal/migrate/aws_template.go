@@ -1,25 +1,23 @@
 package migrate
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// template is what a pool's instances are made from: an AWSNodeTemplate, or what
-// a Provisioner says itself.
+// template is what a pool's instances are made from: an AWSNodeTemplate, what a
+// Provisioner says itself, or an EC2NodeClass.
 type template struct {
 	// name is what an EC2NodeClass made of it is called.
 	name string
 	spec Field
-	// kubelet is the Provisioner's kubeletConfiguration, which went to the class.
+	// kubelet is what the Provisioner or NodePool says of kubelets, which went to the
+	// class.
 	kubelet Field
+	// standing says that it is an EC2NodeClass already.
+	standing bool
 }
 
 // templateOf gives a pool the node class that its Provisioner asks for.
@@ -51,11 +49,7 @@ func (d *draft) templateOf(name string, spec Field, p *pool) {
 		t.kubelet.NotKept("goes to the node class, which is yours to write")
 		return
 	}
-	if class := d.plain(t); class != nil {
-		d.awsPool(name, t, class, p)
-	} else {
-		d.ownClass(name, t, p)
-	}
+	d.giveClass(name, t, p)
 }
 
 func (t template) launchTemplate() Field {
@@ -63,35 +57,6 @@ func (t template) launchTemplate() Field {
 		return f
 	}
 	return t.spec.At("launchTemplateName")
-}
-
-// plain is the template as croft.yaml can say it, or nil if it says more.
-func (d *draft) plain(t template) *v1alpha1.AWSNodeClass {
-	for _, f := range t.spec.Fields() {
-		if !slices.Contains([]string{"apiVersion", "kind", "subnetSelector", "securityGroupSelector", "instanceProfile", "amiFamily", "tags"}, f.Key()) {
-			return nil
-		}
-	}
-	for _, f := range t.kubelet.Fields() {
-		if f.Key() != "clusterDNS" || !d.dnsIsEverybodys(f.Texts()) {
-			return nil
-		}
-	}
-	subnets, groups := t.spec.At("subnetSelector").TextMap(), t.spec.At("securityGroupSelector").TextMap()
-	if len(subnets) == 0 || len(subnets) > 16 || !maps.Equal(subnets, groups) {
-		return nil
-	}
-	for key, value := range subnets {
-		if isSpecial(key) || strings.Contains(value, ",") {
-			return nil
-		}
-	}
-	alias, ok := aliases[t.spec.At("amiFamily").Text()]
-	profile := t.profile(d)
-	if !ok || profile == "" || len(t.spec.At("tags").Fields()) > 40 {
-		return nil
-	}
-	return &v1alpha1.AWSNodeClass{InstanceProfile: profile, AMIAlias: alias, Discovery: subnets}
 }
 
 func (t template) profile(d *draft) string {
@@ -104,8 +69,12 @@ func (t template) profile(d *draft) string {
 // dnsIsEverybodys says whether all pools ask the same name servers, so that the
 // platform can say it for all.
 func (d *draft) dnsIsEverybodys(dns []string) bool {
-	for _, o := range d.of(karpenterGroup, "Provisioner") {
-		if !slices.Equal(o.At("spec", "kubeletConfiguration", "clusterDNS").Texts(), dns) {
+	for _, o := range d.karpenterPools() {
+		of := o.At("spec", "kubeletConfiguration", "clusterDNS")
+		if o.Kind == "NodePool" {
+			of = o.At("spec", "template", "spec", "kubelet", "clusterDNS")
+		}
+		if !slices.Equal(of.Texts(), dns) {
 			return false
 		}
 	}
@@ -141,34 +110,14 @@ func (d *draft) family(t template, to string) {
 	}
 }
 
-// awsPool says the template in croft.yaml's own words.
-func (d *draft) awsPool(name string, t template, class *v1alpha1.AWSNodeClass, p *pool) {
-	to := poolField(name, "nodeClass.aws")
-	p.spec.NodeClass = &v1alpha1.NodeClass{AWS: class}
-	for _, key := range []string{"apiVersion", "kind"} {
-		t.spec.At(key).Kept(to)
-	}
-	for _, key := range []string{"subnetSelector", "securityGroupSelector"} {
-		t.spec.At(key).Kept(to + ".discovery")
-	}
-	t.spec.At("instanceProfile").Kept(to + ".instanceProfile")
-	if !t.spec.At("instanceProfile").Found() {
-		t.spec.At("instanceProfile").Unset(to+".instanceProfile", "none: the one of karpenter-global-settings is written out")
-	}
-	d.family(t, to+".amiAlias")
-	t.spec.At("metadataOptions").UnsetChanged(to, "no metadataOptions: %s", hopsOne)
-	d.tags(name, t.spec.At("tags"), p)
-	if dns := t.kubelet.At("clusterDNS"); dns.Found() {
-		d.platform.ClusterDNS = dns.Texts()
-	}
-	t.kubelet.Kept("platform.clusterDNS")
-}
-
-// tags go to the pool, but for those that somebody sets anyway.
-func (d *draft) tags(name string, f Field, p *pool) {
+// tags go to the pool, but for those that somebody sets anyway. The keys are those
+// that croft has others than the usual ones for.
+func (d *draft) tags(name string, f Field, p *pool, keys *v1alpha1.AWSTagKeys) {
 	for _, tag := range f.Fields() {
 		key, value := tag.Key(), tag.Text()
 		switch {
+		case keys != nil && slices.Contains([]string{keys.CostCode, keys.Project, keys.NodePool}, key):
+			tag.KeptAs(poolField(name, "nodeClass.aws.tagKeys"), "croft sets this tag itself")
 		case isCostCode(key) && (p.spec.CostCode == "" || p.spec.CostCode == value):
 			p.spec.CostCode = value
 			tag.Kept(poolField(name, "costCode"))
@@ -192,56 +141,4 @@ func (d *draft) tags(name string, f Field, p *pool) {
 func isCloudTag(key string) bool {
 	return strings.HasPrefix(key, "kubernetes.io/cluster") || strings.HasPrefix(key, "eks:") ||
 		strings.HasPrefix(key, "karpenter.k8s.aws/") || strings.HasPrefix(key, "karpenter.sh/")
-}
-
-// ownClass writes an EC2NodeClass that says all that the template said, and has
-// the pool name it.
-func (d *draft) ownClass(name string, t template, p *pool) {
-	// Two Provisioners may share a template, and have kubelets that differ.
-	source := t.spec.object.ID() + abridged(t.kubelet.value)
-	class, known := d.classes[source]
-	if !known {
-		class = t.name
-		if slices.ContainsFunc(d.manifests, func(m *unstructured.Unstructured) bool { return m.GetName() == class }) {
-			class += "-" + p.from.Name
-		}
-		d.classes[source] = class
-	}
-	t.name = class
-	spec := d.convert(name, t)
-	if !known {
-		d.addClass(class, spec)
-	}
-	p.spec.NodeClass = &v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: awsGroup, Kind: "EC2NodeClass", Name: class}}
-}
-
-// addClass adds a node class to the manifests.
-func (d *draft) addClass(name string, spec map[string]any) {
-	d.manifests = append(d.manifests, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": awsGroup + "/v1", "kind": "EC2NodeClass",
-		"metadata": map[string]any{"name": name}, "spec": plainly(spec),
-	}})
-}
-
-// isSpecial says whether a key of a selector is no tag.
-func isSpecial(key string) bool {
-	return key == "aws-ids" || strings.HasPrefix(key, "aws::")
-}
-
-// classField is a field of an EC2NodeClass among the manifests.
-func classField(class, field string) string {
-	return fmt.Sprintf("nodeclasses.yaml: EC2NodeClass/%s spec.%s", class, field)
-}
-
-// plainly is a value as JSON has it, so that equal ones are the same.
-func plainly(v any) any {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return v
-	}
-	var out any
-	if json.Unmarshal(data, &out) != nil {
-		return v
-	}
-	return out
 }

@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,64 +62,6 @@ func (d *draft) simulate() {
 	d.platform.NodeClass = v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}
 	d.manifests = nil
 	d.note("--node-class kwok: every pool has simulated nodes, and the node classes in this report are not written: for trying the result, not for a cluster with work in it")
-}
-
-// share moves the node class that most pools have to the platform.
-func (d *draft) share() {
-	if (d.platform.NodeClass != v1alpha1.NodeClass{}) {
-		return
-	}
-	pools := map[string][]string{}
-	for _, name := range slices.Sorted(maps.Keys(d.pools)) {
-		if class := d.pools[name].spec.NodeClass; class != nil {
-			data, err := json.Marshal(class)
-			if err == nil {
-				pools[string(data)] = append(pools[string(data)], name)
-			}
-		}
-	}
-	most := ""
-	for _, class := range slices.Sorted(maps.Keys(pools)) {
-		if len(pools[class]) > len(pools[most]) {
-			most = class
-		}
-	}
-	for i, name := range pools[most] {
-		if i == 0 {
-			d.platform.NodeClass = *d.pools[name].spec.NodeClass
-		}
-		d.pools[name].spec.NodeClass = nil
-		d.renames["pools."+name+".nodeClass"] = "platform.nodeClass"
-	}
-	var inherit []string
-	for _, name := range slices.Sorted(maps.Keys(d.pools)) {
-		if p := d.pools[name]; p.from.Kind == kindValues {
-			inherit = append(inherit, name)
-		}
-	}
-	if most != "" && len(inherit) > 0 {
-		d.note("nothing that was read says what the nodes of %s are made from: they have the platform's nodeClass, which is that of %s, with its tags if it has any",
-			strings.Join(inherit, ", "), strings.Join(pools[most], ", "))
-	}
-	d.platform.NodeClass = d.tidy(d.platform.NodeClass)
-	for _, p := range d.pools {
-		if p.spec.NodeClass != nil {
-			class := d.tidy(*p.spec.NodeClass)
-			p.spec.NodeClass = &class
-		}
-	}
-}
-
-// tidy leaves out of a node class what is the default anyway.
-func (d *draft) tidy(class v1alpha1.NodeClass) v1alpha1.NodeClass {
-	if class.AWS == nil {
-		return class
-	}
-	aws := *class.AWS
-	if maps.Equal(aws.Discovery, map[string]string{discoveryTag: d.platform.ClusterName}) {
-		aws.Discovery = nil
-	}
-	return v1alpha1.NodeClass{AWS: &aws}
 }
 
 // discoveryTag is the tag by which Karpenter's own guides find what is a cluster's.

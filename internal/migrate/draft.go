@@ -54,6 +54,8 @@ type draft struct {
 type pool struct {
 	spec v1alpha1.PoolSpec
 	from *Object
+	// readBack says that its class is one that croft wrote, with every default.
+	readBack bool
 	// values are those that the key has on its nodes: what Assigns select it by.
 	values []string
 }

@@ -28,6 +28,17 @@ func (f Field) At(keys ...string) Field {
 	return f
 }
 
+// apart is the field of a copy of its object: nothing that is said of it is said
+// of the object.
+func (f Field) apart() Field {
+	if f.object != nil {
+		o := *f.object
+		o.entries, o.unset = map[string]*entry{}, nil
+		f.object = &o
+	}
+	return f
+}
+
 // Found says whether the field was written, with a value.
 func (f Field) Found() bool { return f.found && f.value != nil }
 

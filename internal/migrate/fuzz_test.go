@@ -27,6 +27,8 @@ func FuzzMigrate(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, seed := range []string{
+		shared(selectors + "tags: {a: b}\nuserData: x\nblockDeviceMappings: [{deviceName: a, ebs: {volumeSize: 1Gi, turbo: 1}}]"),
+		nodePool + "---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: default, labels: {croft.dev/pool: jobs}}\nspec: {role: nodes, kubelet: {clusterDNS: [a]}, context: 3, tags: {a: jobs}}\n",
 		provisioner, inline("turbo: {}"), shared(selectors + "amiSelector: {\"aws::name\": a}"), nodePool, values, pools + onJobs,
 		capsule("resourceQuotas: {scope: Namespace, items: [{hard: {pods: 10}}]}\nnetworkPolicies: {items: [{podSelector: {}}]}"),
 		"kind: List\napiVersion: v1\nitems: [{kind: Pod}, 3]", "kind: [a]\napiVersion: {}", "{", "---\n---\n- a", "tenants: {a: {nodePool: [b]}}",

@@ -152,9 +152,16 @@ func TestNodeTemplates(t *testing.T) {
 		"discovery of another tag": {read: shared("subnetSelector: {Name: \"*private*\"}\nsecurityGroupSelector: {Name: \"*private*\"}\ninstanceProfile: nodes"), options: migrate.Options{ClusterName: "demo"},
 			gives: []string{`"discovery":{"Name":"*private*"}`}},
 		"Bottlerocket": {read: shared(selectors + "amiFamily: Bottlerocket"), gives: []string{`"amiAlias":"bottlerocket@latest"`}, findings: []want{{migrate.Kept, "spec.amiFamily", "amiAlias"}}},
-		"more than croft.yaml can say": {read: shared(selectors + "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}]"),
-			gives: []string{`"nodeClass":{"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"nodes"}}`, `"blockDeviceMappings":[{"deviceName":"/dev/xvda","ebs":{"volumeSize":"100Gi"}}]`,
+		"a disk": {read: shared(selectors + "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}]"),
+			gives: []string{`"aws":{"amiAlias":"al2023@latest","blockDeviceMappings":[{"deviceName":"/dev/xvda","ebs":{"volumeSize":"100Gi"}}],"instanceProfile":"nodes"}`}, not: []string{"EC2NodeClass"},
+			findings: []want{{migrate.Changed, "spec.blockDeviceMappings[0].ebs.encrypted", "croft says true"}, {migrate.Changed, "spec.blockDeviceMappings[0].ebs.volumeType", "gp2"},
+				{migrate.Kept, "spec.blockDeviceMappings", "nodeClass.aws.blockDeviceMappings"}}},
+		"public addresses": {read: shared(selectors), findings: []want{{migrate.Changed, "spec.associatePublicIPAddress", "croft says false"}}},
+		"more than croft.yaml can say": {read: shared(selectors + "context: reserved"),
+			gives: []string{`"nodeClass":{"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"nodes"}}`, `"context":"reserved"`,
 				`"httpPutResponseHopLimit":2`, `"subnetSelectorTerms":[{"tags":{"karpenter.sh/discovery":"demo"}}]`, `"amiSelectorTerms":[{"alias":"al2023@latest"}]`}},
+		"a value that croft check refuses": {read: shared(selectors + "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100}}]"),
+			gives: []string{`"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"nodes"}`, `"volumeSize":100`}},
 		"hops that were said stay": {read: shared(selectors + "metadataOptions: {httpPutResponseHopLimit: 3}"), gives: []string{`"httpPutResponseHopLimit":3`}, not: []string{`HopLimit":2`}},
 		"a list of ids": {read: shared("subnetSelector: {aws-ids: \"subnet-1,subnet-2\"}\nsecurityGroupSelector: {\"aws::ids\": \"sg-1, sg-2\"}\ninstanceProfile: nodes"), options: migrate.Options{ClusterName: "demo"},
 			gives: []string{`"subnetSelectorTerms":[{"id":"subnet-1"},{"id":"subnet-2"}]`, `"securityGroupSelectorTerms":[{"id":"sg-1"},{"id":"sg-2"}]`}},
@@ -175,7 +182,16 @@ func TestNodeTemplates(t *testing.T) {
 		"two kubelets on one template": {
 			read: strings.Replace(shared(selectors), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
 				strings.ReplaceAll(strings.Replace(strings.Split(shared(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
+			gives:    []string{`"kubelet":{"maxPods":20}`, `"nodeClass":{"aws":{"kubelet":{"maxPods":50}}}`},
+			findings: []want{{migrate.Kept, "spec.instanceProfile", "platform.nodeClass.aws.instanceProfile"}, {migrate.Kept, "kubeletConfiguration.maxPods", "pools.apps.nodeClass.aws.kubelet.maxPods"}}},
+		"two kubelets on one that croft cannot say": {
+			read: strings.Replace(shared(selectors+"context: reserved"), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
+				strings.ReplaceAll(strings.Replace(strings.Split(shared(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
 			gives: []string{`"kubelet":{"maxPods":20}`, `"kubelet":{"maxPods":50}`, `"name":"nodes-apps"`}},
+		"what one pool says and another does not": {
+			read: strings.Replace(shared(selectors), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
+				strings.ReplaceAll(strings.ReplaceAll(provisioner, "name: jobs", "name: apps"), "instanceProfile: nodes", "instanceProfile: nodes\n    userData: echo"),
+			gives: []string{`"platform":{"clusterName":"demo","nodeClass":{"aws":{}}`, `"kubelet":{"maxPods":20}`, `"userData":"echo"`}},
 		"simulated nodes": {read: shared(selectors + "userData: x"), options: migrate.Options{Kwok: true}, gives: []string{`"nodeClass":{"kwok":{}}`}, not: []string{"EC2NodeClass"}},
 	} {
 		t.Run(name, r.check)
@@ -240,6 +256,13 @@ func TestNodePools(t *testing.T) {
 		"v1beta1": {read: strings.Replace(strings.Replace(nodePool, "karpenter.sh/v1\n", "karpenter.sh/v1beta1\n", 1), "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}\n", "      nodeClassRef: {name: default}\n      kubelet: {maxPods: 20}\n", 1) +
 			"  disruption: {consolidationPolicy: WhenUnderutilized, expireAfter: 48h}\n---\napiVersion: karpenter.k8s.aws/v1beta1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: {amiFamily: AL2, role: nodes, subnetSelectorTerms: [{id: a}], securityGroupSelectorTerms: [{id: b}]}\n",
 			options: named, gives: []string{`"ttl":"48h"`, `"consolidation":"WhenEmptyOrUnderutilized"`, `"kubelet":{"maxPods":20}`, `"httpPutResponseHopLimit":2`, `"alias":"al2023@latest"`, `"role":"nodes"`}},
+		"v1beta1 in croft.yaml": {read: strings.Replace(strings.Replace(nodePool, "karpenter.sh/v1\n", "karpenter.sh/v1beta1\n", 1), "{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}", "{name: default}\n      kubelet: {maxPods: 20}", 1) +
+			"---\napiVersion: karpenter.k8s.aws/v1beta1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: {amiFamily: Bottlerocket, role: nodes, subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}], tags: {Team: shop}, instanceStorePolicy: RAID0}\n",
+			options: named, gives: []string{`"nodeClass":{"aws":{"amiAlias":"bottlerocket@latest","instanceStorePolicy":"RAID0","kubelet":{"maxPods":20},"role":"nodes","securityGroupSelectorTerms":[{"id":"sg-1"}],"subnetSelectorTerms":[{"id":"subnet-1"}]}}`, `"tags":{"Team":"shop"}`},
+			findings: []want{{migrate.Changed, "spec.metadataOptions", "hops"}, {migrate.Kept, "spec.instanceStorePolicy", "nodeClass.aws.instanceStorePolicy"}}},
+		"a field that somebody gave to croft's class": {read: strings.Replace(nodePool, "name: default", "name: jobs", 1) +
+			"---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: jobs, labels: {croft.dev/pool: jobs}}\nspec: {role: nodes, context: mine, userData: x}\n", options: named,
+			gives: []string{`"nodeClass":{"aws":{"role":"nodes","userData":"x"}}`}, findings: []want{{migrate.NotKept, "spec.context", "nodeClass.ref"}}},
 		"a node class that stands": {read: nodePool + "---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: {role: nodes}\n", options: named, findings: []want{{migrate.Kept, "EC2NodeClass/default ", "stays as it is"}}},
 		"the platform's own":       {read: open + pools, options: named, findings: []want{{migrate.Other, "NodePool/open ", "platform's own"}}, not: []string{"open"}},
 		"no tie, but a tenant":     {read: open + pools + strings.ReplaceAll(onJobs, "node-pool: jobs", "node-pool: open"), options: named, findings: []want{{migrate.Changed, "NodePool/open spec.template.spec.taints", "not tied"}}, gives: []string{`"shop":{"pool":"open"}`}},

@@ -8,6 +8,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/migrate"
@@ -16,7 +17,7 @@ import (
 // TestRoundTripOfAny does as TestRoundTrip with estates that nobody wrote. The
 // seed of one that fails is its name.
 func TestRoundTripOfAny(t *testing.T) {
-	for seed := range uint64(25) {
+	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			g := generator{rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same estates each time
 			data, err := g.file().YAML()
@@ -65,7 +66,7 @@ func (g generator) file() *migrate.File {
 	for i := range 1 + g.IntN(4) {
 		name := fmt.Sprintf("pool-%d", i)
 		pools = append(pools, name)
-		f.Pools[name] = g.pool()
+		f.Pools[name] = g.pool(f.Platform.NodeClass.AWS != nil)
 	}
 	for i := range 1 + g.IntN(5) {
 		name := fmt.Sprintf("team-%d", i)
@@ -81,17 +82,55 @@ func (g generator) class() v1alpha1.NodeClass {
 	case 1:
 		return v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: "karpenter.azure.com", Kind: "AKSNodeClass", Name: "default"}}
 	}
-	aws := &v1alpha1.AWSNodeClass{Role: "nodes", AMIAlias: pick(g, "al2023@latest", "bottlerocket@v1.20.0")}
-	if g.maybe() {
+	aws := g.aws()
+	if aws.Role = "nodes"; g.maybe() {
 		aws.Role, aws.InstanceProfile = "", "profile"
-	}
-	if g.maybe() {
-		aws.Discovery = map[string]string{"Name": "*private*"}
 	}
 	return v1alpha1.NodeClass{AWS: aws}
 }
 
-func (g generator) pool() v1alpha1.PoolSpec {
+// aws leaves to the platform, or to another class, who its nodes are.
+func (g generator) aws() *v1alpha1.AWSNodeClass {
+	aws := &v1alpha1.AWSNodeClass{
+		UserData: pick(g, "", "", "echo"), InstanceStorePolicy: pick[v1alpha1.InstanceStorePolicy](g, "", "", "RAID0"),
+		Tags: pick(g, nil, nil, map[string]string{"Stage": "test"}, map[string]string{"Project": "all"}),
+		CapacityReservationSelectorTerms: some(g, v1alpha1.CapacityReservationSelectorTerm{ID: "cr-1"},
+			v1alpha1.CapacityReservationSelectorTerm{InstanceMatchCriteria: "open", OwnerID: "123456789012"}),
+		BlockDeviceMappings: some(g, v1alpha1.BlockDeviceMapping{DeviceName: "/dev/xvda", EBS: v1alpha1.EBSVolume{VolumeSize: "100Gi", Encrypted: pick(g, nil, ptr.To(true), ptr.To(false))}}),
+		DetailedMonitoring:  pick(g, nil, ptr.To(true), ptr.To(false)), AssociatePublicIPAddress: pick(g, nil, ptr.To(true), ptr.To(false)),
+		MetadataOptions: pick(g, nil, &v1alpha1.MetadataOptions{HTTPPutResponseHopLimit: ptr.To[int64](2)}, &v1alpha1.MetadataOptions{HTTPTokens: "optional"}),
+		TagKeys:         pick(g, nil, nil, &v1alpha1.AWSTagKeys{CostCode: "cost-center"}, &v1alpha1.AWSTagKeys{Project: "A", NodePool: "B"}),
+	}
+	switch g.IntN(4) {
+	case 0:
+		aws.AMIAlias = pick[v1alpha1.AMIAlias](g, "al2023@latest", "bottlerocket@v1.20.0")
+	case 1:
+		aws.AMIFamily, aws.AMISelectorTerms = "AL2023", []v1alpha1.AMISelectorTerm{{ID: "ami-1"}, {Name: "ours-*", Owner: "self"}}
+	case 2:
+		aws.AMIFamily, aws.AMISelectorTerms = "Custom", []v1alpha1.AMISelectorTerm{{SSMParameter: "/ours"}}
+	}
+	switch g.IntN(3) {
+	case 0:
+		aws.Discovery = map[string]string{"Name": "*private*"}
+	case 1:
+		aws.SubnetSelectorTerms = []v1alpha1.SubnetSelectorTerm{{ID: "subnet-1"}, {Tags: map[string]string{"Name": "*"}}}
+		aws.SecurityGroupSelectorTerms = some(g, v1alpha1.SecurityGroupSelectorTerm{Name: "nodes"})
+	}
+	if g.maybe() {
+		aws.Kubelet = &v1alpha1.AWSKubelet{
+			MaxPods: pick(g, nil, ptr.To[int32](20)), CPUCFSQuota: pick(g, nil, ptr.To(false)),
+			SystemReserved: pick(g, nil, map[corev1.ResourceName]resource.Quantity{"cpu": resource.MustParse("100m")}),
+			EvictionHard:   pick(g, nil, map[string]v1alpha1.EvictionThreshold{"memory.available": "5%"}),
+		}
+		if g.maybe() {
+			aws.Kubelet.EvictionSoft = map[string]v1alpha1.EvictionThreshold{"nodefs.available": "1Gi"}
+			aws.Kubelet.EvictionSoftGracePeriod = map[string]v1alpha1.EvictionGracePeriod{"nodefs.available": "1m30s"}
+		}
+	}
+	return aws
+}
+
+func (g generator) pool(onAWS bool) v1alpha1.PoolSpec {
 	p := v1alpha1.PoolSpec{
 		EmptyTTL: pick[v1alpha1.Duration](g, "", "30s", "10m", "90m"), TTL: pick[v1alpha1.Duration](g, "", "168h", "Never", "720h"),
 		TerminationGracePeriod: pick[v1alpha1.Duration](g, "", "1h", "Never"), Consolidation: pick(g, "", v1alpha1.ConsolidateWhenEmpty, v1alpha1.ConsolidateWhenUnderutilized),
@@ -116,6 +155,9 @@ func (g generator) pool() v1alpha1.PoolSpec {
 	}
 	if g.maybe() {
 		class := g.class()
+		if onAWS && g.maybe() {
+			class = v1alpha1.NodeClass{AWS: g.aws()}
+		}
 		p.NodeClass = &class
 	}
 	return p

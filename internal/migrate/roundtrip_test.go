@@ -85,6 +85,9 @@ func build(t testing.TB, data []byte) *estate.Estate {
 		if p.Instances.Architectures == nil && p.Instances.InstanceTypes == nil {
 			p.Instances.Architectures = []v1alpha1.Architecture{"amd64"}
 		}
+		if p.Class.AWS != nil {
+			p.Tags = nil // all that instances get are in the class, whoever said them
+		}
 	}
 	return e
 }

@@ -48,6 +48,8 @@ const (
 	NetworkPolicyAPI = "network-policy-api"
 	// AmazonVPC is the ClusterNetworkPolicies of the Amazon VPC CNI.
 	AmazonVPC = "amazon-vpc"
+	// KarpenterAWS is the EC2NodeClasses of Karpenter's provider for AWS.
+	KarpenterAWS = "karpenter-aws"
 )
 
 // crdsOf are the modules that carry an addon's definitions, and where in them.
@@ -65,6 +67,7 @@ var crdsOf = map[string][]crdSource{
 		"projectcalico.org", "crd.projectcalico.org", "- name: v3", "- name: v1")}},
 	NetworkPolicyAPI: {{module: "sigs.k8s.io/network-policy-api", files: "config/crd/standard/*networkpolicies.yaml"}},
 	AmazonVPC:        {{files: "crds/aws.yaml"}},
+	KarpenterAWS:     {{module: "github.com/aws/karpenter-provider-aws", files: "pkg/apis/crds/karpenter.k8s.aws_ec2nodeclasses.yaml"}},
 }
 
 // crdSource are files of a module; of sandbox/addons itself if it names none, for

@@ -17,7 +17,7 @@ func TestInstallCRDs(t *testing.T) {
 	}
 	c := Start(t, Options{Components: APIOnly})
 	started := time.Now()
-	if err := c.InstallCRDs(t.Context(), GatewayAPI, CertManager, Flux, Gatekeeper, Calico, CalicoStorage, NetworkPolicyAPI, AmazonVPC); err != nil {
+	if err := c.InstallCRDs(t.Context(), GatewayAPI, CertManager, Flux, Gatekeeper, Calico, CalicoStorage, NetworkPolicyAPI, AmazonVPC, KarpenterAWS); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("installed in %s", time.Since(started))
@@ -39,6 +39,7 @@ func TestInstallCRDs(t *testing.T) {
 		{Group: "crd.projectcalico.org", Version: "v1"}:          {"networkpolicies", "globalnetworkpolicies", "tiers"},
 		{Group: "policy.networking.k8s.io", Version: "v1alpha2"}: {"clusternetworkpolicies"},
 		{Group: "networking.k8s.aws", Version: "v1alpha1"}:       {"clusternetworkpolicies"},
+		{Group: "karpenter.k8s.aws", Version: "v1"}:              {"ec2nodeclasses"},
 	} {
 		for _, name := range names {
 			if _, err := resources.Resource(group.WithResource(name)).List(t.Context(), metav1.ListOptions{}); err != nil {

@@ -12,10 +12,12 @@ import (
 
 // Component is how a component of a sandbox is.
 type Component struct {
-	Name  string        `json:"component"`
-	State string        `json:"state"`
-	PID   int           `json:"pid"`
-	Took  time.Duration `json:"tookNanoseconds"`
+	Name  string `json:"component"`
+	State string `json:"state"`
+	PID   int    `json:"pid"`
+	// Address is where it listens.
+	Address string        `json:"address"`
+	Took    time.Duration `json:"tookNanoseconds"`
 }
 
 // Component tells how a component is.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,9 +47,12 @@ type Options struct {
 	Dir string
 	// Croft is the path of a croft binary to install and run along; optional.
 	Croft string
-	// With is what to run besides, such as Gatekeeper, which `make gatekeeper`
-	// builds.
+	// With is what to run besides: Gatekeeper, which `make gatekeeper` builds, or
+	// AWS, which `make karpenter-aws` does.
 	With []string
+	// AWSSpeed is how many times faster instances of the simulated account are than
+	// real ones; as fast as those if zero.
+	AWSSpeed float64
 	// Unaudited leaves out what Gatekeeper's audit pod does: the audit, and the
 	// status of what it enforces.
 	Unaudited bool
@@ -105,6 +109,9 @@ func (c *Cluster) up(ctx context.Context, o Options) error {
 	}
 	if o.With != nil {
 		args = append(args, "--with", strings.Join(o.With, ","))
+	}
+	if o.AWSSpeed != 0 {
+		args = append(args, "--aws-speed", strconv.FormatFloat(o.AWSSpeed, 'g', -1, 64))
 	}
 	if o.Unaudited {
 		args = append(args, "--audit=false")

@@ -5,9 +5,10 @@
 // Gatekeeper: `make gatekeeper` compiles it, for sandboxes that run the real one.
 module croft.dev/croft/sandbox/addons
 
-go 1.26.0
+go 1.26.6
 
 tool (
+	github.com/aws/karpenter-provider-aws/pkg/apis
 	github.com/cert-manager/cert-manager/pkg/apis/certmanager
 	github.com/fluxcd/helm-controller/internal/features
 	github.com/fluxcd/kustomize-controller/internal/features
@@ -31,6 +32,8 @@ require (
 	github.com/agnivade/levenshtein v1.2.1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/aws/aws-sdk-go v1.47.9 // indirect
+	github.com/aws/karpenter-provider-aws v1.14.1 // indirect
+	github.com/awslabs/operatorpkg v0.0.0-20260708223819-4da4c353c5fa // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
@@ -113,6 +116,7 @@ require (
 	github.com/prometheus/otlptranslator v1.0.0 // indirect
 	github.com/prometheus/procfs v0.20.1 // indirect
 	github.com/rcrowley/go-metrics v0.0.0-20250401214520-65e299d6c5c9 // indirect
+	github.com/samber/lo v1.53.0 // indirect
 	github.com/segmentio/asm v1.2.1 // indirect
 	github.com/sirupsen/logrus v1.9.4 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
@@ -183,3 +187,6 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.0 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+
+// Its go.mod names a version of Karpenter that is not to be had.
+replace sigs.k8s.io/karpenter => sigs.k8s.io/karpenter v1.14.1

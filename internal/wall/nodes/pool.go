@@ -1,12 +1,10 @@
 package nodes
 
 import (
-	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kwokapis "sigs.k8s.io/karpenter/kwok/apis"
@@ -144,14 +142,12 @@ func finite(d v1alpha1.Duration) *metav1.Duration {
 	return &metav1.Duration{Duration: span}
 }
 
-const awsGroup = "karpenter.k8s.aws"
-
 func nodeClassRef(pool *estate.Pool) *karpenterv1.NodeClassReference {
 	switch {
 	case pool.Class.Ref != nil:
 		return &karpenterv1.NodeClassReference{Group: pool.Class.Ref.Group, Kind: pool.Class.Ref.Kind, Name: pool.Class.Ref.Name}
 	case pool.Class.AWS != nil:
-		return &karpenterv1.NodeClassReference{Group: awsGroup, Kind: "EC2NodeClass", Name: pool.Name}
+		return &karpenterv1.NodeClassReference{Group: awsGroup, Kind: kindEC2NodeClass, Name: pool.Name}
 	default:
 		return &karpenterv1.NodeClassReference{Group: kwokapis.Group, Kind: "KWOKNodeClass", Name: pool.Name}
 	}
@@ -159,65 +155,16 @@ func nodeClassRef(pool *estate.Pool) *karpenterv1.NodeClassReference {
 
 // nodeClass is the provider's side of a pool; nothing where the platform team
 // keeps it itself.
-func nodeClass(platform *estate.Platform, pool *estate.Pool) []client.Object {
+func nodeClass(pool *estate.Pool) []client.Object {
 	switch {
 	case pool.Class.Ref != nil:
 		return nil
 	case pool.Class.AWS != nil:
-		return []client.Object{ec2NodeClass(platform, pool)}
+		return []client.Object{ec2NodeClass(pool)}
 	default:
 		return []client.Object{&kwokv1alpha1.KWOKNodeClass{
 			TypeMeta:   metav1.TypeMeta{APIVersion: kwokapis.Group + "/v1alpha1", Kind: "KWOKNodeClass"},
 			ObjectMeta: metav1.ObjectMeta{Name: pool.Name},
 		}}
 	}
-}
-
-// ec2NodeClass is unstructured: the AWS provider's types would bring the whole
-// AWS SDK into this binary.
-func ec2NodeClass(platform *estate.Platform, pool *estate.Pool) client.Object {
-	aws := pool.Class.AWS
-	discovery := map[string]any{"karpenter.sh/discovery": platform.ClusterName}
-	if len(aws.Discovery) > 0 {
-		discovery = anyMap(aws.Discovery)
-	}
-	tags := map[string]any{"NodePool": pool.Name, "Project": pool.Name}
-	if pool.CostCode != "" {
-		tags["CostCode"] = pool.CostCode
-	}
-	maps.Copy(tags, anyMap(pool.Tags))
-	spec := map[string]any{
-		"amiSelectorTerms":           []any{map[string]any{"alias": aws.AMIAlias}},
-		"subnetSelectorTerms":        []any{map[string]any{"tags": discovery}},
-		"securityGroupSelectorTerms": []any{map[string]any{"tags": maps.Clone(discovery)}},
-		"tags":                       tags,
-		// One hop reaches the node itself and no pod behind it.
-		"metadataOptions": map[string]any{"httpTokens": "required", "httpPutResponseHopLimit": int64(1)},
-	}
-	if aws.Role != "" {
-		spec["role"] = aws.Role
-	} else {
-		spec["instanceProfile"] = aws.InstanceProfile
-	}
-	if len(platform.ClusterDNS) > 0 {
-		dns := make([]any, len(platform.ClusterDNS))
-		for i, ip := range platform.ClusterDNS {
-			dns[i] = ip
-		}
-		spec["kubelet"] = map[string]any{"clusterDNS": dns}
-	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": awsGroup + "/v1",
-		"kind":       "EC2NodeClass",
-		"metadata":   map[string]any{"name": pool.Name},
-		"spec":       spec,
-	}}
-}
-
-func anyMap(m map[string]string) map[string]any {
-	out := make(map[string]any, len(m))
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
 }

@@ -34,7 +34,7 @@ func (Wall) Constraints(p *estate.Platform) []admission.Constrained {
 
 // Pool returns the pool's node class and its NodePool.
 func (Wall) Pool(p *estate.Platform, pool *estate.Pool) []client.Object {
-	return append(nodeClass(p, pool), nodePool(p, pool))
+	return append(nodeClass(pool), nodePool(p, pool))
 }
 
 // Tenant returns nothing, since what differs between tenants is in their

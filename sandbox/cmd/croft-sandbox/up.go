@@ -40,7 +40,11 @@ it had.
 
 --with gatekeeper runs a real Gatekeeper too, webhooks, controllers and audit,
 as its own service account. Its webhooks say Fail and not Ignore, as croft
-requires of clusters where it is relied on.`,
+requires of clusters where it is relied on.
+
+--with aws runs a simulated AWS account, and Karpenter with its AWS provider, as
+it is published, in the place of kwok's: nodes are instances there. See
+` + "`croft-sandbox aws`" + `.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd, g)

@@ -21,13 +21,29 @@ type withOptions struct {
 	with, without []string
 	gatekeeper    string
 	audit         bool
+	aws           awsOptions
 }
+
+// awsOptions are those of the simulated account.
+type awsOptions struct {
+	karpenter, cluster string
+	speed              float64
+}
+
+// withAWS and withGatekeeper are what a sandbox may have besides.
+const (
+	withAWS        = component.Cloud
+	withGatekeeper = component.Gatekeeper
+)
 
 func (o *withOptions) addTo(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&o.with, "with", nil, "what to run besides: "+component.Gatekeeper+"; --with= ends it")
+	f.StringSliceVar(&o.with, "with", nil, "what to run besides: "+withGatekeeper+", "+withAWS+"; --with= ends it")
 	f.StringVar(&o.gatekeeper, "gatekeeper", "",
 		"path of a gatekeeper binary to run, if not the one beside croft-sandbox; its manifest lies beside it, as PATH.yaml")
+	f.StringVar(&o.aws.karpenter, "karpenter-aws", "", "path of a karpenter-aws binary to run, if not the one beside croft-sandbox")
+	f.StringVar(&o.aws.cluster, "aws-cluster", "demo", "the cluster's name in the simulated account: platform.clusterName")
+	f.Float64Var(&o.aws.speed, "aws-speed", 1, "how many times faster the account's instances are than real ones, which take some 25 s to become nodes")
 	f.BoolVar(&o.audit, "audit", true, "whether Gatekeeper does what its audit pod does, too: audit, and write the status of what it enforces")
 	f.StringSliceVar(&o.without, "without", nil,
 		"what the API server does without: MutatingAdmissionPolicy, which clusters before Kubernetes 1.36 do not have; --without= ends it")
@@ -36,14 +52,17 @@ func (o *withOptions) addTo(cmd *cobra.Command) {
 // config changes what was asked for last time by what is asked for now.
 func (o *withOptions) config(cmd *cobra.Command, config *home.Config) (err error) {
 	for _, name := range o.with {
-		if name != component.Gatekeeper {
-			return usageError{fmt.Errorf("--with: there is no %q: choose from %s", name, component.Gatekeeper)}
+		if name != withGatekeeper && name != withAWS {
+			return usageError{fmt.Errorf("--with: there is no %q: choose from %s, %s", name, withGatekeeper, withAWS)}
 		}
+	}
+	if err := o.aws.config(cmd, slices.Contains(o.with, withAWS), config); err != nil {
+		return err
 	}
 	switch {
 	case o.gatekeeper != "":
 		config.Gatekeeper, err = findGatekeeper(o.gatekeeper)
-	case len(o.with) > 0:
+	case slices.Contains(o.with, withGatekeeper):
 		config.Gatekeeper, err = gatekeeperBeside()
 	case cmd.Flags().Changed("with") || cmd.Flags().Changed("gatekeeper"):
 		config.Gatekeeper = ""
@@ -91,6 +110,58 @@ func findGatekeeper(path string) (string, error) {
 			fmt.Errorf("gatekeeper: %w", err),
 			errors.New("build it with `make gatekeeper` (minutes the first time), or name another with --gatekeeper PATH, its deploy/gatekeeper.yaml beside it as PATH.yaml"),
 		)}
+	}
+	return abs, nil
+}
+
+// config changes what was asked for last time by what is asked for now.
+func (o *awsOptions) config(cmd *cobra.Command, asked bool, config *home.Config) error {
+	f := cmd.Flags()
+	if !asked && f.Changed("with") {
+		config.AWS = nil
+	}
+	if asked && config.AWS == nil {
+		config.AWS = &home.AWS{Cluster: o.cluster, Speed: o.speed}
+	}
+	if config.AWS == nil {
+		if f.Changed("karpenter-aws") || f.Changed("aws-cluster") || f.Changed("aws-speed") {
+			return usageError{fmt.Errorf("there is no account to say this of: add --with %s", withAWS)}
+		}
+		return nil
+	}
+	if f.Changed("aws-cluster") {
+		config.AWS.Cluster = o.cluster
+	}
+	if f.Changed("aws-speed") {
+		config.AWS.Speed = o.speed
+	}
+	if config.AWS.Speed <= 0 {
+		return usageError{fmt.Errorf("--aws-speed %g: instances take some time; choose a number above 0", config.AWS.Speed)}
+	}
+	if !slices.Contains(config.Components, component.Karpenter) {
+		return usageError{fmt.Errorf("%s needs %q: add it to --components", withAWS, component.Karpenter)}
+	}
+	var err error
+	config.AWS.Karpenter, err = findKarpenterAWS(o.karpenter)
+	return err
+}
+
+// findKarpenterAWS checks that a karpenter-aws binary can be run; "" is the one
+// that the Makefile builds.
+func findKarpenterAWS(path string) (string, error) {
+	if path == "" {
+		binary, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(filepath.Dir(binary), "karpenter-aws")
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if _, err := exec.LookPath(abs); err != nil {
+		return "", usageError{fmt.Errorf("karpenter-aws: %w: build it with `make karpenter-aws` (minutes the first time), or name another with --karpenter-aws PATH", err)}
 	}
 	return abs, nil
 }

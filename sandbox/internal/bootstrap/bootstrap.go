@@ -94,7 +94,7 @@ func readFS(fsys fs.FS) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return err
 		}
-		objects, err := decode(content)
+		objects, err := Decode(content)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
@@ -104,7 +104,8 @@ func readFS(fsys fs.FS) ([]*unstructured.Unstructured, error) {
 	return out, err
 }
 
-func decode(content []byte) ([]*unstructured.Unstructured, error) {
+// Decode reads all documents of a file of YAML.
+func Decode(content []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
 	for {

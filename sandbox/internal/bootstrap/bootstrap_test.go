@@ -13,7 +13,7 @@ func TestEmptyDocumentsAreSkipped(t *testing.T) {
 		"---\n---\nkind: A\n---\n# b": 1,
 		"kind: A\n---\nkind: B\n":     2,
 	} {
-		if got, err := decode([]byte(content)); len(got) != want || err != nil {
+		if got, err := Decode([]byte(content)); len(got) != want || err != nil {
 			t.Errorf("%q: got %d objects, %v; want %d", content, len(got), err, want)
 		}
 	}

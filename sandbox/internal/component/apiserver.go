@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 
 	"croft.dev/croft/sandbox/internal/bootstrap"
@@ -46,11 +47,15 @@ func (s *Sandbox) apiServerSpec() (supervisor.Spec, error) {
 		Ready: p.isReady(address),
 		Settle: func(ctx context.Context) error {
 			s.ports.Pin(APIServer)
-			more, err := s.gatekeeperObjects()
+			gatekeepers, err := s.gatekeeperObjects()
 			if err != nil {
 				return supervisor.Permanent(err)
 			}
-			err = bootstrap.Install(ctx, s.home.Kubeconfig(Admin), more...)
+			providers, err := s.awsObjects()
+			if err != nil {
+				return supervisor.Permanent(err)
+			}
+			err = bootstrap.Install(ctx, s.home.Kubeconfig(Admin), slices.Concat(gatekeepers, providers)...)
 			if errors.As(err, new(*bootstrap.InvalidError)) {
 				err = supervisor.Permanent(fmt.Errorf("this binary was built with objects that the API server refuses; put them right and build again: %w", err))
 			}

@@ -15,13 +15,14 @@ const (
 	Gatekeeper        = "gatekeeper"
 	ControllerManager = "kube-controller-manager"
 	Scheduler         = "kube-scheduler"
+	Cloud             = "aws"
 	Karpenter         = "karpenter"
 	Kwok              = "kwok"
 	Croft             = "croft"
 )
 
 // All are the components that a sandbox has unless told otherwise, in start
-// order. Gatekeeper and croft come on top when `up` is given them.
+// order. Gatekeeper, the AWS account and croft come on top when `up` is given them.
 var All = []string{Etcd, APIServer, ControllerManager, Scheduler, Karpenter, Kwok}
 
 // needs are the components without which one cannot run.
@@ -30,6 +31,7 @@ var needs = map[string][]string{
 	Gatekeeper:        {APIServer},
 	ControllerManager: {APIServer},
 	Scheduler:         {APIServer},
+	Cloud:             {APIServer},
 	Karpenter:         {APIServer},
 	Kwok:              {APIServer},
 	Croft:             {APIServer},
@@ -43,6 +45,9 @@ func Select(names []string) ([]string, error) {
 		}
 		if name == Gatekeeper {
 			return nil, fmt.Errorf("component %q is not built in: ask for it with --with %s instead", name, name)
+		}
+		if name == Cloud {
+			return nil, fmt.Errorf("component %q is not in every sandbox: ask for it with --with %s instead", name, name)
 		}
 		if !slices.Contains(All, name) {
 			return nil, fmt.Errorf("unknown component %q: choose from %s", name, strings.Join(All, ", "))

@@ -28,6 +28,7 @@ var identities = map[string]pki.Leaf{
 	Karpenter:         serviceAccount("karpenter", "karpenter"),
 	Kwok:              serviceAccount("kube-system", "kwok-controller"),
 	Gatekeeper:        serviceAccount(gatekeeper.Namespace, gatekeeper.ServiceAccount),
+	Cloud:             serviceAccount("kube-system", "cloud-controller-manager"),
 	Croft:             serviceAccount("croft-system", "croft"),
 }
 

@@ -14,6 +14,16 @@ const (
 	karpenterMetrics = "karpenter-metrics"
 )
 
+// karpenterEnv is what Karpenter is told whatever its provider is.
+var karpenterEnv = []string{
+	"KARPENTER_SERVICE=karpenter",
+	"SYSTEM_NAMESPACE=karpenter",
+	"DISABLE_LEADER_ELECTION=true",
+	// How long it waits for more pods before it decides on nodes.
+	"BATCH_IDLE_DURATION=500ms",
+	"BATCH_MAX_DURATION=2s",
+}
+
 func (s *Sandbox) karpenterSpec() (supervisor.Spec, error) {
 	address := s.address("http", karpenterHealth)
 	return supervisor.Spec{
@@ -37,13 +47,7 @@ func (s *Sandbox) karpenterSpec() (supervisor.Spec, error) {
 				"--health-address=" + s.ports.Address(karpenterHealth),
 				"--metrics-address=" + s.ports.Address(karpenterMetrics),
 			},
-				"INSTANCE_TYPES_FILE_PATH="+file,
-				"KARPENTER_SERVICE=karpenter",
-				"SYSTEM_NAMESPACE=karpenter",
-				"DISABLE_LEADER_ELECTION=true",
-				// How long it waits for more pods before it decides on nodes.
-				"BATCH_IDLE_DURATION=500ms",
-				"BATCH_MAX_DURATION=2s",
+				append(karpenterEnv, "INSTANCE_TYPES_FILE_PATH="+file)...,
 			), nil
 		},
 		Ready: newProber(nil).isReady(address),

@@ -76,7 +76,12 @@ func failures(body string) string {
 	return strings.Join(failed, "; ")
 }
 
+// answers makes a readiness check of a component that answers at a path.
+func (p *prober) answers(address func() string, path string) func(context.Context) error {
+	return func(ctx context.Context) error { return p.get(ctx, address()+path) }
+}
+
 // isReady makes a readiness check of a component that answers at /readyz.
 func (p *prober) isReady(address func() string) func(context.Context) error {
-	return func(ctx context.Context) error { return p.get(ctx, address()+"/readyz") }
+	return p.answers(address, "/readyz")
 }

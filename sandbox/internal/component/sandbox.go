@@ -17,7 +17,7 @@ type Sandbox struct {
 	home   home.Home
 	config home.Config
 	ports  *home.Ports
-	binary string // this program, which is every component but croft and Gatekeeper
+	binary string // this program, which is every component but croft, Gatekeeper and Karpenter for AWS
 
 	// etcd has an authority of its own, as it should on any cluster: it trusts
 	// whoever its authority signed for, and only the API server may come in.
@@ -98,10 +98,14 @@ func (s *Sandbox) Specs() ([]supervisor.Spec, error) {
 		APIServer:         s.apiServerSpec,
 		ControllerManager: s.controllerManagerSpec,
 		Scheduler:         s.schedulerSpec,
+		Cloud:             s.cloudSpec,
 		Karpenter:         s.karpenterSpec,
 		Kwok:              s.kwokSpec,
 		Gatekeeper:        s.gatekeeperSpec,
 		Croft:             s.croftSpec,
+	}
+	if s.config.AWS != nil {
+		specs[Karpenter] = s.karpenterAWSSpec
 	}
 	var out []supervisor.Spec
 	for _, name := range s.names() {
@@ -125,18 +129,25 @@ func (s *Sandbox) names() []string {
 	if s.config.Gatekeeper != "" {
 		names = slices.Insert(names, slices.Index(names, APIServer)+1, Gatekeeper)
 	}
+	if s.config.AWS != nil {
+		names = slices.Insert(names, slices.Index(names, APIServer)+1, Cloud)
+	}
 	if s.config.Croft != "" {
 		names = append(names, Croft)
 	}
 	return names
 }
 
-// needs adds that no pods are made before Gatekeeper sees them. The API server
+// needs adds that Karpenter finds the account that it makes nodes in, and that no
+// pods are made before Gatekeeper sees them. The API server
 // asks it only once it runs, so that the pods of what a resumed sandbox holds
 // would come in unseen.
 func (s *Sandbox) needs(name string) []string {
 	if name == ControllerManager && s.config.Gatekeeper != "" {
 		return []string{APIServer, Gatekeeper}
+	}
+	if name == Karpenter && s.config.AWS != nil {
+		return []string{APIServer, Cloud}
 	}
 	return needs[name]
 }

@@ -23,8 +23,21 @@ type Config struct {
 	// Unaudited has Gatekeeper do what its webhook pods do, and leave out what its
 	// audit pod does: the audit, and the status of what it enforces.
 	Unaudited bool `json:"unaudited,omitempty"`
+	// AWS is a simulated account; without one nodes are kwok's own.
+	AWS *AWS `json:"aws,omitempty"`
 	// Without names what the API server is to do without.
 	Without []string `json:"without,omitempty"`
+}
+
+// AWS is a simulated account.
+type AWS struct {
+	// Karpenter is the absolute path of the karpenter-aws binary that is run in the
+	// place of Karpenter with kwok's provider.
+	Karpenter string `json:"karpenter"`
+	// Cluster is the name of the cluster there.
+	Cluster string `json:"cluster"`
+	// Speed is how many times faster its instances are than real ones.
+	Speed float64 `json:"speed"`
 }
 
 // Config reads the configuration; ErrNone if the directory holds no sandbox.

@@ -26,9 +26,9 @@ var table string
 // DefaultZones are those of the region whose prices the table has.
 var DefaultZones = []string{"us-west-2a", "us-west-2b", "us-west-2c"}
 
-// spotDiscount is what a spot instance costs relative to an on-demand one. Real
+// SpotDiscount is what a spot instance costs relative to an on-demand one. Real
 // ones vary by the hour; what matters here is that they are cheaper.
-const spotDiscount = 0.7
+const SpotDiscount = 0.7
 
 // ephemeralStorage is the default root volume of an EKS node.
 const ephemeralStorage = "20Gi"
@@ -121,7 +121,7 @@ func expand(t Type, zones []string) instanceType {
 		for _, capacity := range []struct {
 			kind  string
 			price float64
-		}{{"on-demand", t.Price}, {"spot", t.Price * spotDiscount}} {
+		}{{"on-demand", t.Price}, {"spot", t.Price * SpotDiscount}} {
 			it.Offerings = append(it.Offerings, offering{
 				Price:     capacity.price,
 				Available: true,

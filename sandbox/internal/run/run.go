@@ -40,7 +40,9 @@ func Component(name string, args []string) int {
 	case component.Scheduler:
 		return kubernetes(func() *cobra.Command { return scheduler.NewSchedulerCommand() }, args)
 	case component.Karpenter:
-		return result(karpenter(args))
+		return result(karpenterKwok(args))
+	case component.Cloud:
+		return result(simulatedCloud(args))
 	case component.Kwok:
 		return result(kwok())
 	}

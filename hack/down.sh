@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Ends the demo's sandbox, and deletes it. One with a simulated AWS account first
+# gives back what its cluster made there, as one would before a real cluster goes:
+# Karpenter removes the instances, launch templates and instance profiles of pools
+# that are deleted. Run by `make down`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+export CROFT_SANDBOX_DIR=${SANDBOX_DIR:-$PWD/.sandbox}
+sandbox=bin/croft-sandbox
+
+if "$sandbox" status -o json 2>/dev/null | grep -q '"component": "aws"'; then
+  echo "deleting the pools, so that nothing is left in the simulated AWS account" >&2
+  "$sandbox" kubectl delete tenants.croft.dev --all --wait=false >/dev/null
+  "$sandbox" kubectl delete pools.croft.dev --all --wait=false >/dev/null
+  # croft keeps pools that tenants still use, and the walls of those that are gone.
+  "$sandbox" stop croft >/dev/null
+  "$sandbox" kubectl delete nodepools,ec2nodeclasses --all --timeout=120s >/dev/null
+  if ! left=$("$sandbox" aws left); then
+    printf 'still in the account:\n%s\n' "$left" >&2
+    exit 1
+  fi
+  echo "nothing is left in the account" >&2
+fi
+"$sandbox" down --delete

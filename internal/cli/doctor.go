@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/fatih/color"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/discovery"
+
+	"croft.dev/croft/internal/doctor"
+	"croft.dev/croft/internal/sts"
+)
+
+func newDoctor(a *app) *cobra.Command {
+	var output format
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look over the whole platform, and say what is wrong and what mends it",
+		Long: `Look over the whole platform, and say what is wrong and what mends it: versions,
+kinds, the placement engine, node classes, pools and their limits, nodes that do not
+come or do not go, the platform's DaemonSets, and what others have in the cluster that
+changes tenants' pods. It changes nothing. What you may not read is said.
+
+Exit status 0 means that all was looked at, and that there are no problems; there may
+be warnings.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), output) },
+	}
+	output.add(c, formatTable, formatJSON, formatYAML)
+	return c
+}
+
+func (a *app) doctor(ctx context.Context, output format) error {
+	config, err := a.config()
+	if err != nil {
+		return failed(err)
+	}
+	version, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return failed(err)
+	}
+	c, err := a.client()
+	if err != nil {
+		return failed(err)
+	}
+	seen, err := doctor.Gather(ctx, c, version)
+	if err != nil {
+		return failed(unreachable(err))
+	}
+	results := doctor.Check(seen)
+	doctor.Decode(ctx, results, sts.Decode)
+	if output != formatTable {
+		err = output.print(a.out, map[string]any{"checks": results})
+	} else {
+		a.printCheckup(results)
+	}
+	if err == nil && (doctor.Problems(results) > 0 || doctor.Unread(results) > 0) {
+		return errTold()
+	}
+	return err
+}
+
+func (a *app) printCheckup(results []doctor.Result) {
+	wide := 0
+	for _, r := range results {
+		wide = max(wide, len(r.Check))
+	}
+	problems, warnings := doctor.Problems(results), 0
+	for _, r := range results {
+		say(a.out, "%s %-*s   %s\n", resultMark(r), wide, r.Check, r.Says)
+		for _, what := range r.Unread {
+			say(a.out, "    %s %s\n", color.YellowString("?"), what)
+		}
+		told := map[string]bool{}
+		for _, f := range r.Findings {
+			mark := color.RedString("✗")
+			if f.Severity == doctor.Warning {
+				mark = color.YellowString("!")
+				warnings++
+			}
+			line := f.Message
+			if f.Object != "" {
+				line = f.Object + ": " + line
+			}
+			say(a.out, "    %s\n", folded(line, mark+" ", "      "))
+			if told[f.Cure] {
+				continue // many objects, one cure
+			}
+			told[f.Cure] = true
+			if f.Cause != "" {
+				say(a.out, "%s\n", folded(f.Cause, "      cause: ", "             "))
+			}
+			say(a.out, "%s\n", folded(f.Cure, "      mend:  ", "             "))
+			if f.Run != "" {
+				say(a.out, "      run:   %s\n", f.Run)
+			}
+			if f.Link != "" {
+				say(a.out, "      more:  %s\n", f.Link)
+			}
+		}
+	}
+	say(a.out, "\n%s, %s", count(problems, "problem"), count(warnings, "warning"))
+	if n := doctor.Unread(results); n > 0 {
+		say(a.out, "; %s could not look at everything: ask a platform admin to run this", count(n, "check"))
+	}
+	say(a.out, "\n")
+}
+
+func resultMark(r doctor.Result) string {
+	switch {
+	case len(r.Findings) > 0 && r.Findings[0].Severity == doctor.Problem:
+		return color.RedString("✗")
+	case len(r.Findings) > 0:
+		return color.YellowString("!")
+	case len(r.Unread) > 0:
+		return color.YellowString("?")
+	default:
+		return color.GreenString("✓")
+	}
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/iam"
+)
+
+const (
+	formatCloudFormation format = "cloudformation"
+	formatTerraform      format = "terraform"
+)
+
+func newIAM(a *app) *cobra.Command {
+	var (
+		files   fileFlags
+		output  format
+		options iam.Options
+		account string
+	)
+	c := &cobra.Command{
+		Use:   "iam -f FILE",
+		Short: "Print what has to exist in AWS for a file's pools",
+		Long: `Print what has to exist in AWS for a file's pools, without a cluster and without
+an account: the rights of Karpenter's controller and who may have them, the roles
+of the nodes and their entries in the cluster, the instance profiles that the file
+names, and the queue that tells of interruptions.
+
+The rights are no more than what Karpenter's provider for AWS calls, on what is
+the cluster's own by its tags, and it may pass on no roles but the file's. So what
+is printed changes with the file: print it again when roles, images of your own,
+disks' keys or capacity reservations are added.`,
+		Example: `  croft iam -f croft.yaml > karpenter.yaml
+  aws cloudformation deploy --template-file karpenter.yaml --stack-name karpenter --capabilities CAPABILITY_NAMED_IAM
+  croft iam -f croft.yaml -o terraform > karpenter.tf.json
+  croft iam -f croft.yaml --identity irsa --oidc-provider oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			e, err := files.build(a.in)
+			if err != nil {
+				return err
+			}
+			if options.Namespace, options.ServiceAccount, err = accountOf(account); err != nil {
+				return err
+			}
+			stack, err := iam.Plan(e, options)
+			if err != nil {
+				return err
+			}
+			if own := ownClasses(e); len(own) > 0 {
+				say(a.err, "croft: not in it: what %s needs, since its EC2NodeClass is not croft's to know\n", strings.Join(own, ", "))
+			}
+			return printStack(a, stack, output)
+		},
+	}
+	files.add(c)
+	c.Flags().StringVar((*string)(&options.Identity), "identity", string(iam.PodIdentity), "how Karpenter's service account comes by its role: pod-identity or irsa")
+	c.Flags().StringVar(&options.OIDCProvider, "oidc-provider", "", "the cluster's OIDC provider, for --identity irsa")
+	c.Flags().StringVar(&account, "service-account", "kube-system/karpenter", "namespace and name of Karpenter's service account")
+	c.Flags().BoolVar(&options.WithoutCNI, "without-cni", false, "leave the rights of the VPC CNI out of nodes' roles: aws-node has a role of its own")
+	output.add(c, formatCloudFormation, formatTerraform, formatJSON)
+	return c
+}
+
+// accountOf takes a service account's namespace and name apart. They become part of
+// a condition, where no character may have a meaning of its own.
+func accountOf(text string) (namespace, name string, err error) {
+	namespace, name, _ = strings.Cut(text, "/")
+	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return "", "", fmt.Errorf("--service-account %s: write its namespace too, such as kube-system/karpenter", text)
+	}
+	return namespace, name, nil
+}
+
+func printStack(a *app, stack *iam.Stack, output format) error {
+	switch output {
+	case formatTerraform:
+		content, err := stack.Terraform()
+		if err != nil {
+			return failed(err)
+		}
+		return formatJSON.print(a.out, content)
+	case formatJSON:
+		return formatJSON.print(a.out, stack.JSON())
+	default:
+		return formatYAML.print(a.out, stack.CloudFormation())
+	}
+}
+
+// ownClasses are the pools whose EC2NodeClass the platform team keeps itself.
+func ownClasses(e *estate.Estate) []string {
+	var own []string
+	for _, p := range e.Pools {
+		if p.Class.Ref != nil && p.Class.Ref.Kind == "EC2NodeClass" {
+			own = append(own, "pool "+p.Name)
+		}
+	}
+	slices.Sort(own)
+	return own
+}

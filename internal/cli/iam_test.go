@@ -1,0 +1,65 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestIAM holds everything that croft iam prints of a file against what was
+// reviewed. Run `go test ./internal/cli -update` and look at the diff.
+func TestIAM(t *testing.T) {
+	const example = "../../examples/aws.yaml"
+	for golden, args := range map[string][]string{
+		"aws.cloudformation.yaml": {"-f", example},
+		"aws.tf.json":             {"-f", example, "-o", "terraform"},
+		"aws.json":                {"-f", example, "-o", "json"},
+		"irsa.cloudformation.yaml": {"-f", "testdata/every-field.yaml", "--identity", "irsa", "--oidc-provider", "https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE",
+			"--service-account", "karpenter/karpenter", "--without-cni"},
+	} {
+		t.Run(golden, func(t *testing.T) {
+			status, got, stderr := run(t, "", append([]string{"iam"}, args...)...)
+			if status != 0 {
+				t.Fatal(stderr)
+			}
+			path := filepath.Join("testdata", "iam", golden)
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("croft iam prints something else than %s; if it is meant, run with -update and look at the diff", path)
+			}
+			if notes := strings.Contains(stderr, "pool own needs"); notes != strings.HasPrefix(golden, "irsa") {
+				t.Errorf("said: %s", stderr)
+			}
+		})
+	}
+}
+
+func TestIAMBadInput(t *testing.T) {
+	aws := write(t, "platform: {clusterName: demo, nodeClass: {aws: {role: nodes}}}\npools: {apps: {}}\n")
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no file":           {nil, "required flag"},
+		"no pools on AWS":   {[]string{"-f", "../../examples/two-tenants.yaml"}, "croft: no pool has nodeClass.aws, so there is nothing to make in AWS"},
+		"a wrong file":      {[]string{"-f", write(t, "platform: {clusterName: demo, nodeClass: {aws: {}}}\npools: {apps: {}}\n")}, "croft.yaml:2: pools.apps.nodeClass.aws: neither this pool nor the platform says role"},
+		"another format":    {[]string{"-f", aws, "-o", "pulumi"}, "croft: -o pulumi: no such output format: write one of cloudformation|terraform|json"},
+		"irsa of nobody":    {[]string{"-f", aws, "--identity", "irsa"}, "croft: --identity irsa needs --oidc-provider"},
+		"half a name":       {[]string{"-f", aws, "--service-account", "karpenter"}, "croft: --service-account karpenter: write its namespace too, such as kube-system/karpenter"},
+		"a stranger's name": {[]string{"-f", aws, "--service-account", "a/b*"}, "croft: --service-account a/b*: write its namespace too, such as kube-system/karpenter"},
+	} {
+		status, stdout, stderr := run(t, "", append([]string{"iam"}, c.args...)...)
+		if status != 2 || stdout != "" || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: exit status %d: %s%s", name, status, stderr, stdout)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/fatih/color"
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/sts"
+	"croft.dev/croft/internal/why"
+)
+
+type whyOptions struct {
+	namespace string
+	file      string
+	output    format
+}
+
+// longest is how much of a text `croft why -f` reads.
+const longest = 10 << 20
+
+func newWhy(a *app) *cobra.Command {
+	var o whyOptions
+	c := &cobra.Command{
+		Use:   "why KIND/NAME",
+		Short: "Say why a pod, a workload or a node is not as it should be, and what to mend first",
+		Long: `Say why something is not as it should be, and what to mend first: walks from a pod,
+a Deployment (or another workload), a node, a nodeclaim or a nodepool along the chain
+of causes: admission, quota, scheduler, Karpenter, the pool and its node class, the
+NodeClaim, the node.
+
+It reads with your own rights. What you may not read is named, with the command that
+a platform admin can run. What AWS encodes is decoded with your AWS credentials.
+
+With -f it explains lines of a log, or any text, instead:
+
+  kubectl logs -n kube-system deployment/karpenter | croft why -f -
+
+Exit status 0 means that nothing has to be mended.`,
+		Example: "  croft why pod/web-1 -n shop\n  croft why deployment web -n shop\n  croft why node/ip-10-0-0-1",
+		Args:    cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.file != "" {
+				if len(args) > 0 {
+					return errors.New("-f explains a text, and KIND/NAME an object: give one of them")
+				}
+				return a.whyText(cmd.Context(), o)
+			}
+			return a.why(cmd.Context(), args, o)
+		},
+	}
+	c.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace of the object; that of the kubeconfig's context if none is given")
+	c.Flags().StringVarP(&o.file, "filename", "f", "", "explain this text instead of an object; - is standard input")
+	o.output.add(c, formatTable, formatJSON, formatYAML)
+	return c
+}
+
+func (a *app) why(ctx context.Context, args []string, o whyOptions) error {
+	if len(args) == 0 {
+		return fmt.Errorf("say what to ask about as KIND/NAME, such as pod/web-1; KIND is one of %s", strings.Join(why.Kinds(), ", "))
+	}
+	namespace := o.namespace
+	if namespace == "" {
+		namespace = a.namespace()
+	}
+	target, err := why.ParseTarget(args, namespace)
+	if err != nil {
+		return err
+	}
+	c, err := a.client()
+	if err != nil {
+		return failed(err)
+	}
+	seen, err := why.Gather(ctx, c, target)
+	if err != nil {
+		return failed(unreachable(err))
+	}
+	story := why.Tell(seen)
+	story.Decode(ctx, sts.Decode)
+	if o.output != formatTable {
+		err = o.output.print(a.out, story)
+	} else {
+		printStory(a.out, story)
+	}
+	if err == nil && story.Verdict == why.Bad {
+		return errTold()
+	}
+	return err
+}
+
+func (a *app) whyText(ctx context.Context, o whyOptions) error {
+	from := a.in
+	if o.file != "-" {
+		file, err := os.Open(o.file)
+		if err != nil {
+			return fmt.Errorf("-f %s: %w", o.file, errors.Unwrap(err))
+		}
+		defer file.Close()
+		from = file
+	}
+	text, err := io.ReadAll(io.LimitReader(from, longest))
+	if err != nil {
+		return failed(err)
+	}
+	found := why.Explain(string(text))
+	for i := range found {
+		found[i] = cause.Decoded(ctx, found[i], sts.Decode)
+	}
+	switch {
+	case o.output != formatTable:
+		err = o.output.print(a.out, map[string]any{"findings": append([]cause.Finding{}, found...)})
+	case len(found) == 0:
+		say(a.out, "nothing in it is known to the catalogue of causes (docs/troubleshooting.md)\n")
+	}
+	if o.output == formatTable {
+		for i := range found {
+			if i > 0 {
+				say(a.out, "\n")
+			}
+			say(a.out, "%s\n", folded(found[i].Seen, "", ""))
+			printFinding(a.out, found[i])
+		}
+	}
+	if err == nil && len(found) > 0 {
+		return errTold()
+	}
+	return err
+}
+
+// printStory puts what to mend first on top.
+func printStory(w io.Writer, s why.Story) {
+	name := s.Target.String()
+	if s.Target.Namespace != "" {
+		name += " in " + s.Target.Namespace
+	}
+	say(w, "%s: %s\n", name, s.Summary)
+	if s.First != nil {
+		say(w, "\n")
+		printFinding(w, *s.First)
+	}
+	if len(s.Steps) > 0 {
+		say(w, "\n")
+	}
+	told := map[string]bool{}
+	if s.First != nil {
+		told[s.First.ID] = true
+	}
+	wide := 0
+	for _, step := range s.Steps {
+		wide = max(wide, len(step.Link))
+	}
+	for _, step := range s.Steps {
+		indent := strings.Repeat(" ", wide+4)
+		say(w, "%s %-*s  %s\n", verdictMark(step.Verdict), wide, step.Link, strings.TrimLeft(folded(step.Object+": "+step.Seen, indent, indent), " "))
+		if f := step.Finding; f != nil && !told[f.ID] {
+			told[f.ID] = true
+			if step.Verdict == why.Waiting {
+				say(w, "%sthis takes its time; if it stays so:\n", indent)
+			}
+			say(w, "%s\n", folded(f.Cause, indent+"cause: ", indent+"       "))
+			say(w, "%s\n", folded(f.Cure, indent+"mend:  ", indent+"       "))
+			if f.Run != "" {
+				say(w, "%srun:   %s\n", indent, f.Run)
+			}
+		}
+	}
+}
+
+func printFinding(w io.Writer, f cause.Finding) {
+	say(w, "%s\n", folded(f.Cause, "  cause: ", "         "))
+	say(w, "%s\n", folded(f.Cure, "  mend:  ", "         "))
+	if f.Run != "" {
+		say(w, "  run:   %s\n", f.Run)
+	}
+	if f.Who == cause.Platform {
+		say(w, "  who:   a platform admin\n")
+	}
+	if f.Link != "" {
+		say(w, "  more:  %s\n", f.Link)
+	}
+}
+
+func verdictMark(v why.Verdict) string {
+	switch v {
+	case why.Good:
+		return color.GreenString("✓")
+	case why.Bad:
+		return color.RedString("✗")
+	case why.Waiting:
+		return color.YellowString("…")
+	default:
+		return color.YellowString("?")
+	}
+}
+
+// foldAt is how wide a line of prose is.
+const foldAt = 116
+
+// folded breaks a text into lines between words.
+func folded(text, first, rest string) string {
+	var lines []string
+	line, empty := first, true
+	for _, word := range strings.Fields(text) {
+		if !empty && len([]rune(line))+1+len([]rune(word)) > foldAt {
+			lines = append(lines, line)
+			line, empty = rest, true
+		}
+		if !empty {
+			line += " "
+		}
+		line += word
+		empty = false
+	}
+	return strings.Join(append(lines, line), "\n")
+}

@@ -1,0 +1,69 @@
+package cli_test
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWhyText explains the two errors of a first launch on AWS, as they stand in
+// Karpenter's log: without anybody to decode the first, and with an STS that does.
+func TestWhyText(t *testing.T) {
+	for name, value := range map[string]string{
+		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "",
+	} {
+		t.Setenv(name, value)
+	}
+	explains(t, "launch-denied", "launch-denied.golden.txt")
+	explains(t, "launch-profile", "launch-profile.golden.txt")
+
+	decoded, err := os.ReadFile(filepath.Join("testdata", "why", "launch-denied.decoded.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `<DecodeAuthorizationMessageResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><DecodeAuthorizationMessageResult><DecodedMessage>%s</DecodedMessage></DecodeAuthorizationMessageResult></DecodeAuthorizationMessageResponse>`,
+			html.EscapeString(string(decoded)))
+	}))
+	defer server.Close()
+	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	explains(t, "launch-denied", "launch-denied.decoded.golden.txt")
+
+	status, got, _ := run(t, "all is well\n", "why", "-f", "-")
+	if status != 0 || !strings.Contains(got, "nothing in it is known") {
+		t.Errorf("exit status %d for a text in which nothing is wrong: %s", status, got)
+	}
+	if status, got, _ = run(t, "", "why", "-f", "-", "-o", "json"); status != 0 || strings.TrimSpace(got) != "{\n  \"findings\": []\n}" {
+		t.Errorf("exit status %d for nothing: %s", status, got)
+	}
+}
+
+// explains holds what is said of a log against what was reviewed.
+func explains(t *testing.T, log, golden string) {
+	t.Helper()
+	status, got, stderr := run(t, "", "why", "-f", filepath.Join("testdata", "why", log+".log"))
+	if status != 1 || stderr != "" {
+		t.Fatalf("exit status %d: %s", status, stderr)
+	}
+	golden = filepath.Join("testdata", "why", golden)
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("croft says something else than %s; if it is meant, run with -update and look at the diff:\n%s", golden, got)
+	}
+}

@@ -1,0 +1,223 @@
+// Package doctor looks over a whole platform: versions, kinds, the placement
+// engine, pools, nodes, and what others have in the cluster that stands in their
+// way. Gather reads; a check is a plain function of what was read, and the checks
+// are a list.
+package doctor
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/gatekeeper"
+)
+
+// Snapshot is what was read of a cluster.
+type Snapshot struct {
+	// Now is when.
+	Now time.Time
+	// Version is the API server's.
+	Version version.Info
+	// Native says that the API server serves MutatingAdmissionPolicies.
+	Native bool
+	// Definitions are the cluster's, by name; Own are croft's as this version has them.
+	Definitions map[string]*apiextensionsv1.CustomResourceDefinition
+	Own         []*apiextensionsv1.CustomResourceDefinition
+	// Declared is what people declare, and Estate what it comes to, nil if nothing.
+	Declared *estate.Declaration
+	Estate   *estate.Estate
+	// NodePools, Claims and Nodes are Karpenter's; Classes are its node classes, by
+	// what names them.
+	NodePools []karpenterv1.NodePool
+	Claims    []karpenterv1.NodeClaim
+	Nodes     []corev1.Node
+	Classes   map[karpenterv1.NodeClassReference]*unstructured.Unstructured
+	// DaemonSets are all of them; Pods those on nodes that are to go.
+	DaemonSets []appsv1.DaemonSet
+	Pods       []corev1.Pod
+	Budgets    []policyv1.PodDisruptionBudget
+	// Refusals are events of launches that the cloud refused.
+	Refusals []corev1.Event
+	// Namespaces are the tenants'.
+	Namespaces []corev1.Namespace
+	// Webhooks, Mutations and Kyverno are what changes pods beside croft.
+	Webhooks  []admissionv1.MutatingWebhookConfiguration
+	Mutations []admissionv1.MutatingAdmissionPolicy
+	Kyverno   []unstructured.Unstructured
+	// Gatekeeper is how it is set up, where it is the engine.
+	Gatekeeper gatekeeper.Installation
+	// Unread says, by what was to be read, why it was not.
+	Unread map[string]string
+}
+
+// Severity says how much a finding matters.
+type Severity string
+
+const (
+	// Problem is what has to be mended: something does not work, or will not.
+	Problem Severity = "Problem"
+	// Warning is for a person to judge.
+	Warning Severity = "Warning"
+)
+
+// Finding is one thing that is not as it should be.
+type Finding struct {
+	Check    string   `json:"check"`
+	Severity Severity `json:"severity"`
+	// Object is its kind and name, where it is an object.
+	Object string `json:"object,omitempty"`
+	// Message is what is so.
+	Message string `json:"message"`
+	// Cause, Cure, Run and Link are the catalogue's, where it has them.
+	Cause string `json:"cause,omitempty"`
+	Cure  string `json:"cure"`
+	Run   string `json:"run,omitempty"`
+	Link  string `json:"link,omitempty"`
+}
+
+// Result is what came of one check.
+type Result struct {
+	Check string `json:"check"`
+	// Says is what holds where nothing is found.
+	Says     string    `json:"says"`
+	Findings []Finding `json:"findings,omitempty"`
+	// Unread is what could not be looked at, and why.
+	Unread []string `json:"unread,omitempty"`
+}
+
+// check looks at one thing.
+type check struct {
+	name, says string
+	// reads are the parts of the Snapshot without which it cannot say anything.
+	reads []string
+	find  func(*Snapshot) []Finding
+}
+
+var checks = []check{
+	{"kubernetes", "the API server is recent enough for the placement engine", nil, kubernetes},
+	{"kinds", "croft's and Karpenter's kinds are there, and know every field that croft writes", []string{readDefinitions}, definitions},
+	{"platform", "the Platform, its Pools and its Tenants are Ready", []string{readDeclared}, platform},
+	{"engine", "the placement engine is there, and lets nothing past it", []string{readWebhooks}, engine},
+	{"node-classes", "node classes are ready", []string{readNodePools, readClasses}, nodeClasses},
+	{"node-pools", "NodePools are ready, and none is croft's in part", []string{readNodePools}, nodePools},
+	{"limits", "no pool is near its limits", []string{readNodePools}, limits},
+	{"launches", "nodes launch, register and initialize", []string{readClaims, readNodes}, launches},
+	{"taints", "nodes have no taints that Karpenter does not know of", []string{readClaims, readNodes}, taints},
+	{"departures", "nodes that are to go do go", []string{readClaims, readNodes, readPods}, departures},
+	{"daemonsets", "the platform's DaemonSets tolerate tenants' pools", []string{readDaemonSets, readNodePools}, daemonSets},
+	{"others", "nobody else changes tenants' pods", []string{readWebhooks}, others},
+}
+
+// Checks are the names of the checks, and what each looks at.
+func Checks() [][2]string {
+	var all [][2]string
+	for _, c := range checks {
+		all = append(all, [2]string{c.name, c.says})
+	}
+	return all
+}
+
+// Check looks over what was read. A check without what it needs says so, and what
+// it finds nevertheless.
+func Check(s *Snapshot) []Result {
+	var results []Result
+	for _, c := range checks {
+		r := Result{Check: c.name, Says: c.says, Findings: c.find(s)}
+		for i := range r.Findings {
+			r.Findings[i].Check = c.name
+		}
+		slices.SortStableFunc(r.Findings, func(a, b Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })
+		for _, part := range c.reads {
+			if why, ok := s.Unread[part]; ok {
+				r.Unread = append(r.Unread, part+": "+why)
+			}
+		}
+		results = append(results, r)
+	}
+	return results
+}
+
+// Problems counts what has to be mended.
+func Problems(results []Result) int {
+	n := 0
+	for _, r := range results {
+		for _, f := range r.Findings {
+			if f.Severity == Problem {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Unread counts the checks that could not look at everything.
+func Unread(results []Result) int {
+	n := 0
+	for _, r := range results {
+		if len(r.Unread) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// of is a finding by a row of the catalogue.
+func of(id string, severity Severity, object, message string) Finding {
+	row := cause.Lookup(id)
+	return Finding{Severity: severity, Object: object, Message: message, Cause: row.Cause, Cure: row.Cure, Run: row.Run, Link: row.Link}
+}
+
+// wrong is a problem by what a text shows; otherwise is its cure where the catalogue
+// knows none.
+func wrong(object, text, otherwise string) Finding {
+	f := Finding{Severity: Problem, Object: object, Message: text, Cure: otherwise}
+	if found := cause.Match(text); len(found) > 0 {
+		f.Cause, f.Cure, f.Run, f.Link = found[0].Cause, found[0].Cure, found[0].Run, found[0].Link
+	}
+	return f
+}
+
+// Decode puts what encoded messages tell into what was found.
+func Decode(ctx context.Context, results []Result, decode cause.Decode) {
+	for i := range results {
+		for j := range results[i].Findings {
+			f := &results[i].Findings[j]
+			if message, _ := cause.Encoded(f.Message); message != "" {
+				told := cause.Decoded(ctx, cause.Finding{Seen: f.Message, Cause: f.Cause, Cure: f.Cure, Run: f.Run}, decode)
+				f.Cause, f.Cure, f.Run = told.Cause, told.Cure, told.Run
+			}
+		}
+	}
+}
+
+// key is the label and taint of tenants' pools.
+func (s *Snapshot) key() string {
+	if s.Estate != nil {
+		return s.Estate.Platform.NodePoolKey
+	}
+	return v1alpha1.DefaultNodePoolKey
+}
+
+// serves reports whether a definition serves a kind.
+func (s *Snapshot) serves(gvk schema.GroupVersionKind) bool {
+	for _, d := range s.Definitions {
+		if d.Spec.Group == gvk.Group && d.Spec.Names.Kind == gvk.Kind {
+			return slices.ContainsFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == gvk.Version && v.Served })
+		}
+	}
+	return false
+}

@@ -1,0 +1,236 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/api/crds"
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/estate"
+)
+
+// What is read, as Unread names it.
+const (
+	readVersion     = "the server's version"
+	readDefinitions = "CustomResourceDefinitions"
+	readDeclared    = "what is declared"
+	readNodePools   = "NodePools"
+	readClaims      = "NodeClaims"
+	readNodes       = "Nodes"
+	readClasses     = "node classes"
+	readPods        = "Pods"
+	readDaemonSets  = "DaemonSets"
+	readWebhooks    = "webhooks and policies"
+)
+
+// gatherer reads for a Snapshot, and remembers what it may not.
+type gatherer struct {
+	client.Client
+	*Snapshot
+}
+
+// Gather reads a cluster with the rights of whoever the client is. What they may
+// not read is no error. version is how the API server's version is asked for.
+func Gather(ctx context.Context, c client.Client, version discovery.ServerVersionInterface) (*Snapshot, error) {
+	own, err := ownDefinitions()
+	if err != nil {
+		return nil, err
+	}
+	g := &gatherer{Client: c, Snapshot: &Snapshot{
+		Now: time.Now(), Own: own, Unread: map[string]string{},
+		Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{},
+		Classes:     map[karpenterv1.NodeClassReference]*unstructured.Unstructured{},
+	}}
+	info, err := version.ServerVersion()
+	if err != nil {
+		return nil, err
+	}
+	g.Version = *info
+	for _, step := range []func(context.Context) error{
+		g.definitions, g.declared, g.karpenter, g.classes, g.nodes, g.departing, g.workloads, g.mutations, g.gatekeeper,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return g.Snapshot, nil
+}
+
+// ask turns what may not be read into a word about it. A kind that is not there has
+// no objects.
+func (g *gatherer) ask(what string, err error) error {
+	switch {
+	case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		g.Unread[what] = "you may not read them"
+		return nil
+	default:
+		return fmt.Errorf("read %s: %w", what, err)
+	}
+}
+
+func (g *gatherer) list(ctx context.Context, what string, into client.ObjectList, opts ...client.ListOption) error {
+	return g.ask(what, g.List(ctx, into, opts...))
+}
+
+func ownDefinitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	files, err := fs.Glob(crds.FS, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, file := range files {
+		text, err := crds.FS.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		d := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(text, d); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+func (g *gatherer) definitions(ctx context.Context) error {
+	var list apiextensionsv1.CustomResourceDefinitionList
+	err := g.list(ctx, readDefinitions, &list)
+	for i := range list.Items {
+		g.Definitions[list.Items[i].Name] = &list.Items[i]
+	}
+	return err
+}
+
+func (g *gatherer) declared(ctx context.Context) error {
+	var (
+		platforms v1alpha1.PlatformList
+		pools     v1alpha1.PoolList
+		tenants   v1alpha1.TenantList
+		networks  v1alpha1.SecondaryNetworkList
+	)
+	for _, list := range []client.ObjectList{&platforms, &pools, &tenants, &networks} {
+		if err := g.list(ctx, readDeclared, list); err != nil {
+			return err
+		}
+	}
+	if _, unread := g.Unread[readDeclared]; unread {
+		return nil
+	}
+	g.Declared = &estate.Declaration{Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items}
+	// What does not fit says so in its own conditions.
+	g.Estate, _ = estate.Build(g.Declared)
+
+	var namespaces corev1.NamespaceList
+	err := g.list(ctx, readDeclared, &namespaces, client.HasLabels{v1alpha1.TenantLabel})
+	g.Namespaces = namespaces.Items
+	return err
+}
+
+func (g *gatherer) karpenter(ctx context.Context) error {
+	var pools karpenterv1.NodePoolList
+	var claims karpenterv1.NodeClaimList
+	var refusals corev1.EventList
+	err := errors.Join(
+		g.list(ctx, readNodePools, &pools),
+		g.list(ctx, readClaims, &claims),
+		g.list(ctx, readClaims, &refusals, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"reason": "InsufficientCapacityError"}),
+	)
+	g.NodePools, g.Claims, g.Refusals = pools.Items, claims.Items, refusals.Items
+	return err
+}
+
+// classes reads the node classes that NodePools name, of any provider.
+func (g *gatherer) classes(ctx context.Context) error {
+	for i := range g.NodePools {
+		ref := g.NodePools[i].Spec.Template.Spec.NodeClassRef
+		if ref == nil || g.Classes[*ref] != nil {
+			continue
+		}
+		mapping, err := g.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
+		if err == nil {
+			class := &unstructured.Unstructured{}
+			class.SetGroupVersionKind(mapping.GroupVersionKind)
+			if err = g.Get(ctx, client.ObjectKey{Name: ref.Name}, class); err == nil {
+				g.Classes[*ref] = class
+			}
+		}
+		if err := g.ask(readClasses, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gatherer) nodes(ctx context.Context) error {
+	var nodes corev1.NodeList
+	err := g.list(ctx, readNodes, &nodes, client.HasLabels{karpenterv1.NodePoolLabelKey})
+	g.Nodes = nodes.Items
+	return err
+}
+
+// departing reads what may hold the nodes that are to go: those of a whole cluster
+// would be many.
+func (g *gatherer) departing(ctx context.Context) error {
+	for i := range g.Nodes {
+		claim := g.claimOf(&g.Nodes[i])
+		if claim == nil {
+			continue
+		}
+		if how, _ := leaving(g.Now, &g.Nodes[i], claim); how == "" {
+			continue
+		}
+		var pods corev1.PodList
+		if err := g.list(ctx, readPods, &pods, client.MatchingFields{"spec.nodeName": g.Nodes[i].Name}); err != nil {
+			return err
+		}
+		g.Pods = append(g.Pods, pods.Items...)
+	}
+	if len(g.Pods) == 0 {
+		return nil
+	}
+	var budgets policyv1.PodDisruptionBudgetList
+	err := g.list(ctx, readPods, &budgets)
+	g.Budgets = budgets.Items
+	return err
+}
+
+func (g *gatherer) workloads(ctx context.Context) error {
+	var sets appsv1.DaemonSetList
+	err := g.list(ctx, readDaemonSets, &sets)
+	g.DaemonSets = sets.Items
+	return err
+}
+
+// native are the kinds of the engine that the API server has itself.
+func (g *gatherer) native() (bool, error) {
+	for _, kind := range apply.NativePlatformKinds {
+		_, err := g.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,193 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/wall"
+)
+
+// definitions look for kinds that are missing, or older than what is written.
+func definitions(s *Snapshot) []Finding {
+	if len(s.Definitions) == 0 {
+		if _, unread := s.Unread[readDefinitions]; unread {
+			return nil
+		}
+	}
+	all := own(s)
+	told := map[string]bool{}
+	objects := written(s)
+	for _, o := range objects {
+		for _, f := range unknown(s, o) {
+			if !told[f.Object+f.Message] {
+				told[f.Object+f.Message] = true
+				all = append(all, f)
+			}
+		}
+	}
+	if !s.serves(schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"}) && len(objects) == 0 {
+		all = append(all, missing("NodePool", "karpenter.sh/v1", "install Karpenter 1.0 or later, with its CustomResourceDefinitions"))
+	}
+	return all
+}
+
+func missing(kind, version, cure string) Finding {
+	f := of("old-crds", Problem, "", fmt.Sprintf("the API server does not serve %s %s", version, kind))
+	f.Cure = cure
+	return f
+}
+
+// own compares croft's definitions with those that this croft brings.
+func own(s *Snapshot) []Finding {
+	var all []Finding
+	for _, want := range s.Own {
+		have := s.Definitions[want.Name]
+		if have == nil {
+			all = append(all, missing(want.Spec.Names.Kind, want.Spec.Group+"/"+want.Spec.Versions[0].Name, "`croft install`"))
+			continue
+		}
+		for _, version := range want.Spec.Versions {
+			live := versionOf(have, version.Name)
+			if live == nil {
+				all = append(all, missing(want.Spec.Names.Kind, want.Spec.Group+"/"+version.Name, "`croft install`"))
+				continue
+			}
+			if lacks := lacking(version.Schema.OpenAPIV3Schema, live.Schema.OpenAPIV3Schema, ""); len(lacks) > 0 {
+				all = append(all, old(want.Name, lacks))
+			}
+		}
+	}
+	return all
+}
+
+func old(name string, fields []string) Finding {
+	return of("old-crds", Problem, "CustomResourceDefinition/"+name, "does not know "+some(fields))
+}
+
+// many is how many names a message lists.
+const many = 4
+
+func some(names []string) string {
+	if len(names) <= many {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:many], ", "), len(names)-many)
+}
+
+func versionOf(d *apiextensionsv1.CustomResourceDefinition, name string) *apiextensionsv1.CustomResourceDefinitionVersion {
+	i := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name && v.Served })
+	if i < 0 {
+		return nil
+	}
+	return &d.Spec.Versions[i]
+}
+
+// lacking are the fields of one schema that another does not have.
+func lacking(want, have *apiextensionsv1.JSONSchemaProps, path string) []string {
+	if want == nil || open(have) {
+		return nil
+	}
+	var all []string
+	for _, name := range sorted(want.Properties) {
+		property := want.Properties[name]
+		live, ok := have.Properties[name]
+		if !ok {
+			all = append(all, join(path, name))
+			continue
+		}
+		all = append(all, lacking(&property, &live, join(path, name))...)
+	}
+	if want.Items != nil && have.Items != nil {
+		all = append(all, lacking(want.Items.Schema, have.Items.Schema, path+"[]")...)
+	}
+	return all
+}
+
+// open schemas take any field.
+func open(s *apiextensionsv1.JSONSchemaProps) bool {
+	return s == nil || s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields || s.AdditionalProperties != nil || len(s.Properties) == 0 && s.Items == nil
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// written are the objects of others' kinds that croft writes.
+func written(s *Snapshot) []client.Object {
+	if s.Estate == nil {
+		return nil
+	}
+	var all []client.Object
+	for _, pool := range s.Estate.Pools {
+		all = append(all, wall.PoolObjects(&s.Estate.Platform, pool)...)
+	}
+	return all
+}
+
+// unknown are the fields of an object that its definition does not have: the API
+// server refuses them, or drops them.
+func unknown(s *Snapshot, o client.Object) []Finding {
+	gvk := o.GetObjectKind().GroupVersionKind()
+	for name, d := range s.Definitions {
+		if d.Spec.Group != gvk.Group || d.Spec.Names.Kind != gvk.Kind {
+			continue
+		}
+		live := versionOf(d, gvk.Version)
+		if live == nil {
+			break
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil || live.Schema == nil {
+			return nil
+		}
+		spec := live.Schema.OpenAPIV3Schema.Properties["spec"]
+		if fields := strange(content["spec"], &spec, "spec"); len(fields) > 0 {
+			return []Finding{old(name, fields)}
+		}
+		return nil
+	}
+	return []Finding{missing(gvk.Kind, gvk.GroupVersion().String(), "install the Karpenter provider that has this kind, in a version that serves it, with its CustomResourceDefinitions")}
+}
+
+// strange are the fields of a value that a schema does not have.
+func strange(value any, have *apiextensionsv1.JSONSchemaProps, path string) []string {
+	if open(have) {
+		return nil
+	}
+	var all []string
+	switch value := value.(type) {
+	case map[string]any:
+		for _, name := range sorted(value) {
+			property, ok := have.Properties[name]
+			if !ok {
+				all = append(all, join(path, name))
+				continue
+			}
+			all = append(all, strange(value[name], &property, join(path, name))...)
+		}
+	case []any:
+		if have.Items == nil {
+			return nil
+		}
+		for _, entry := range value {
+			for _, field := range strange(entry, have.Items.Schema, path+"[]") {
+				if !slices.Contains(all, field) {
+					all = append(all, field)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func sorted[M ~map[K]V, K ~string, V any](m M) []K { return slices.Sorted(maps.Keys(m)) }

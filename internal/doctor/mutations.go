@@ -1,0 +1,82 @@
+package doctor
+
+import (
+	"context"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/gatekeeper"
+)
+
+// mutations reads what changes pods when they are created.
+func (g *gatherer) mutations(ctx context.Context) error {
+	var err error
+	if g.Native, err = g.native(); err != nil {
+		return err
+	}
+	var webhooks admissionv1.MutatingWebhookConfigurationList
+	if err := g.list(ctx, readWebhooks, &webhooks); err != nil {
+		return err
+	}
+	g.Webhooks = webhooks.Items
+	if g.Native {
+		var policies admissionv1.MutatingAdmissionPolicyList
+		if err := g.list(ctx, readWebhooks, &policies); err != nil {
+			return err
+		}
+		g.Mutations = policies.Items
+	}
+	for _, kind := range []string{"ClusterPolicyList", "PolicyList"} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "kyverno.io", Version: "v1", Kind: kind})
+		if err := g.list(ctx, readWebhooks, list); err != nil {
+			return err
+		}
+		g.Kyverno = append(g.Kyverno, list.Items...)
+	}
+	return nil
+}
+
+// gatekeeper reads how Gatekeeper is set up, where it is the engine.
+func (g *gatherer) gatekeeper(ctx context.Context) error {
+	if placement(g.Snapshot) != v1alpha1.PlacementGatekeeper {
+		return nil
+	}
+	var validating admissionv1.ValidatingWebhookConfigurationList
+	if err := g.list(ctx, readWebhooks, &validating); err != nil {
+		return err
+	}
+	in := &g.Gatekeeper
+	in.Mutating, in.Validating = gatekeeper.Webhooks(g.Webhooks, validating.Items)
+	for _, kind := range gatekeeper.Kinds() {
+		mappings, err := g.RESTMapper().RESTMappings(kind)
+		if err != nil && !meta.IsNoMatchError(err) {
+			return err
+		}
+		for _, m := range mappings {
+			in.Served = append(in.Served, m.GroupVersionKind)
+		}
+	}
+	configs := &unstructured.UnstructuredList{}
+	configs.SetGroupVersionKind(schema.GroupVersionKind{Group: "config.gatekeeper.sh", Version: "v1alpha1", Kind: "ConfigList"})
+	if err := g.list(ctx, readWebhooks, configs); err != nil {
+		return err
+	}
+	for i := range configs.Items {
+		if configs.Items[i].GetName() != gatekeeper.ConfigName {
+			continue // Gatekeeper looks at no other
+		}
+		var err error
+		if in.Exclusions, err = gatekeeper.ExclusionsOf(&configs.Items[i]); err != nil {
+			return err
+		}
+	}
+	for i := range g.Namespaces {
+		in.Namespaces = append(in.Namespaces, gatekeeper.Namespace{Name: g.Namespaces[i].Name, Labels: g.Namespaces[i].Labels})
+	}
+	return nil
+}

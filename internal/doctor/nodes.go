@@ -1,0 +1,171 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/why"
+)
+
+const (
+	// usual is how long a node takes to come up, where nothing is wrong.
+	usual = 3 * time.Minute
+	// lingers is how long a budget may hold a node while a pod's replacement comes up.
+	lingers = 5 * time.Minute
+	// stays is how long a node may take to go: pods end, and replacements come up.
+	stays = 15 * time.Minute
+	// recent is how long a refused launch is worth telling of.
+	recent = 15 * time.Minute
+)
+
+// launches look at NodeClaims that are not done, and at launches that were refused.
+func launches(s *Snapshot) []Finding {
+	var all []Finding
+	for i := range s.Claims {
+		claim := &s.Claims[i]
+		if claim.DeletionTimestamp != nil {
+			continue
+		}
+		for _, kind := range []string{karpenterv1.ConditionTypeLaunched, karpenterv1.ConditionTypeRegistered, karpenterv1.ConditionTypeInitialized} {
+			c := condition(claim, kind)
+			if c.Status == metav1.ConditionTrue {
+				continue
+			}
+			text := cause.Condition(kind, string(c.Status), c.Reason, c.Message)
+			refused := kind == karpenterv1.ConditionTypeLaunched && len(cause.Match(text)) > 0
+			if refused || s.Now.Sub(claim.CreationTimestamp.Time) > usual {
+				all = append(all, wrong("NodeClaim/"+claim.Name, text, "`croft why nodeclaim/"+claim.Name+"` tells more"))
+			}
+			break
+		}
+	}
+	return append(all, refusals(s)...)
+}
+
+// refusals are launches that the cloud refused: the NodeClaim goes at once, and
+// only its event stays. Each cause is told once for a pool.
+func refusals(s *Snapshot) []Finding {
+	told := map[string]bool{}
+	var all []Finding
+	for _, e := range s.Refusals {
+		at := e.LastTimestamp.Time
+		if at.IsZero() {
+			at = e.CreationTimestamp.Time
+		}
+		pool := e.InvolvedObject.Name
+		if cut := strings.LastIndex(pool, "-"); cut > 0 {
+			pool = pool[:cut]
+		}
+		for _, f := range cause.Match(e.Message) {
+			if key := pool + f.ID; s.Now.Sub(at) < recent && !told[key] {
+				told[key] = true
+				all = append(all, wrong("NodePool/"+pool, e.Message, ""))
+			}
+		}
+	}
+	return all
+}
+
+func condition(claim *karpenterv1.NodeClaim, kind string) metav1.Condition {
+	for _, c := range claim.Status.Conditions {
+		if c.Type == kind {
+			return metav1.Condition(c)
+		}
+	}
+	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown}
+}
+
+// taints look for what Karpenter does not count with.
+func taints(s *Snapshot) []Finding {
+	var all []Finding
+	for i := range s.Nodes {
+		node := &s.Nodes[i]
+		claim := s.claimOf(node)
+		if claim == nil {
+			continue
+		}
+		if stray := why.Undeclared(node, claim); stray != nil {
+			all = append(all, of("undeclared-taint", Problem, "Node/"+node.Name, "it has the taint "+stray.ToString()+", which pool "+claim.Labels[karpenterv1.NodePoolLabelKey]+" does not declare"))
+		}
+	}
+	return all
+}
+
+func (s *Snapshot) claimOf(node *corev1.Node) *karpenterv1.NodeClaim {
+	i := slices.IndexFunc(s.Claims, func(c karpenterv1.NodeClaim) bool { return c.Status.NodeName == node.Name })
+	if i < 0 {
+		return nil
+	}
+	return &s.Claims[i]
+}
+
+// departures look at nodes that are to go: what holds them, and those that have
+// drifted or expired and are still there.
+func departures(s *Snapshot) []Finding {
+	var all []Finding
+	for i := range s.Nodes {
+		node := &s.Nodes[i]
+		claim := s.claimOf(node)
+		if claim == nil {
+			continue
+		}
+		going, since := leaving(s.Now, node, claim)
+		if going == "" {
+			continue
+		}
+		object := "Node/" + node.Name
+		holders, waited := holders(s, node), s.Now.Sub(since)
+		if len(holders) > 0 && waited > lingers {
+			severity := Problem
+			if claim.Spec.TerminationGracePeriod != nil {
+				severity = Warning // it ends by itself
+			}
+			all = append(all, of("node-held", severity, object, "it is "+going+", and held: "+some(holders)))
+		} else if len(holders) == 0 && waited > stays {
+			all = append(all, of("node-outdated", Warning, object, "it is "+going+", and still there"))
+		}
+	}
+	return all
+}
+
+func leaving(now time.Time, node *corev1.Node, claim *karpenterv1.NodeClaim) (how string, since time.Time) {
+	drifted := condition(claim, karpenterv1.ConditionTypeDrifted)
+	expires := claim.Spec.ExpireAfter.Duration
+	switch {
+	case node.DeletionTimestamp != nil:
+		return "being deleted", node.DeletionTimestamp.Time
+	case claim.DeletionTimestamp != nil:
+		return "being deleted", claim.DeletionTimestamp.Time
+	case drifted.Status == metav1.ConditionTrue:
+		return fmt.Sprintf("drifted from what its pool asks for (%s)", drifted.Reason), drifted.LastTransitionTime.Time
+	case expires != nil && now.Sub(claim.CreationTimestamp.Time) > *expires:
+		return "older than its pool lets it be", claim.CreationTimestamp.Add(*expires)
+	default:
+		return "", time.Time{}
+	}
+}
+
+// holders are what keeps a node.
+func holders(s *Snapshot, node *corev1.Node) []string {
+	var all []string
+	if node.Annotations[karpenterv1.DoNotDisruptAnnotationKey] == "true" {
+		all = append(all, "it is annotated "+karpenterv1.DoNotDisruptAnnotationKey)
+	}
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		if pod.Spec.NodeName != node.Name {
+			continue
+		}
+		if by := why.Holds(pod, s.Budgets); by != "" {
+			all = append(all, fmt.Sprintf("pod %s/%s: %s", pod.Namespace, pod.Name, by))
+		}
+	}
+	return all
+}

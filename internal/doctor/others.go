@@ -1,0 +1,107 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/gatekeeper"
+)
+
+// others look for whatever else changes pods of tenants. Webhooks are asked after
+// the API server's own policies; croft's rules hold on what comes of both, so
+// nothing gets past them, but pods may be refused for what their team did not write.
+func others(s *Snapshot) []Finding {
+	var all []Finding
+	for i := range s.Webhooks {
+		for _, w := range s.Webhooks[i].Webhooks {
+			if w.Name == gatekeeper.MutationWebhook && placement(s) == v1alpha1.PlacementGatekeeper || !changesPods(w.Rules) {
+				continue
+			}
+			if hit := among(s.Namespaces, w.NamespaceSelector); len(hit) > 0 {
+				all = append(all, of("foreign-mutation", Warning, "MutatingWebhookConfiguration/"+s.Webhooks[i].Name, fmt.Sprintf("webhook %s changes pods in %s", w.Name, some(hit))))
+			}
+		}
+	}
+	for i := range s.Mutations {
+		m := &s.Mutations[i]
+		if m.Labels[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy || m.Spec.MatchConstraints == nil || !changesPods(plain(m.Spec.MatchConstraints.ResourceRules)) {
+			continue
+		}
+		if hit := among(s.Namespaces, m.Spec.MatchConstraints.NamespaceSelector); len(hit) > 0 {
+			all = append(all, of("foreign-mutation", Warning, "MutatingAdmissionPolicy/"+m.Name, "changes pods in "+some(hit)))
+		}
+	}
+	for i := range s.Kyverno {
+		if rule := mutatesPods(&s.Kyverno[i]); rule != "" {
+			all = append(all, of("foreign-mutation", Warning, s.Kyverno[i].GetKind()+"/"+s.Kyverno[i].GetName(), "Kyverno's rule "+rule+" changes pods"))
+		}
+	}
+	return all
+}
+
+// among are the namespaces that a selector picks; all if it is nil.
+func among(namespaces []corev1.Namespace, selector *metav1.LabelSelector) []string {
+	if selector == nil {
+		selector = &metav1.LabelSelector{}
+	}
+	matches, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil // the API server has refused it
+	}
+	var hit []string
+	for _, n := range namespaces {
+		if matches.Matches(labels.Set(n.Labels)) {
+			hit = append(hit, n.Name)
+		}
+	}
+	return hit
+}
+
+func plain(rules []admissionv1.NamedRuleWithOperations) []admissionv1.RuleWithOperations {
+	all := make([]admissionv1.RuleWithOperations, len(rules))
+	for i, r := range rules {
+		all[i] = r.RuleWithOperations
+	}
+	return all
+}
+
+func changesPods(rules []admissionv1.RuleWithOperations) bool {
+	has := func(list []string, name string) bool {
+		return slices.Contains(list, name) || slices.Contains(list, "*") || slices.Contains(list, "*/*")
+	}
+	return slices.ContainsFunc(rules, func(r admissionv1.RuleWithOperations) bool {
+		return has(r.APIGroups, "") && has(r.Resources, "pods") &&
+			(slices.Contains(r.Operations, admissionv1.Create) || slices.Contains(r.Operations, admissionv1.OperationAll))
+	})
+}
+
+// mutatesPods names a rule of a Kyverno policy that changes pods, "" if none does.
+// Its templates' rules for Deployments and the like are made from those for pods.
+func mutatesPods(policy *unstructured.Unstructured) string {
+	rules, _, _ := unstructured.NestedSlice(policy.Object, "spec", "rules")
+	for _, entry := range rules {
+		rule, _ := entry.(map[string]any)
+		if _, mutates := rule["mutate"]; !mutates {
+			continue
+		}
+		for _, list := range []string{"any", "all"} {
+			matches, _, _ := unstructured.NestedSlice(rule, "match", list)
+			for _, match := range matches {
+				fields, _ := match.(map[string]any)
+				kinds, _, _ := unstructured.NestedStringSlice(fields, "resources", "kinds")
+				if slices.Contains(kinds, "Pod") || slices.Contains(kinds, "*") || slices.Contains(kinds, "v1/Pod") {
+					name, _ := rule["name"].(string)
+					return name
+				}
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,117 @@
+package doctor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/gatekeeper"
+)
+
+// The oldest minor versions of Kubernetes 1 that have what the walls are made of.
+const (
+	oldestNative     = 36
+	oldestGatekeeper = 30
+)
+
+// kubernetes asks for what each engine needs of the API server.
+func kubernetes(s *Snapshot) []Finding {
+	minor, err := strconv.Atoi(strings.TrimRight(s.Version.Minor, "+"))
+	if s.Version.Major != "1" || err != nil {
+		return nil // of another kind, which is none of our business
+	}
+	oldest, engine := oldestNative, v1alpha1.PlacementNative
+	if placement(s) == v1alpha1.PlacementGatekeeper {
+		oldest, engine = oldestGatekeeper, v1alpha1.PlacementGatekeeper
+	}
+	if minor >= oldest {
+		return nil
+	}
+	return []Finding{of("version-too-old", Problem, "", fmt.Sprintf("the API server is %s, and placement by %s needs 1.%d", s.Version.GitVersion, engine, oldest))}
+}
+
+func placement(s *Snapshot) v1alpha1.PlacementEngine {
+	if s.Estate != nil {
+		return s.Estate.Platform.Placement
+	}
+	return v1alpha1.PlacementNative
+}
+
+// engine looks at whatever places pods, and not at what the operator says of it:
+// the operator may not run.
+func engine(s *Snapshot) []Finding {
+	if placement(s) == v1alpha1.PlacementNative {
+		if s.Native {
+			return nil
+		}
+		return []Finding{{
+			Severity: Problem, Message: "the API server does not serve MutatingAdmissionPolicy, which places pods: its feature gate or admission plugin is off",
+			Cure: "switch it on (--feature-gates=MutatingAdmissionPolicy=true, --runtime-config=admissionregistration.k8s.io/v1=true), or set `placement: Gatekeeper` in the Platform",
+			Link: "docs/gatekeeper.md",
+		}}
+	}
+	var all []Finding
+	for _, f := range gatekeeper.Check(s.Gatekeeper) {
+		severity := Warning
+		if f.Severity == gatekeeper.Unsafe {
+			severity = Problem
+		}
+		finding := of("engine-not-ready", severity, f.Object, strings.TrimSpace(f.Field+" "+f.Message))
+		finding.Link = "docs/gatekeeper.md"
+		all = append(all, finding)
+	}
+	return all
+}
+
+// platform sums up what the operator says of what is declared.
+func platform(s *Snapshot) []Finding {
+	if s.Declared == nil {
+		return nil
+	}
+	if len(s.Declared.Platforms) == 0 {
+		return []Finding{{Severity: Problem, Message: "no Platform is declared", Cure: "declare one: `croft apply -f croft.yaml`", Link: "README.md"}}
+	}
+	var all []Finding
+	for i := range s.Declared.Platforms {
+		o := &s.Declared.Platforms[i]
+		all = append(all, unready("Platform/"+o.Name, o.Generation, o.Status)...)
+	}
+	for i := range s.Declared.Pools {
+		o := &s.Declared.Pools[i]
+		all = append(all, unready("Pool/"+o.Name, o.Generation, o.Status.Status)...)
+	}
+	for i := range s.Declared.Tenants {
+		o := &s.Declared.Tenants[i]
+		all = append(all, unready("Tenant/"+o.Name, o.Generation, o.Status.Status)...)
+	}
+	for i := range s.Declared.Networks {
+		o := &s.Declared.Networks[i]
+		all = append(all, unready("SecondaryNetwork/"+o.Name, o.Generation, o.Status)...)
+	}
+	return all
+}
+
+func unready(object string, generation int64, status v1alpha1.Status) []Finding {
+	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil || status.ObservedGeneration != generation:
+		return []Finding{{
+			Severity: Problem, Object: object, Message: "the operator has not looked at what it declares",
+			Cure: "see that the operator runs: `kubectl get pods -n " + v1alpha1.SystemNamespace + "`, and its log",
+		}}
+	case ready.Status == metav1.ConditionTrue:
+		return nil
+	default:
+		// The first line: how Gatekeeper is set up may take many.
+		line, _, _ := strings.Cut(ready.Message, "\n")
+		otherwise := "do what the message says"
+		if pool, ok := strings.CutPrefix(object, "Pool/"); ok {
+			otherwise = "`croft why nodepool/" + pool + "` tells more"
+		}
+		return []Finding{wrong(object, ready.Reason+": "+line, otherwise)}
+	}
+}

@@ -1,0 +1,198 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/cause"
+)
+
+// nodeClasses look at those that NodePools name.
+func nodeClasses(s *Snapshot) []Finding {
+	var all []Finding
+	told := map[karpenterv1.NodeClassReference]bool{}
+	for i := range s.NodePools {
+		ref := s.NodePools[i].Spec.Template.Spec.NodeClassRef
+		if ref == nil || told[*ref] {
+			continue
+		}
+		told[*ref] = true
+		object := ref.Kind + "/" + ref.Name
+		class, ok := s.Classes[*ref]
+		if !ok {
+			if _, unread := s.Unread[readClasses]; !unread {
+				all = append(all, of("node-class-not-found", Problem, object, "it is not there, and NodePool "+s.NodePools[i].Name+" names it"))
+			}
+			continue
+		}
+		conditions, _, _ := unstructured.NestedSlice(class.Object, "status", "conditions")
+		for _, entry := range conditions {
+			c, _ := entry.(map[string]any)
+			text := func(name string) string { v, _ := c[name].(string); return v }
+			// Ready sums up the others, and that one awaits them is no cause.
+			if text("type") == "Ready" || text("status") == string(metav1.ConditionTrue) || text("reason") == "DependenciesNotReady" {
+				continue
+			}
+			if text("status") != string(metav1.ConditionFalse) && s.Now.Sub(class.GetCreationTimestamp().Time) < usual {
+				continue // it has just been made
+			}
+			all = append(all, wrong(object, cause.Condition(text("type"), text("status"), text("reason"), text("message")), "Karpenter's log says more"))
+		}
+	}
+	return all
+}
+
+// nodePools look at their conditions, and for those of others that look like
+// croft's.
+func nodePools(s *Snapshot) []Finding {
+	var all []Finding
+	for i := range s.NodePools {
+		pool := &s.NodePools[i]
+		object := "NodePool/" + pool.Name
+		for _, c := range pool.Status.Conditions {
+			if c.Type != "Ready" && c.Status == metav1.ConditionFalse {
+				all = append(all, wrong(object, cause.Condition(c.Type, string(c.Status), c.Reason, c.Message), "do what the message says"))
+			}
+		}
+		if len(pool.Status.Conditions) == 0 && s.Now.Sub(pool.CreationTimestamp.Time) > usual {
+			all = append(all, of("node-class-unknown", Problem, object, "no Karpenter has looked at it: none speaks for node classes of its group, or none runs"))
+		}
+		if pool.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
+			if message := overlap(s, pool); message != "" {
+				all = append(all, of("pool-overlaps", Problem, object, message))
+			}
+		}
+	}
+	return all
+}
+
+// overlap says how a NodePool that is not croft's could get tenants' pods: they
+// select nodes by the label of pools.
+func overlap(s *Snapshot, pool *karpenterv1.NodePool) string {
+	key := s.key()
+	value, labelled := pool.Spec.Template.Labels[key]
+	for _, r := range pool.Spec.Template.Spec.Requirements {
+		if r.Key == key && r.Operator != corev1.NodeSelectorOpDoesNotExist {
+			value, labelled = strings.Join(r.Values, ", "), true
+		}
+	}
+	if !labelled {
+		return ""
+	}
+	if !slices.ContainsFunc(pool.Spec.Template.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key }) {
+		return fmt.Sprintf("it is not croft's, and gives its nodes the label %s=%s of tenants' pools without the taint", key, value)
+	}
+	return fmt.Sprintf("it is not croft's, and gives its nodes the label %s=%s of tenants' pools: their pods may land there", key, value)
+}
+
+// full is which share of its limits makes a pool worth a warning.
+const full = 0.9
+
+func limits(s *Snapshot) []Finding {
+	var all []Finding
+	for i := range s.NodePools {
+		pool := &s.NodePools[i]
+		for _, name := range sorted(pool.Spec.Limits) {
+			limit, used := pool.Spec.Limits[name], pool.Status.Resources[name]
+			share := used.AsApproximateFloat64() / max(limit.AsApproximateFloat64(), 1e-9)
+			if share < full {
+				continue
+			}
+			severity := Warning
+			if share >= 1 {
+				severity = Problem
+			}
+			all = append(all, of("pool-full", severity, "NodePool/"+pool.Name, fmt.Sprintf("its nodes have %s of %s %s", used.String(), limit.String(), name)))
+		}
+	}
+	return all
+}
+
+// daemonSets look for those that are on no node of some pool of tenants, though
+// nothing else keeps them away.
+func daemonSets(s *Snapshot) []Finding {
+	var all []Finding
+	for i := range s.DaemonSets {
+		set := &s.DaemonSets[i]
+		if s.tenantOf(set.Namespace) {
+			continue
+		}
+		var without []string
+		for j := range s.NodePools {
+			pool := &s.NodePools[j]
+			if taint := untolerated(pool, set, s.key()); taint != "" && wants(set, pool) {
+				without = append(without, pool.Name)
+			}
+		}
+		if len(without) == 0 {
+			continue
+		}
+		// Without these a node does not work at all.
+		severity := Warning
+		if set.Spec.Template.Spec.PriorityClassName == "system-node-critical" {
+			severity = Problem
+		}
+		all = append(all, of("daemonset-left-out", severity, "DaemonSet/"+set.Namespace+"/"+set.Name, "it does not tolerate the taint "+s.key()+" of "+some(without)))
+	}
+	return all
+}
+
+// tenantOf reports whether a namespace is a tenant's: its DaemonSets are placed as
+// its pods are.
+func (s *Snapshot) tenantOf(namespace string) bool {
+	return slices.ContainsFunc(s.Namespaces, func(n corev1.Namespace) bool { return n.Name == namespace })
+}
+
+func untolerated(pool *karpenterv1.NodePool, set *appsv1.DaemonSet, key string) string {
+	for _, taint := range pool.Spec.Template.Spec.Taints {
+		if taint.Key != key {
+			continue
+		}
+		if !slices.ContainsFunc(set.Spec.Template.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) }) {
+			return taint.ToString()
+		}
+	}
+	return ""
+}
+
+func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	return t.Operator == corev1.TolerationOpExists || t.Key != "" && t.Value == taint.Value
+}
+
+// wants reports whether a DaemonSet selects nodes of a pool: one for Windows, or
+// for another team's nodes, is not missed here.
+func wants(set *appsv1.DaemonSet, pool *karpenterv1.NodePool) bool {
+	for key, value := range set.Spec.Template.Spec.NodeSelector {
+		if got, ok := pool.Spec.Template.Labels[key]; ok {
+			if got != value {
+				return false
+			}
+			continue
+		}
+		if !required(pool, key, value) {
+			return false
+		}
+	}
+	return true
+}
+
+// required reports whether nodes of a pool may have a label's value.
+func required(pool *karpenterv1.NodePool, key, value string) bool {
+	for _, r := range pool.Spec.Template.Spec.Requirements {
+		if r.Key == key {
+			return r.Operator == corev1.NodeSelectorOpExists || (r.Operator == corev1.NodeSelectorOpIn) == slices.Contains(r.Values, value)
+		}
+	}
+	return karpenterv1.WellKnownLabels.Has(key)
+}

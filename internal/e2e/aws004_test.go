@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+)
+
+// withDocument004 is the example on AWS, with a pool and a tenant more: the
+// Provisioner of document 004, of small spot instances with Bottlerocket, a taint, and
+// ttlSecondsAfterEmpty: 30.
+func withDocument004(t testing.TB) string {
+	t.Helper()
+	const pool = `pools:
+  dev:
+    instances: {capacityTypes: [spot], requirements: [{key: karpenter.k8s.aws/instance-size, operator: In, values: [small, medium, large]}]}
+    emptyTTL: 30s
+    nodeClass: {aws: {amiAlias: bottlerocket@latest}}
+`
+	return strings.Replace(onAWS(t), "pools:\n", pool, 1) + "  inflate: {pool: dev}\n"
+}
+
+// inEmpty is how much later than it may a node that is empty goes at the latest:
+// Karpenter looks every ten seconds, and waits for fifteen more before it is sure.
+const inEmpty = time.Minute
+
+// testDocument004 plays what document 004 shows: no node; two pods, and a node that
+// was made for them; no pods, and half a minute later no node.
+func testDocument004(t *testing.T, c *twoTenants) {
+	c.declare(t, withDocument004(t))
+	c.account(t, "inflate")
+	nodes := func(ctx context.Context) ([]corev1.Node, error) {
+		var list corev1.NodeList
+		err := c.admin.List(ctx, &list, client.MatchingLabels{karpenterv1.NodePoolLabelKey: "dev"})
+		return list.Items, err
+	}
+	if before, err := nodes(t.Context()); err != nil || len(before) > 0 {
+		t.Fatalf("there are nodes before there are pods: %v, %v", before, err)
+	}
+	deployment, _ := nginxes("inflate", 2)
+	create(t, c.admin, deployment)
+	for _, pod := range c.running(t, "inflate", 2) {
+		isPlaced(t, &pod, c.estate.Platform.NodePoolKey, "dev")
+	}
+	made, err := nodes(t.Context())
+	if err != nil || len(made) != 1 {
+		t.Fatalf("two small pods take %d nodes: %v", len(made), err)
+	}
+	instance := c.instanceOf(t, &made[0])
+	if instance.Capacity != "spot" || made[0].Labels[karpenterv1.CapacityTypeLabelKey] != "spot" {
+		t.Errorf("it is %s, and spot was asked for", instance.Capacity)
+	}
+
+	c.remove(t, deployment)
+	var emptied time.Time
+	eventually(t, patience, "the node to be empty", func(ctx context.Context) error {
+		var pods corev1.PodList
+		if err := c.admin.List(ctx, &pods, client.InNamespace("inflate")); err != nil {
+			return err
+		}
+		if emptied = time.Now(); len(pods.Items) > 0 {
+			return fmt.Errorf("there are %d pods", len(pods.Items))
+		}
+		return nil
+	})
+	var gone time.Time
+	eventually(t, 30*time.Second+inEmpty+patience, "the node to go", func(ctx context.Context) error {
+		var claims karpenterv1.NodeClaimList
+		if err := c.admin.List(ctx, &claims, client.MatchingLabels{karpenterv1.NodePoolLabelKey: "dev"}); err != nil {
+			return err
+		}
+		if gone = time.Now(); len(claims.Items) > 0 && claims.Items[0].DeletionTimestamp == nil {
+			return errors.New("it is still there")
+		}
+		return nil
+	})
+	// The pods' end is seen here a moment later than Karpenter sees it.
+	if after := gone.Sub(emptied); after < 25*time.Second || after > 30*time.Second+inEmpty {
+		t.Errorf("the node goes %s after its last pod, and emptyTTL is 30s", after)
+	}
+	c.isGone(t, &made[0])
+	c.hasEnded(t, instance.ID)
+}

@@ -1,0 +1,72 @@
+package estate
+
+import (
+	"cmp"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// discoveryTag is the tag by which Karpenter's own guides find what is a cluster's.
+const discoveryTag = "karpenter.sh/discovery"
+
+// writeOut sets what nobody said to what is safe, so that nothing is left to the
+// provider. docs/aws.md has the reasons.
+func writeOut(p *v1alpha1.PlatformSpec, c *v1alpha1.AWSNodeClass) {
+	if c.AMISelectorTerms == nil && c.AMIFamily != v1alpha1.FamilyCustom {
+		c.AMIFamily = cmp.Or(c.AMIFamily, v1alpha1.FamilyAL2023)
+		alias := strings.ToLower(string(c.AMIFamily)) + "@latest"
+		c.AMISelectorTerms = []v1alpha1.AMISelectorTerm{{Alias: v1alpha1.AMIAlias(alias)}}
+	}
+	if c.SubnetSelectorTerms == nil {
+		c.SubnetSelectorTerms = []v1alpha1.SubnetSelectorTerm{{Tags: map[string]string{discoveryTag: p.ClusterName}}}
+	}
+	if c.SecurityGroupSelectorTerms == nil {
+		c.SecurityGroupSelectorTerms = []v1alpha1.SecurityGroupSelectorTerm{{Tags: map[string]string{discoveryTag: p.ClusterName}}}
+	}
+	c.AssociatePublicIPAddress = cmp.Or(c.AssociatePublicIPAddress, ptr.To(false))
+	c.DetailedMonitoring = cmp.Or(c.DetailedMonitoring, ptr.To(false))
+	// One hop reaches the node itself and no pod behind it.
+	c.MetadataOptions = metadataOver(&v1alpha1.MetadataOptions{
+		HTTPEndpoint: "enabled", HTTPProtocolIPv6: "disabled", HTTPPutResponseHopLimit: ptr.To[int64](1), HTTPTokens: "required",
+	}, c.MetadataOptions)
+	if len(p.ClusterDNS) > 0 {
+		c.Kubelet = kubeletOver(&v1alpha1.AWSKubelet{ClusterDNS: p.ClusterDNS}, c.Kubelet)
+	}
+	if c.BlockDeviceMappings == nil {
+		c.BlockDeviceMappings = disks(c.AMIFamily)
+	}
+	for i := range c.BlockDeviceMappings {
+		protect(&c.BlockDeviceMappings[i].EBS)
+	}
+}
+
+// disks are those that a family's images look for, as large as Karpenter makes
+// them. Bottlerocket keeps itself and what pods write on two disks. Of images of
+// one's own nobody knows the disks.
+func disks(family v1alpha1.AMIFamily) []v1alpha1.BlockDeviceMapping {
+	disk := func(name string, size v1alpha1.VolumeSize) v1alpha1.BlockDeviceMapping {
+		return v1alpha1.BlockDeviceMapping{DeviceName: name, EBS: v1alpha1.EBSVolume{VolumeSize: size}}
+	}
+	switch family {
+	case v1alpha1.FamilyCustom:
+		return nil
+	case v1alpha1.FamilyBottlerocket:
+		return []v1alpha1.BlockDeviceMapping{disk("/dev/xvda", "4Gi"), disk("/dev/xvdb", "20Gi")}
+	default:
+		return []v1alpha1.BlockDeviceMapping{disk("/dev/xvda", "20Gi")}
+	}
+}
+
+// protect makes a volume encrypted and gone with its node, unless it says
+// otherwise.
+func protect(v *v1alpha1.EBSVolume) {
+	v.DeleteOnTermination = cmp.Or(v.DeleteOnTermination, ptr.To(true))
+	v.VolumeType = cmp.Or(v.VolumeType, "gp3")
+	if v.SnapshotID == "" {
+		// EC2 takes no word on the encryption of what comes from a snapshot.
+		v.Encrypted = cmp.Or(v.Encrypted, ptr.To(true))
+	}
+}

@@ -1,0 +1,46 @@
+package estate
+
+import "unicode/utf8"
+
+// Open reads a file that croft.yaml names, relative to croft.yaml.
+type Open func(path string) ([]byte, error)
+
+// userDataFile is a key of the compact form alone: objects go to an API server,
+// which has no such files.
+const userDataFile = "userDataFile"
+
+// userData puts what userDataFile names in the place of userData. What is wrong
+// with it is left to whoever checks the object.
+func (r *reader) userData(spec any) []issue {
+	class := inside(inside(spec, "nodeClass"), "aws")
+	file, ok := class[userDataFile]
+	if !ok {
+		return nil
+	}
+	delete(class, userDataFile)
+	wrong := func(message string) []issue { return []issue{{"spec.nodeClass.aws." + userDataFile, message}} }
+	path, ok := file.(string)
+	switch _, twice := class["userData"]; {
+	case twice:
+		return wrong("set userData or userDataFile, not both")
+	case !ok || path == "":
+		return wrong("must be the path of a file, relative to this one")
+	case r.open == nil:
+		return wrong("can only be read where croft.yaml is a file; write the text itself as userData")
+	}
+	text, err := r.open(path)
+	switch {
+	case err != nil:
+		return wrong(err.Error())
+	case len(text) == 0 || !utf8.Valid(text):
+		return wrong(path + " holds no text; name another file")
+	}
+	class["userData"] = string(text)
+	return nil
+}
+
+func inside(around any, key string) map[string]any {
+	m, _ := around.(map[string]any)
+	inner, _ := m[key].(map[string]any)
+	return inner
+}

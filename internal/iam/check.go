@@ -1,0 +1,35 @@
+package iam
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// Names become part of ARNs, where a * would be any name. AWS has them all without.
+var (
+	clusterName   = regexp.MustCompile(`^[0-9A-Za-z][-0-9A-Za-z_]{0,99}$`)
+	roleName      = regexp.MustCompile(`^[-0-9A-Za-z_+=,.@]+$`)
+	parameterName = regexp.MustCompile(`^(arn:[-0-9A-Za-z_.:]+:parameter/)?[-0-9A-Za-z_./]+$`)
+	keyName       = regexp.MustCompile(`^(arn:[-0-9A-Za-z_.:]+:)?(key/|alias/)?[-0-9A-Za-z_/]+$`)
+)
+
+// check refuses what is no name in AWS.
+func (n *needs) check() error {
+	for _, c := range []struct {
+		what, such string
+		form       *regexp.Regexp
+		names      []string
+	}{
+		{"platform.clusterName", "the name that EKS knows the cluster by", clusterName, []string{n.cluster}},
+		{"nodeClass.aws.role", "the name of a role without its path, such as KarpenterNodeRole-demo", roleName, n.roles},
+		{"nodeClass.aws.instanceProfile", "the name of an instance profile without its path", roleName, n.profiles},
+		{"nodeClass.aws.amiSelectorTerms.ssmParameter", "a parameter's name or its ARN, without *", parameterName, n.parameters},
+		{"nodeClass.aws.blockDeviceMappings.ebs.kmsKeyID", "a key's id, alias or ARN, without *", keyName, n.keys},
+	} {
+		if i := slices.IndexFunc(c.names, func(name string) bool { return !c.form.MatchString(name) }); i >= 0 {
+			return fmt.Errorf("%s: %q will not do in AWS: write %s", c.what, c.names[i], c.such)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package iam
+
+import (
+	"slices"
+	"strings"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// reading lets it see what there is. Descriptions in EC2, lists and prices know no
+// single resources.
+func reading(n *needs) []Statement {
+	describe := []string{
+		"ec2:DescribeImages", "ec2:DescribeInstanceStatus", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeInstances",
+		"ec2:DescribeLaunchTemplates", "ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory", "ec2:DescribeSubnets",
+	}
+	if n.reserved {
+		describe = append(describe, "ec2:DescribeCapacityReservations")
+	}
+	slices.Sort(describe)
+	all := []Statement{
+		{Sid: "ReadEC2", Actions: describe, Resources: []string{"*"}, Conditions: equals("aws:RequestedRegion", region)},
+		{Sid: "ReadPrices", Actions: []string{"pricing:GetProducts"}, Resources: []string{"*"}},
+		{Sid: "ReadCluster", Actions: []string{"eks:DescribeCluster"}, Resources: []string{n.clusterARN()}},
+	}
+	if of := n.parameterARNs(); len(of) > 0 {
+		all = append(all, Statement{Sid: "ReadImageParameters", Actions: []string{"ssm:GetParameter"}, Resources: of})
+	}
+	return all
+}
+
+func (n *needs) clusterARN() string {
+	return "arn:" + partition + ":eks:" + region + ":" + account + ":cluster/" + n.cluster
+}
+
+// parameterARNs are where the ids of images are kept: those that Amazon publishes
+// for an alias, and those that the file names.
+func (n *needs) parameterARNs() []string {
+	const at = "arn:" + partition + ":ssm:" + region + ":"
+	var all []string
+	for _, family := range n.families {
+		if family == v1alpha1.FamilyBottlerocket {
+			all = append(all, at+":parameter/aws/service/bottlerocket/*")
+		} else {
+			all = append(all, at+":parameter/aws/service/eks/optimized-ami/*")
+		}
+	}
+	for _, name := range n.parameters {
+		switch {
+		case strings.HasPrefix(name, "arn:"):
+			all = append(all, name)
+		case strings.HasPrefix(name, "/aws/service/"):
+			all = append(all, at+":parameter"+name)
+		default:
+			all = append(all, at+account+":parameter/"+strings.TrimPrefix(name, "/"))
+		}
+	}
+	return all
+}
+
+// diskKeys lets EC2 use the keys that disks name, on the controller's behalf: an
+// instance whose disk cannot be decrypted ends at once.
+func diskKeys(n *needs) []Statement {
+	var all []Statement
+	for _, key := range n.keys {
+		resource, alias := key, ""
+		const at = "arn:" + partition + ":kms:" + region + ":" + account + ":"
+		switch i := strings.Index(key, "alias/"); {
+		case i >= 0:
+			resource, alias = at+"key/*", key[i:]
+			if i > 0 {
+				resource = key[:i] + "key/*"
+			}
+		case !strings.HasPrefix(key, "arn:"):
+			resource = at + "key/" + key
+		}
+		use := Statement{
+			Sid:       "UseDiskKey" + ordinal(len(all)/2),
+			Actions:   []string{"kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo"},
+			Resources: []string{resource}, Conditions: like("kms:ViaService", "ec2."+region+".amazonaws.com*"),
+		}
+		grant := Statement{
+			Sid: "GrantDiskKey" + ordinal(len(all)/2), Actions: []string{"kms:CreateGrant"}, Resources: []string{resource},
+			Conditions: conditions(like("kms:ViaService", "ec2."+region+".amazonaws.com*"), Conditions{isTrue: {"kms:GrantIsForAWSResource": {"true"}}}),
+		}
+		if alias != "" {
+			use.when(anyStringEquals, "kms:ResourceAliases", alias)
+			grant.when(anyStringEquals, "kms:ResourceAliases", alias)
+		}
+		all = append(all, use, grant)
+	}
+	return all
+}

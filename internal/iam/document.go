@@ -1,0 +1,119 @@
+package iam
+
+import "strings"
+
+// document is a policy as IAM takes it.
+func document(statements ...map[string]any) map[string]any {
+	list := make([]any, len(statements))
+	for i, s := range statements {
+		list[i] = s
+	}
+	return map[string]any{"Version": "2012-10-17", "Statement": list}
+}
+
+func policyDocument(statements []Statement) map[string]any {
+	all := make([]map[string]any, len(statements))
+	for i, s := range statements {
+		all[i] = s.content()
+	}
+	return document(all...)
+}
+
+// content is a statement of a policy that belongs to a role.
+func (s *Statement) content() map[string]any {
+	content := map[string]any{"Sid": s.Sid, "Effect": "Allow", "Action": oneOrMore(s.Actions)}
+	if len(s.Resources) > 0 {
+		content["Resource"] = oneOrMore(s.Resources)
+	}
+	if len(s.Conditions) > 0 {
+		operators := map[string]any{}
+		for operator, keys := range s.Conditions {
+			wanted := map[string]any{}
+			for key, values := range keys {
+				wanted[key] = oneOrMore(values)
+			}
+			operators[operator] = wanted
+		}
+		content["Condition"] = operators
+	}
+	return content
+}
+
+func oneOrMore(list []string) any {
+	if len(list) == 1 {
+		return list[0]
+	}
+	all := make([]any, len(list))
+	for i, text := range list {
+		all[i] = text
+	}
+	return all
+}
+
+// of says who a statement is about, in a policy that belongs to what it protects.
+func (s *Statement) of(kind string, who ...string) map[string]any {
+	content := s.content()
+	content["Principal"] = map[string]any{kind: oneOrMore(who)}
+	return content
+}
+
+// controllerTrust is who may have the controller's role: Karpenter's service
+// account in this cluster.
+func (s *Stack) controllerTrust() map[string]any {
+	o := s.options
+	if o.Identity == IRSA {
+		trust := Statement{Sid: "Karpenter", Actions: []string{"sts:AssumeRoleWithWebIdentity"}, Conditions: conditions(
+			equals(o.OIDCProvider+":aud", "sts.amazonaws.com"), equals(o.OIDCProvider+":sub", "system:serviceaccount:"+o.Namespace+":"+o.ServiceAccount))}
+		return document(trust.of("Federated", "arn:"+partition+":iam::"+account+":oidc-provider/"+o.OIDCProvider))
+	}
+	n := needs{cluster: s.cluster}
+	trust := Statement{Sid: "Karpenter", Actions: []string{"sts:AssumeRole", "sts:TagSession"}, Conditions: conditions(
+		equals(requested+"eks-cluster-arn", n.clusterARN()), equals(requested+"kubernetes-namespace", o.Namespace),
+		equals(requested+"kubernetes-service-account", o.ServiceAccount))}
+	return document(trust.of("Service", "pods.eks.amazonaws.com"))
+}
+
+// nodeTrust is who may have a node's role: instances.
+func nodeTrust() map[string]any {
+	trust := Statement{Sid: "Instances", Actions: []string{"sts:AssumeRole"}}
+	return document(trust.of("Service", "ec2."+urlSuffix))
+}
+
+// queueDocument lets the rules put events into the queue, and nobody speak to it
+// without TLS.
+func (q queue) document() map[string]any {
+	var rules []string
+	for _, r := range q.rules {
+		rules = append(rules, r.arn)
+	}
+	events := Statement{Sid: "Events", Actions: []string{"sqs:SendMessage"}, Resources: []string{q.arn}, Conditions: Conditions{arnEquals: {"aws:SourceArn": rules}}}
+	plain := Statement{Sid: "OnlyTLS", Actions: []string{"sqs:*"}, Resources: []string{q.arn}, Conditions: Conditions{isTrue: {"aws:SecureTransport": {"false"}}}}
+	deny := plain.content()
+	deny["Effect"], deny["Principal"] = "Deny", "*"
+	return document(events.of("Service", "events.amazonaws.com"), deny)
+}
+
+func managedARN(name string) string { return "arn:" + partition + ":iam::aws:policy/" + name }
+
+// filled is a value with every text that has a placeholder in it as fill gives it.
+func filled(v any, fill func(string) any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		all := make(map[string]any, len(v))
+		for key, value := range v {
+			all[key] = filled(value, fill)
+		}
+		return all
+	case []any:
+		all := make([]any, len(v))
+		for i, value := range v {
+			all[i] = filled(value, fill)
+		}
+		return all
+	case string:
+		if strings.Contains(v, "${") {
+			return fill(v)
+		}
+	}
+	return v
+}

@@ -1,0 +1,47 @@
+package iam
+
+// JSON is everything in plain policies, for tools of one's own: the placeholders
+// ${Partition}, ${Region}, ${Account} and ${URLSuffix} (amazonaws.com, in China
+// amazonaws.com.cn) stand for where it is to be.
+func (s *Stack) JSON() map[string]any {
+	policies := map[string]any{}
+	for _, p := range s.policies {
+		policies[p.Name] = policyDocument(p.Statements)
+	}
+	var nodes, rules, entries []any
+	for _, n := range s.nodes {
+		var arns []any
+		for _, name := range n.managed {
+			arns = append(arns, managedARN(name))
+		}
+		node := map[string]any{"name": n.name, "trust": nodeTrust(), "managedPolicies": arns}
+		if n.profile {
+			node["instanceProfile"] = n.name
+		}
+		nodes = append(nodes, node)
+		entries = append(entries, map[string]any{"clusterName": s.cluster, "principalArn": roleARN(n.name), "type": accessType})
+	}
+	for _, r := range s.queue.rules {
+		rules = append(rules, map[string]any{"name": r.name, "eventPattern": r.pattern(), "target": s.queue.arn})
+	}
+	all := map[string]any{
+		"controllerRole": map[string]any{"name": s.controller, "trust": s.controllerTrust(), "policies": policies},
+		"nodeRoles":      nodes,
+		"accessEntries":  entries,
+		"interruptionQueue": map[string]any{
+			"name": s.queue.name, "policy": s.queue.document(), "messageRetentionSeconds": retention, "rules": rules,
+		},
+	}
+	if s.options.Identity == PodIdentity {
+		all["podIdentityAssociation"] = map[string]any{
+			"clusterName": s.cluster, "namespace": s.options.Namespace, "serviceAccount": s.options.ServiceAccount, "roleArn": roleARN(s.controller),
+		}
+	}
+	return all
+}
+
+func roleARN(name string) string { return "arn:" + partition + ":iam::" + account + ":role/" + name }
+
+// accessType is that of an entry for nodes: the cluster lets whoever has the role
+// join as one.
+const accessType = "EC2_LINUX"

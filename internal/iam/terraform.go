@@ -1,0 +1,95 @@
+package iam
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Terraform is everything in Terraform's JSON syntax, for a file that ends in
+// .tf.json; the providers are the caller's to configure.
+func (s *Stack) Terraform() (map[string]any, error) {
+	t := &terraform{resources: map[string]map[string]any{}}
+	t.add("aws_iam_role", "karpenter_controller", map[string]any{"name": s.controller, "assume_role_policy": t.text(s.controllerTrust())})
+	for _, p := range s.policies {
+		id := "karpenter_" + p.topic
+		t.add("aws_iam_policy", id, map[string]any{"name": p.Name, "policy": t.text(policyDocument(p.Statements))})
+		t.add("aws_iam_role_policy_attachment", id, map[string]any{
+			"role": "${aws_iam_role.karpenter_controller.name}", "policy_arn": "${aws_iam_policy." + id + ".arn}",
+		})
+	}
+	for _, n := range s.nodes {
+		s.terraformNode(n, t)
+	}
+	t.add("aws_sqs_queue", "karpenter", map[string]any{"name": s.queue.name, "message_retention_seconds": retention, "sqs_managed_sse_enabled": true})
+	t.add("aws_sqs_queue_policy", "karpenter", map[string]any{"queue_url": "${aws_sqs_queue.karpenter.url}", "policy": t.text(s.queue.document())})
+	for _, r := range s.queue.rules {
+		id := "karpenter_" + r.topic
+		t.add("aws_cloudwatch_event_rule", id, map[string]any{"name": r.name, "event_pattern": t.text(r.pattern())})
+		t.add("aws_cloudwatch_event_target", id, map[string]any{
+			"rule": "${aws_cloudwatch_event_rule." + id + ".name}", "target_id": "InterruptionQueue", "arn": "${aws_sqs_queue.karpenter.arn}",
+		})
+	}
+	if s.options.Identity == PodIdentity {
+		t.add("aws_eks_pod_identity_association", "karpenter", map[string]any{
+			"cluster_name": s.cluster, "namespace": s.options.Namespace, "service_account": s.options.ServiceAccount, "role_arn": "${aws_iam_role.karpenter_controller.arn}",
+		})
+	}
+	resources := map[string]any{}
+	for kind, of := range t.resources {
+		resources[kind] = of
+	}
+	return map[string]any{
+		"data":     map[string]any{"aws_partition": current(), "aws_region": current(), "aws_caller_identity": current()},
+		"resource": resources,
+		"output": map[string]any{
+			"karpenter_controller_role_arn": map[string]any{"value": "${aws_iam_role.karpenter_controller.arn}"},
+			"karpenter_interruption_queue":  map[string]any{"value": "${aws_sqs_queue.karpenter.name}"},
+		},
+	}, t.err
+}
+
+func (s *Stack) terraformNode(n nodeRole, t *terraform) {
+	id := "node_" + snake(n.name)
+	t.add("aws_iam_role", id, map[string]any{"name": n.name, "assume_role_policy": t.text(nodeTrust())})
+	for _, name := range n.managed {
+		t.add("aws_iam_role_policy_attachment", id+"_"+snake(name), map[string]any{
+			"role": "${aws_iam_role." + id + ".name}", "policy_arn": located.Replace(managedARN(name)),
+		})
+	}
+	t.add("aws_eks_access_entry", id, map[string]any{"cluster_name": s.cluster, "principal_arn": "${aws_iam_role." + id + ".arn}", "type": accessType})
+	if n.profile {
+		t.add("aws_iam_instance_profile", id, map[string]any{"name": n.name, "role": "${aws_iam_role." + id + ".name}"})
+	}
+}
+
+// terraform collects resources by their kinds.
+type terraform struct {
+	resources map[string]map[string]any
+	err       error
+}
+
+func (t *terraform) add(kind, id string, body map[string]any) {
+	if t.resources[kind] == nil {
+		t.resources[kind] = map[string]any{}
+	}
+	t.resources[kind][id] = body
+}
+
+// text is a document as the text that Terraform's resources want, with its own
+// expressions in the place of placeholders.
+func (t *terraform) text(document map[string]any) string {
+	data, err := json.Marshal(document)
+	if err != nil {
+		t.err = err
+	}
+	return located.Replace(string(data))
+}
+
+var located = strings.NewReplacer(
+	partition, "${data.aws_partition.current.partition}",
+	region, "${data.aws_region.current.id}",
+	account, "${data.aws_caller_identity.current.account_id}",
+	urlSuffix, "${data.aws_partition.current.dns_suffix}",
+)
+
+func current() map[string]any { return map[string]any{"current": map[string]any{}} }

@@ -1,0 +1,65 @@
+package migrate
+
+import (
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// slim leaves out of a class what it has over the base anyway, and, of one that
+// was read back with every default, what is the default. It says whether what is
+// in force then is the same as of the class alone. A nil base says nothing.
+func (d *draft) slim(base, class *v1alpha1.AWSNodeClass, readBack bool) (*v1alpha1.AWSNodeClass, bool) {
+	alone, over := d.platform, d.platform
+	alone.NodeClass, over.NodeClass = v1alpha1.NodeClass{}, v1alpha1.NodeClass{AWS: base}
+	want := estate.AWSClass(&alone, class)
+	c := class.DeepCopy()
+	same := func() bool { return equality.Semantic.DeepEqual(want, estate.AWSClass(&over, c)) }
+	whole := same()
+	fields := reflect.ValueOf(c).Elem()
+	for i := range fields.NumField() {
+		shared := base != nil && !reflect.ValueOf(base).Elem().Field(i).IsZero()
+		if readBack || shared || fields.Type().Field(i).Name == "Discovery" {
+			leaveOut(fields.Field(i), readBack, same)
+		}
+	}
+	return c, whole && same()
+}
+
+// leaveOut empties a field, or what it can of what is in it, if all stays the same
+// without.
+func leaveOut(field reflect.Value, within bool, same func() bool) {
+	if field.IsZero() {
+		return
+	}
+	was := reflect.ValueOf(field.Interface())
+	if field.SetZero(); same() {
+		return
+	}
+	field.Set(was)
+	if within && field.Kind() == reflect.Pointer && field.Elem().Kind() == reflect.Struct {
+		for i := range field.Elem().NumField() {
+			leaveOut(field.Elem().Field(i), within, same)
+		}
+	}
+}
+
+// leftOut are the fields that a class had before, and now takes from the base.
+func leftOut(base, before, after *v1alpha1.AWSNodeClass) []string {
+	if base == nil {
+		return nil
+	}
+	var names []string
+	from, was, is := reflect.ValueOf(base).Elem(), reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem()
+	for i := range was.NumField() {
+		if !from.Field(i).IsZero() && !was.Field(i).IsZero() && is.Field(i).IsZero() {
+			name, _, _ := strings.Cut(was.Type().Field(i).Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+	}
+	return names
+}

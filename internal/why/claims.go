@@ -1,0 +1,87 @@
+package why
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/internal/cause"
+)
+
+// done reports whether nothing of a NodeClaim is still to come.
+func done(claim *karpenterv1.NodeClaim) bool {
+	return slices.ContainsFunc(conditionsOfClaim(claim), func(c condition) bool { return c.kind == karpenterv1.ConditionTypeInitialized && c.status == "True" })
+}
+
+// claimSteps judge a NodeClaim: the first of the three conditions that does not
+// hold, and the node behind it.
+func claimSteps(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
+	object := "nodeclaim/" + claim.Name
+	all := conditionsOfClaim(claim)
+	var steps []Step
+	for _, kind := range []string{karpenterv1.ConditionTypeLaunched, karpenterv1.ConditionTypeRegistered, karpenterv1.ConditionTypeInitialized} {
+		c := find(all, func(c *condition) bool { return c.kind == kind })
+		if c != nil && c.status == "True" {
+			continue
+		}
+		step := waiting(LinkClaim, object, kind+": not yet")
+		if c != nil {
+			if step = bad(LinkClaim, object, c.String()); step.Finding == nil || young(claim, step.Finding.ID) {
+				step.Verdict = Waiting
+			}
+		}
+		steps = append(steps, step)
+		break
+	}
+	steps = append(steps, warned(s, claim)...)
+	if node := s.node(claim.Status.NodeName); node != nil {
+		steps = append(steps, onlyWrong(nodeSteps(s, node))...)
+	}
+	if len(steps) == 0 {
+		steps = []Step{good(LinkClaim, object, "it is launched, registered and initialized")}
+	}
+	return steps
+}
+
+// usual is how long a node takes to register, and to lose its startup taints,
+// where nothing is wrong.
+const usual = 3 * time.Minute
+
+// young claims are not blamed for what takes minutes on any cloud.
+func young(claim *karpenterv1.NodeClaim, id string) bool {
+	return (id == "not-registered" || id == "startup-taint") && time.Since(claim.CreationTimestamp.Time) < usual
+}
+
+// launchesFailed are launches of a pool that the cloud refused: the NodeClaim goes
+// at once, and only the event stays.
+func launchesFailed(s *Snapshot, pool string) []Step {
+	var newest *corev1.Event
+	for i := range s.Events {
+		e := &s.Events[i]
+		if e.InvolvedObject.Kind == "NodeClaim" && e.Reason == "InsufficientCapacityError" && strings.HasPrefix(e.InvolvedObject.Name, pool+"-") &&
+			(newest == nil || last(*e).After(last(*newest))) {
+			newest = e
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	return []Step{bad(LinkClaim, "nodeclaim/"+newest.InvolvedObject.Name, newest.Message)}
+}
+
+// warned is the last warning about a NodeClaim that is in the catalogue. What went
+// wrong before a node was done is over; but for how it registered, which the next
+// node will do likewise.
+func warned(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
+	for _, e := range s.about("NodeClaim", claim.Name) {
+		found := cause.Match(e.Message)
+		if e.Type != corev1.EventTypeWarning || len(found) == 0 || done(claim) && found[0].ID != "unregistered-taint-missing" {
+			continue
+		}
+		return []Step{bad(LinkClaim, "nodeclaim/"+claim.Name, e.Message)}
+	}
+	return nil
+}

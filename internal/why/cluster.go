@@ -1,0 +1,55 @@
+package why
+
+import karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+func ofNode(s *Snapshot) Story {
+	story := Story{Target: s.Target, Summary: "the node is not as it should be"}
+	node := s.node(s.Target.Name)
+	story.Steps = nodeSteps(s, node)
+	claim := s.claimOf(node.Name)
+	switch {
+	case claim != nil && !done(claim):
+		story.Steps = append(claimSteps(s, claim), story.Steps...)
+	case claim == nil && s.hidden("nodeclaim"):
+		story.Steps = append(story.Steps, askAdmin(LinkClaim, "nodeclaim of "+node.Name, "croft why node/"+node.Name))
+	}
+	return summed(story, "is ready, and nothing is wrong")
+}
+
+func ofClaim(s *Snapshot) Story {
+	story := Story{Target: s.Target, Summary: "the NodeClaim is not as it should be"}
+	claim := find(s.Claims, func(c *karpenterv1.NodeClaim) bool { return c.Name == s.Target.Name })
+	story.Steps = claimSteps(s, claim)
+	if pool := s.pool(claim.Labels[nodePoolLabel]); pool != nil && !done(claim) {
+		story.Steps = append(story.Steps, onlyWrong(poolSteps(s, pool))...)
+	}
+	return summed(story, "is launched, registered and initialized, and nothing is wrong")
+}
+
+func ofPool(s *Snapshot) Story {
+	story := Story{Target: s.Target, Summary: "the NodePool is not as it should be"}
+	pool := s.pool(s.Target.Name)
+	story.Steps = poolSteps(s, pool)
+	for i := range s.Claims {
+		if !done(&s.Claims[i]) {
+			story.Steps = append(story.Steps, claimSteps(s, &s.Claims[i])...)
+		}
+	}
+	if hasBad(story.Steps) || len(s.Claims) == 0 {
+		story.Steps = append(story.Steps, launchesFailed(s, pool.Name)...)
+	}
+	return summed(story, "is ready, and nothing is wrong")
+}
+
+// summed concludes, and says so where nothing is wrong.
+func summed(story Story, healthy string) Story {
+	story = conclude(story)
+	switch story.Verdict {
+	case Good:
+		story.Summary, story.Steps = healthy, nil
+	case Waiting:
+		story.Summary = "is on its way"
+	case Bad, Hidden:
+	}
+	return story
+}

@@ -1,0 +1,192 @@
+package why
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// gatherer reads for a Snapshot, and remembers what it may not.
+type gatherer struct {
+	client.Reader
+	*Snapshot
+}
+
+// Gather reads what there is to know of a Target, with the rights of whoever the
+// client is. Only a Target that cannot be read itself is an error.
+func Gather(ctx context.Context, c client.Reader, target Target) (*Snapshot, error) {
+	k := kindOf(target.Kind)
+	o := k.empty()
+	if err := c.Get(ctx, client.ObjectKey{Namespace: target.Namespace, Name: target.Name}, o); err != nil {
+		return nil, unreadable(target, err)
+	}
+	g := &gatherer{Reader: c, Snapshot: &Snapshot{Target: target, Classes: map[string]*unstructured.Unstructured{}}}
+	if err := g.platform(ctx); err != nil {
+		return nil, err
+	}
+	if k.namespaced {
+		return g.Snapshot, g.ofNamespace(ctx, o)
+	}
+	return g.Snapshot, g.ofCluster(ctx, o)
+}
+
+func unreadable(target Target, err error) error {
+	where := ""
+	if target.Namespace != "" {
+		where = " in namespace " + target.Namespace
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("there is no %s%s", target, where)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("you may not read %s%s: ask a platform admin: `croft why %s%s`", target, where, target, flag(target))
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("this cluster has no %ss: is Karpenter installed?", target.Kind)
+	default:
+		return err
+	}
+}
+
+func flag(t Target) string {
+	if t.Namespace == "" {
+		return ""
+	}
+	return " -n " + t.Namespace
+}
+
+// ask turns what may not be read, or is not there, into what is not known.
+func (g *gatherer) ask(kind string, err error) (found bool, _ error) {
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsForbidden(err):
+		if !g.hidden(kind) {
+			g.Hidden = append(g.Hidden, kind)
+		}
+		return false, nil
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return false, nil
+	default:
+		return false, fmt.Errorf("read %ss: %w", kind, err)
+	}
+}
+
+func (g *gatherer) get(ctx context.Context, kind, namespace, name string, into client.Object) (bool, error) {
+	return g.ask(kind, g.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into))
+}
+
+func (g *gatherer) list(ctx context.Context, kind string, into client.ObjectList, opts ...client.ListOption) error {
+	_, err := g.ask(kind, g.List(ctx, into, opts...))
+	return err
+}
+
+// platform finds the key of pools out. A tenant may not read the Platform.
+func (g *gatherer) platform(ctx context.Context) error {
+	g.Key = v1alpha1.DefaultNodePoolKey
+	var platform v1alpha1.Platform
+	found, err := g.get(ctx, "platform", "", v1alpha1.PlatformName, &platform)
+	if found && platform.Spec.NodePoolKey != "" {
+		g.Key = platform.Spec.NodePoolKey
+	}
+	return err
+}
+
+func (g *gatherer) ofNamespace(ctx context.Context, o client.Object) error {
+	var rules v1alpha1.TenantRules
+	found, err := g.get(ctx, "tenantrules", g.Target.Namespace, v1alpha1.TenantRulesName, &rules)
+	if err != nil {
+		return err
+	}
+	if found {
+		g.Rules = &rules
+	}
+	if pod, ok := o.(*corev1.Pod); ok {
+		g.Pods = []corev1.Pod{*pod}
+	} else if err := g.workload(ctx, o); err != nil {
+		return err
+	}
+	if g.hidden("platform") {
+		g.guessKey()
+	}
+	if err := g.events(ctx, g.Target.Namespace); err != nil {
+		return err
+	}
+	return g.behindPods(ctx)
+}
+
+// guessKey reads the key of pools from the pods themselves: it is what they select
+// one of the tenant's pools by, and tolerate.
+func (g *gatherer) guessKey() {
+	if g.Rules == nil {
+		return
+	}
+	for i := range g.Pods {
+		for key, value := range g.Pods[i].Spec.NodeSelector {
+			tolerated := slices.ContainsFunc(g.Pods[i].Spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == key && t.Value == value })
+			if tolerated && slices.Contains(g.Rules.Spec.Pools, value) {
+				g.Key = key
+				return
+			}
+		}
+	}
+}
+
+func (g *gatherer) events(ctx context.Context, namespace string) error {
+	var list corev1.EventList
+	err := g.list(ctx, "event", &list, client.InNamespace(namespace))
+	g.Events = append(g.Events, list.Items...)
+	return err
+}
+
+// ofCluster reads around a node, a NodeClaim or a NodePool.
+func (g *gatherer) ofCluster(ctx context.Context, o client.Object) error {
+	if err := g.events(ctx, metav1.NamespaceDefault); err != nil {
+		return err
+	}
+	node, pool := "", o.GetLabels()[karpenterv1.NodePoolLabelKey]
+	switch o := o.(type) {
+	case *karpenterv1.NodePool:
+		pool = o.Name
+	case *karpenterv1.NodeClaim:
+		g.Claims = append(g.Claims, *o)
+		node = o.Status.NodeName
+	case *corev1.Node:
+		node = o.Name
+	}
+	if node != "" {
+		if err := g.oneNode(ctx, node); err != nil {
+			return err
+		}
+		if err := g.onNode(ctx, node); err != nil {
+			return err
+		}
+	}
+	if pool == "" {
+		return nil
+	}
+	return g.onePool(ctx, pool)
+}
+
+// onNode reads what may hold a node.
+func (g *gatherer) onNode(ctx context.Context, name string) error {
+	var pods corev1.PodList
+	if err := g.list(ctx, "pod", &pods, client.MatchingFields{"spec.nodeName": name}); err != nil {
+		return err
+	}
+	g.Pods = pods.Items
+	var budgets policyv1.PodDisruptionBudgetList
+	err := g.list(ctx, "poddisruptionbudget", &budgets)
+	g.Budgets = budgets.Items
+	return err
+}

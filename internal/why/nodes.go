@@ -1,0 +1,117 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/internal/cause"
+)
+
+// nodeSteps judge a node.
+func nodeSteps(s *Snapshot, node *corev1.Node) []Step {
+	object := "node/" + node.Name
+	var steps []Step
+	for _, c := range node.Status.Conditions {
+		text := cause.Condition(string(c.Type), string(c.Status), c.Reason, c.Message)
+		switch {
+		case c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue:
+			steps = append(steps, bad(LinkNode, object, text))
+		case c.Type != corev1.NodeReady && c.Status == corev1.ConditionTrue && strings.HasSuffix(string(c.Type), "Pressure"):
+			steps = append(steps, bad(LinkNode, object, text))
+		}
+	}
+	claim := s.claimOf(node.Name)
+	if claim != nil {
+		if stray := Undeclared(node, claim); stray != nil {
+			steps = append(steps, judged(LinkNode, object, "it has the taint "+stray.ToString()+", which its NodeClaim does not declare", "undeclared-taint"))
+		}
+	}
+	steps = append(steps, held(s, node, claim)...)
+	if len(steps) == 0 {
+		steps = []Step{good(LinkNode, object, "it is ready")}
+	}
+	return steps
+}
+
+// ours are prefixes of taints that Kubernetes, Karpenter and the cloud set and
+// take away by themselves.
+var ours = []string{"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "karpenter.sh/", "ebs.csi.aws.com/", "efs.csi.aws.com/"}
+
+// Undeclared is a taint of a node that Karpenter was not told of: it thinks that
+// pods will fit there.
+func Undeclared(node *corev1.Node, claim *karpenterv1.NodeClaim) *corev1.Taint {
+	declared := slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints)
+	return find(node.Spec.Taints, func(t *corev1.Taint) bool {
+		if t.Effect == corev1.TaintEffectPreferNoSchedule || slices.ContainsFunc(ours, func(prefix string) bool { return strings.HasPrefix(t.Key, prefix) }) {
+			return false
+		}
+		return !slices.ContainsFunc(declared, func(d corev1.Taint) bool { return d.MatchTaint(t) })
+	})
+}
+
+// held tells what keeps a node that is to go.
+func held(s *Snapshot, node *corev1.Node, claim *karpenterv1.NodeClaim) []Step {
+	why := leaving(node, claim)
+	if why == "" {
+		return nil
+	}
+	object := "node/" + node.Name
+	var steps []Step
+	if node.Annotations[karpenterv1.DoNotDisruptAnnotationKey] == "true" {
+		steps = append(steps, judged(LinkNode, object, "it is "+why+", and annotated "+karpenterv1.DoNotDisruptAnnotationKey, "node-held"))
+	}
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		if pod.Spec.NodeName != node.Name {
+			continue
+		}
+		if by := Holds(pod, s.Budgets); by != "" {
+			steps = append(steps, judged(LinkNode, object, fmt.Sprintf("it is %s, and pod %s/%s stays: %s", why, pod.Namespace, pod.Name, by), "node-held"))
+		}
+	}
+	if len(steps) == 0 {
+		steps = append(steps, waiting(LinkNode, object, "it is "+why+", and nothing holds it"))
+	}
+	return steps
+}
+
+// leaving says why a node is to go; "" if it is not.
+func leaving(node *corev1.Node, claim *karpenterv1.NodeClaim) string {
+	switch {
+	case node.DeletionTimestamp != nil, claim != nil && claim.DeletionTimestamp != nil:
+		return "being deleted"
+	case claim == nil:
+		return ""
+	case slices.ContainsFunc(conditionsOfClaim(claim), func(c condition) bool { return c.kind == karpenterv1.ConditionTypeDrifted && c.status == "True" }):
+		return "drifted from what its pool asks for"
+	case claim.Spec.ExpireAfter.Duration != nil && time.Since(claim.CreationTimestamp.Time) > *claim.Spec.ExpireAfter.Duration:
+		return "older than its pool lets it be"
+	default:
+		return ""
+	}
+}
+
+// Holds says what keeps a pod on a node that is to go; "" if nothing does.
+func Holds(pod *corev1.Pod, budgets []policyv1.PodDisruptionBudget) string {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || metav1.GetControllerOf(pod) != nil && metav1.GetControllerOf(pod).Kind == "DaemonSet" {
+		return ""
+	}
+	if pod.Annotations[karpenterv1.DoNotDisruptAnnotationKey] == "true" {
+		return "it is annotated " + karpenterv1.DoNotDisruptAnnotationKey
+	}
+	for _, b := range budgets {
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err == nil && b.Namespace == pod.Namespace && selector.Matches(labels.Set(pod.Labels)) && b.Status.DisruptionsAllowed == 0 {
+			return "PodDisruptionBudget " + b.Name + " lets no pod go"
+		}
+	}
+	return ""
+}

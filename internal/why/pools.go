@@ -1,0 +1,114 @@
+package why
+
+import (
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/internal/cause"
+)
+
+const nodePoolLabel = karpenterv1.NodePoolLabelKey
+
+// condition is one of any kind of object.
+type condition struct{ kind, status, reason, message string }
+
+func (c condition) String() string { return cause.Condition(c.kind, c.status, c.reason, c.message) }
+
+// conditionsOf reads the conditions of a node class, of whichever provider.
+func conditionsOf(o *unstructured.Unstructured) []condition {
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	var all []condition
+	for _, entry := range list {
+		if fields, ok := entry.(map[string]any); ok {
+			text := func(name string) string { s, _ := fields[name].(string); return s }
+			all = append(all, condition{text("type"), text("status"), text("reason"), text("message")})
+		}
+	}
+	return all
+}
+
+func conditionsOfClaim(c *karpenterv1.NodeClaim) []condition {
+	var all []condition
+	for _, s := range c.Status.Conditions {
+		all = append(all, condition{s.Type, string(s.Status), s.Reason, s.Message})
+	}
+	return all
+}
+
+func conditionsOfPool(p *karpenterv1.NodePool) []condition {
+	var all []condition
+	for _, s := range p.Status.Conditions {
+		all = append(all, condition{s.Type, string(s.Status), s.Reason, s.Message})
+	}
+	return all
+}
+
+// poolSteps judge a NodePool and its class.
+func poolSteps(s *Snapshot, pool *karpenterv1.NodePool) []Step {
+	object := "nodepool/" + pool.Name
+	steps := classSteps(s, pool)
+	for _, c := range conditionsOfPool(pool) {
+		// Ready sums up the others.
+		if c.kind != "Ready" && c.status == string(metav1.ConditionFalse) {
+			steps = append(steps, bad(LinkPool, object, c.String()))
+		}
+	}
+	if len(pool.Status.Conditions) == 0 {
+		steps = append(steps, judged(LinkPool, object, "no Karpenter has looked at it: none speaks for node classes of its group, or none runs", "node-class-unknown"))
+	}
+	if pool.DeletionTimestamp != nil {
+		steps = append(steps, judged(LinkPool, object, "the NodePool is being deleted", "no-pool"))
+	}
+	if len(steps) == 0 {
+		steps = []Step{good(LinkPool, object, "it is ready, and so is its node class")}
+	}
+	return steps
+}
+
+func classSteps(s *Snapshot, pool *karpenterv1.NodePool) []Step {
+	ref, class := pool.Spec.Template.Spec.NodeClassRef, s.Classes[pool.Name]
+	if ref == nil {
+		return nil
+	}
+	object := strings.ToLower(ref.Kind) + "/" + ref.Name
+	if class == nil {
+		if s.hidden(strings.ToLower(ref.Kind)) {
+			return []Step{askAdmin(LinkClass, object, "croft why nodepool/"+pool.Name)}
+		}
+		return []Step{bad(LinkClass, object, cause.Condition("NodeClassReady", "False", "NodeClassNotFound", "NodeClass not found on cluster"))}
+	}
+	var steps []Step
+	for _, c := range conditionsOf(class) {
+		switch {
+		case c.kind == "Ready", c.status == string(metav1.ConditionTrue), c.reason == "DependenciesNotReady":
+			// Ready sums up the others, and that one awaits them is no cause of its own.
+		case c.status == string(metav1.ConditionFalse):
+			steps = append(steps, bad(LinkClass, object, c.String()))
+		case profileMissing(class, c):
+			steps = append(steps, judged(LinkClass, object, "Karpenter's dry run does not get through, and it does not say why; what it is silent about is an instance profile that is not there", "instance-profile-name"))
+		case time.Since(class.GetCreationTimestamp().Time) < usual:
+			steps = append(steps, waiting(LinkClass, object, c.String()))
+		default:
+			steps = append(steps, bad(LinkClass, object, c.String()))
+		}
+	}
+	return steps
+}
+
+// dryRunTakes is longer than Karpenter's dry run takes.
+const dryRunTakes = 15 * time.Second
+
+// profileMissing reports whether a class waits for the dry run of an instance profile
+// that somebody else made. Karpenter v1.14 takes EC2's answer that there is none for
+// one that has not got around yet, and asks again for ever without a word.
+func profileMissing(class *unstructured.Unstructured, c condition) bool {
+	profile, _, _ := unstructured.NestedString(class.Object, "spec", "instanceProfile")
+	if profile == "" || c.kind != "ValidationSucceeded" || c.status != string(metav1.ConditionUnknown) {
+		return false
+	}
+	return time.Since(class.GetCreationTimestamp().Time) > dryRunTakes
+}

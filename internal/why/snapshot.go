@@ -1,0 +1,117 @@
+package why
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// Snapshot is what was read for one Target. What the caller may not read is in
+// Hidden, and otherwise as if it were not there.
+type Snapshot struct {
+	Target Target
+	// Key is the label and taint that tie nodes to pools.
+	Key string
+	// Rules are those of the namespace; nil if it is no tenant's.
+	Rules *v1alpha1.TenantRules
+	// Workload is what makes pods; nil if a pod was asked about, or no pod at all.
+	Workload *Workload
+	// Pods are the Target, the workload's, or those on the node.
+	Pods []corev1.Pod
+	// Events are those about anything here.
+	Events []corev1.Event
+	// Pools are the NodePools that the pods could be on; Classes their node classes,
+	// by the NodePool's name.
+	Pools   []karpenterv1.NodePool
+	Classes map[string]*unstructured.Unstructured
+	Claims  []karpenterv1.NodeClaim
+	// Unlaunched are NodeClaims of any pool that have no instance. While there is one,
+	// Karpenter decides on no other node (state.Cluster.Synced in v1.14).
+	Unlaunched []karpenterv1.NodeClaim
+	Nodes      []corev1.Node
+	Budgets    []policyv1.PodDisruptionBudget
+	// Hidden are kinds that the caller may not read.
+	Hidden []string
+}
+
+// Workload is what makes pods.
+type Workload struct {
+	// Wanted and Ready are numbers of pods.
+	Wanted, Ready int32
+	// Makers are the objects whose events tell of pods that were refused: of a
+	// Deployment its ReplicaSets.
+	Makers []string
+}
+
+func (s *Snapshot) hidden(kind string) bool { return slices.Contains(s.Hidden, kind) }
+
+// poolOf is the pool that a pod selects.
+func (s *Snapshot) poolOf(pod *corev1.Pod) string { return pod.Spec.NodeSelector[s.Key] }
+
+// tolerates reports whether the pod may be on its pool's nodes.
+func (s *Snapshot) tolerates(pod *corev1.Pod, pool string) bool {
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
+		return (t.Key == s.Key || t.Key == "" && t.Operator == corev1.TolerationOpExists) &&
+			(t.Operator == corev1.TolerationOpExists || t.Value == pool)
+	})
+}
+
+func (s *Snapshot) pool(name string) *karpenterv1.NodePool {
+	return find(s.Pools, func(p *karpenterv1.NodePool) bool { return p.Name == name })
+}
+
+func (s *Snapshot) node(name string) *corev1.Node {
+	return find(s.Nodes, func(n *corev1.Node) bool { return n.Name == name })
+}
+
+// claimOf is the NodeClaim that a node was made for.
+func (s *Snapshot) claimOf(node string) *karpenterv1.NodeClaim {
+	return find(s.Claims, func(c *karpenterv1.NodeClaim) bool { return c.Status.NodeName == node })
+}
+
+func find[T any](all []T, is func(*T) bool) *T {
+	for i := range all {
+		if is(&all[i]) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// about are the events about an object, the newest first.
+func (s *Snapshot) about(kind, name string) []corev1.Event {
+	var all []corev1.Event
+	for _, e := range s.Events {
+		if strings.EqualFold(e.InvolvedObject.Kind, kind) && e.InvolvedObject.Name == name {
+			all = append(all, e)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b corev1.Event) int { return last(b).Compare(last(a)) })
+	return all
+}
+
+// last is when an event was seen last. Those of the newer API have it elsewhere.
+func last(e corev1.Event) time.Time {
+	newest := e.CreationTimestamp.Time
+	for _, t := range []time.Time{e.FirstTimestamp.Time, e.EventTime.Time, e.LastTimestamp.Time} {
+		if t.After(newest) {
+			newest = t
+		}
+	}
+	if e.Series != nil && e.Series.LastObservedTime.After(newest) {
+		newest = e.Series.LastObservedTime.Time
+	}
+	return newest
+}
+
+// by reports who wrote an event, in either API's field.
+func by(e corev1.Event, component string) bool {
+	return e.Source.Component == component || strings.HasPrefix(e.ReportingController, component)
+}

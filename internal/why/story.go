@@ -1,0 +1,125 @@
+package why
+
+import (
+	"context"
+	"slices"
+
+	"croft.dev/croft/internal/cause"
+)
+
+// Verdict is how one link of the chain is.
+type Verdict string
+
+const (
+	// Good is where nothing is wrong.
+	Good Verdict = "good"
+	// Bad is where something is.
+	Bad Verdict = "bad"
+	// Waiting is what takes its time.
+	Waiting Verdict = "waiting"
+	// Hidden is where the caller may not look.
+	Hidden Verdict = "hidden"
+)
+
+// Link is a part of the chain.
+type Link string
+
+// The links, in the order in which what is wrong with one explains what is wrong
+// with those after it.
+const (
+	LinkAdmission Link = "admission"
+	LinkPlacement Link = "placement"
+	LinkClass     Link = "node class"
+	LinkPool      Link = "pool"
+	LinkClaim     Link = "nodeclaim"
+	LinkNode      Link = "node"
+	LinkKarpenter Link = "karpenter"
+	LinkScheduler Link = "scheduler"
+	LinkPod       Link = "pod"
+)
+
+var explains = []Link{LinkAdmission, LinkPlacement, LinkClass, LinkPool, LinkClaim, LinkNode, LinkKarpenter, LinkScheduler, LinkPod}
+
+// Step is what was seen at one link.
+type Step struct {
+	Link    Link    `json:"link"`
+	Object  string  `json:"object"`
+	Verdict Verdict `json:"verdict"`
+	Seen    string  `json:"seen"`
+	// Finding is what the catalogue says of it; of a step that is Waiting, what it
+	// says if that stays so.
+	Finding *cause.Finding `json:"finding,omitempty"`
+}
+
+// Story is what there is to tell of a Target.
+type Story struct {
+	Target Target `json:"target"`
+	// Verdict is Bad if something has to be mended, Waiting if it takes its time.
+	Verdict Verdict `json:"verdict"`
+	// Summary says in one line how the Target is.
+	Summary string `json:"summary"`
+	// First is what to mend first.
+	First *cause.Finding `json:"first,omitempty"`
+	Steps []Step         `json:"steps,omitempty"`
+}
+
+// conclude fills in what follows from the steps.
+func conclude(s Story) Story {
+	s.Verdict = Good
+	for _, step := range s.Steps {
+		if step.Verdict == Bad || s.Verdict == Good && step.Verdict == Waiting {
+			s.Verdict = step.Verdict
+		}
+	}
+	for _, link := range explains {
+		i := slices.IndexFunc(s.Steps, func(step Step) bool {
+			return step.Link == link && step.Verdict == Bad && step.Finding != nil
+		})
+		if i >= 0 {
+			s.First = s.Steps[i].Finding
+			return s
+		}
+	}
+	return s
+}
+
+// Decode puts what encoded messages tell into the story.
+func (s *Story) Decode(ctx context.Context, decode cause.Decode) {
+	for _, step := range s.Steps {
+		if step.Finding != nil {
+			*step.Finding = cause.Decoded(ctx, *step.Finding, decode)
+		}
+	}
+}
+
+func good(link Link, object, seen string) Step {
+	return Step{Link: link, Object: object, Verdict: Good, Seen: seen}
+}
+
+func waiting(link Link, object, seen string) Step {
+	return Step{Link: link, Object: object, Verdict: Waiting, Seen: seen}
+}
+
+// bad is what was seen, with the first row of the catalogue that it shows.
+func bad(link Link, object, seen string) Step {
+	step := Step{Link: link, Object: object, Verdict: Bad, Seen: seen}
+	if found := cause.Match(seen); len(found) > 0 {
+		step.Finding = &found[0]
+	}
+	return step
+}
+
+// judged is a row that no text shows.
+func judged(link Link, object, seen, id string) Step {
+	step := Step{Link: link, Object: object, Verdict: Bad, Seen: seen}
+	if row := cause.Lookup(id); row != nil {
+		finding := row.Finding(seen)
+		step.Finding = &finding
+	}
+	return step
+}
+
+// askAdmin is for what the caller may not read.
+func askAdmin(link Link, object, command string) Step {
+	return Step{Link: link, Object: object, Verdict: Hidden, Seen: "you may not look at this: ask a platform admin: `" + command + "`"}
+}

@@ -1,0 +1,90 @@
+// Package why walks from an object that is not as it should be to the first thing
+// to mend: admission, quota, scheduler, Karpenter, its NodePool and node class,
+// the NodeClaim, the node.
+//
+// Gather reads what the caller may read, and no more; Tell judges it, and reads
+// nothing.
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+)
+
+// Target is the object that is asked about.
+type Target struct {
+	// Kind is one of Kinds.
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// String is how people write it.
+func (t Target) String() string { return t.Kind + "/" + t.Name }
+
+// kind is a kind that can be asked about.
+type kind struct {
+	name       string
+	also       []string
+	namespaced bool
+	empty      func() client.Object
+}
+
+var kinds = []kind{
+	{"pod", []string{"pods", "po"}, true, func() client.Object { return &corev1.Pod{} }},
+	{"deployment", []string{"deployments", "deploy"}, true, func() client.Object { return &appsv1.Deployment{} }},
+	{"replicaset", []string{"replicasets", "rs"}, true, func() client.Object { return &appsv1.ReplicaSet{} }},
+	{"statefulset", []string{"statefulsets", "sts"}, true, func() client.Object { return &appsv1.StatefulSet{} }},
+	{"daemonset", []string{"daemonsets", "ds"}, true, func() client.Object { return &appsv1.DaemonSet{} }},
+	{"job", []string{"jobs"}, true, func() client.Object { return &batchv1.Job{} }},
+	{"node", []string{"nodes", "no"}, false, func() client.Object { return &corev1.Node{} }},
+	{"nodeclaim", []string{"nodeclaims"}, false, func() client.Object { return &karpenterv1.NodeClaim{} }},
+	{"nodepool", []string{"nodepools", "pool", "pools"}, false, func() client.Object { return &karpenterv1.NodePool{} }},
+}
+
+// Kinds are the names of the kinds that can be asked about.
+func Kinds() []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.name
+	}
+	return names
+}
+
+// ParseTarget reads KIND/NAME, or KIND and NAME as kubectl takes them too.
+func ParseTarget(args []string, namespace string) (Target, error) {
+	var word, name string
+	switch {
+	case len(args) == 1:
+		word, name, _ = strings.Cut(args[0], "/")
+	case len(args) == 2:
+		word, name = args[0], args[1]
+	}
+	if word == "" || name == "" || strings.Contains(name, "/") {
+		return Target{}, fmt.Errorf("%s: write what to ask about as KIND/NAME, such as pod/web-1 or node/ip-10-0-0-1", strings.Join(args, " "))
+	}
+	k := kindOf(word)
+	if k == nil {
+		return Target{}, fmt.Errorf("%s: there is nothing to tell of a %s: write one of %s", strings.Join(args, " "), word, strings.Join(Kinds(), ", "))
+	}
+	if !k.namespaced {
+		namespace = ""
+	}
+	return Target{Kind: k.name, Namespace: namespace, Name: name}, nil
+}
+
+func kindOf(word string) *kind {
+	word = strings.ToLower(word)
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == word || slices.Contains(k.also, word) })
+	if i < 0 {
+		return nil
+	}
+	return &kinds[i]
+}

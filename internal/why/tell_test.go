@@ -1,0 +1,214 @@
+package why_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/why"
+)
+
+const key = v1alpha1.DefaultNodePoolKey
+
+// waiting is a pod of tenant-a that waits for its node on AWS, with everything that
+// an administrator may read behind it. Nothing is wrong yet.
+func waiting() *why.Snapshot {
+	ref := &karpenterv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "pool-a"}
+	s := &why.Snapshot{
+		Target: why.Target{Kind: "pod", Namespace: "tenant-a", Name: "web"}, Key: key,
+		Pods: []corev1.Pod{{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "web"},
+			Spec: corev1.PodSpec{
+				NodeSelector: map[string]string{key: "pool-a"},
+				Tolerations:  []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpEqual, Value: "pool-a"}},
+			},
+			Status: corev1.PodStatus{Phase: corev1.PodPending},
+		}},
+		Pools:   []karpenterv1.NodePool{{ObjectMeta: metav1.ObjectMeta{Name: "pool-a"}}},
+		Claims:  []karpenterv1.NodeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "pool-a-x2x9p", Labels: map[string]string{karpenterv1.NodePoolLabelKey: "pool-a"}}}},
+		Classes: map[string]*unstructured.Unstructured{"pool-a": {Object: map[string]any{}}},
+	}
+	s.Pools[0].Spec.Template.Spec.NodeClassRef = ref
+	report(&s.Pools[0].Status, metav1.Condition{Type: "NodeClassReady", Status: metav1.ConditionTrue})
+	s.Claims[0].CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
+	s.Events = []corev1.Event{event("Pod", "web", "Nominated", "karpenter", "Pod should schedule on: nodeclaim/pool-a-x2x9p")}
+	return s
+}
+
+func event(kind, name, reason, by, message string) corev1.Event {
+	return corev1.Event{
+		InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name}, Type: corev1.EventTypeWarning,
+		Reason: reason, Message: message, Source: corev1.EventSource{Component: by}, LastTimestamp: metav1.Now(),
+	}
+}
+
+// condition is how the catalogue writes one.
+var condition = regexp.MustCompile(`(?s)^(\w+)=(\w+) (\w+)(?:: (.*))?$`)
+
+// show puts a text of the catalogue where it is seen; false if that is a log, or
+// an object that only a real cluster has.
+func show(s *why.Snapshot, text string) bool {
+	if m := condition.FindStringSubmatch(text); m != nil {
+		c := metav1.Condition{Type: m[1], Status: metav1.ConditionStatus(m[2]), Reason: m[3], Message: m[4]}
+		switch {
+		case slices.Contains([]string{"Launched", "Registered", "Initialized"}, c.Type):
+			var all []metav1.Condition
+			for _, before := range []string{"Launched", "Registered", "Initialized"} {
+				if before == c.Type {
+					break
+				}
+				all = append(all, metav1.Condition{Type: before, Status: metav1.ConditionTrue})
+			}
+			report(&s.Claims[0].Status, append(all, c)...)
+		case c.Type == "ValidationSucceeded" && c.Reason == "NodePoolValidationFailed", c.Type == "NodeClassReady", c.Type == "NodeRegistrationHealthy":
+			report(&s.Pools[0].Status, c)
+		case c.Type == "Ready":
+			return false
+		default:
+			entry := map[string]any{"type": c.Type, "status": string(c.Status), "reason": c.Reason, "message": c.Message}
+			// The others are as the provider leaves them then.
+			_ = unstructured.SetNestedSlice(s.Classes["pool-a"].Object, []any{
+				map[string]any{"type": "Ready", "status": "False", "reason": "UnhealthyDependents", "message": c.Type + "=False"}, entry,
+			}, "status", "conditions")
+			report(&s.Pools[0].Status, metav1.Condition{Type: "NodeClassReady", Status: metav1.ConditionFalse, Reason: "UnhealthyDependents", Message: c.Type + "=False"})
+		}
+		return true
+	}
+	switch {
+	case strings.HasPrefix(text, "NodeClaim pool-"):
+		s.Events = append(s.Events, event("NodeClaim", "pool-a-gone1", "InsufficientCapacityError", "karpenter", text))
+		s.Claims = nil // it goes at once
+	case strings.HasPrefix(text, "Failed to schedule pod, "):
+		s.Events = []corev1.Event{event("Pod", "web", "FailedScheduling", "karpenter", strings.ReplaceAll(text, "=pool-b:", "=pool-a:"))}
+	case strings.Contains(text, "nodes are available"):
+		s.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: text}}
+	default:
+		return false
+	}
+	return true
+}
+
+// report writes conditions into a status: those of Karpenter have a type of its own.
+func report(into any, conditions ...metav1.Condition) {
+	text, err := json.Marshal(map[string]any{"conditions": conditions})
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// TestEachRowIsTold puts every text of the catalogue where it is seen, and wants
+// `croft why` to name its row first; what is seen in logs is explained by -f.
+func TestEachRowIsTold(t *testing.T) {
+	walked := map[string]bool{}
+	for _, row := range cause.Rows() {
+		for _, text := range row.Texts {
+			if found := why.Explain("all is well\n" + text + "\nall is well\n"); len(found) != 1 || found[0].ID != row.ID {
+				t.Errorf("%s: %q is explained by %+v", row.ID, text, found)
+			}
+			s := waiting()
+			// That the pod tolerates no other's taint is no cause, where it was placed.
+			if row.ID == "taint-not-tolerated" || !show(s, text) {
+				continue
+			}
+			walked[row.ID] = true
+			story := why.Tell(s)
+			if story.Verdict != why.Bad || story.First == nil || story.First.ID != row.ID {
+				t.Errorf("%s: %q is told as %+v", row.ID, text, story)
+			}
+		}
+	}
+	for _, id := range []string{
+		cause.UnauthorizedID, "explicit-deny", "instance-profile-name", "spot-service-linked-role", "insufficient-capacity", "account-quota", "subnet-full",
+		"network-mismatch", "launch-failed", "subnets-not-found", "security-groups-not-found", "amis-not-found", "dry-run-denied", "not-registered", "startup-taint",
+	} {
+		if !walked[id] {
+			t.Errorf("%s was not walked to", id)
+		}
+	}
+}
+
+func TestNothingIsWrongYet(t *testing.T) {
+	if story := why.Tell(waiting()); story.Verdict != why.Waiting || story.First != nil {
+		t.Errorf("a node is on its way, and it is told as %+v", story)
+	}
+}
+
+// TestOthersPoolsAreNoCause gives Karpenter's whole answer, for all pools at once.
+func TestOthersPoolsAreNoCause(t *testing.T) {
+	const others = "did not tolerate taint (taint=" + key + "=pool-b:NoSchedule); did not tolerate taint (taint=" + key + "=pool-b:NoExecute); " +
+		"did not tolerate taint (taint=CriticalAddonsOnly:NoSchedule); " +
+		`incompatible requirements, label "` + key + `" does not have known values; ` +
+		"all available instance types exceed limits for nodepool (NodePool=pool-c)"
+	for name, c := range map[string]struct{ message, first string }{
+		"its own is not considered": {others, "no-pool"},
+		"its own is at its limits":  {others + "; all available instance types exceed limits for nodepool (NodePool=pool-a)", "limits-exceeded"},
+		"its own has no such label": {`incompatible requirements, label "gpu" does not have known values; ` + others, "label-unknown"},
+		"its own has no such type":  {others + "; incompatible requirements, key node.kubernetes.io/instance-type, node.kubernetes.io/instance-type In [m9.huge] not in node.kubernetes.io/instance-type In [m5.large]", "requirement-unmet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := waiting()
+			s.Claims = nil
+			s.Hidden = []string{"platform", "nodepool", "nodeclaim", "node"}
+			s.Pools = nil
+			s.Events = []corev1.Event{event("Pod", "web", "FailedScheduling", "karpenter", "Failed to schedule pod, "+c.message)}
+			story := why.Tell(s)
+			if story.First == nil || story.First.ID != c.first {
+				t.Errorf("want %s first: %+v", c.first, story)
+			}
+			for _, step := range story.Steps {
+				if strings.Contains(step.Seen, "pool-b") || strings.Contains(step.Seen, "pool-c") || strings.Contains(step.Seen, "CriticalAddonsOnly") {
+					t.Errorf("a tenant is told of others: %+v", step)
+				}
+			}
+			if last := story.Steps[len(story.Steps)-1]; last.Verdict != why.Hidden || !strings.Contains(last.Seen, "ask a platform admin") {
+				t.Errorf("a tenant is not told whom to ask: %+v", story.Steps)
+			}
+		})
+	}
+}
+
+// TestHiddenEvents wants it to be said that Karpenter's word may not be read, and not
+// that there is none.
+func TestHiddenEvents(t *testing.T) {
+	s := waiting()
+	s.Events, s.Hidden = nil, []string{"event"}
+	if steps := why.Tell(s).Steps; !slices.ContainsFunc(steps, func(step why.Step) bool { return step.Link == why.LinkKarpenter && step.Verdict == why.Hidden }) {
+		t.Errorf("it is told as %+v", steps)
+	}
+	s = &why.Snapshot{Target: why.Target{Kind: "deployment", Namespace: "tenant-a", Name: "web"}, Workload: &why.Workload{Wanted: 1}, Hidden: []string{"event"}}
+	if steps := why.Tell(s).Steps; len(steps) != 1 || steps[0].Verdict != why.Hidden {
+		t.Errorf("it is told as %+v", steps)
+	}
+}
+
+func TestParseTarget(t *testing.T) {
+	for args, want := range map[string]string{
+		"pod/web": "pod/web", "pod web": "pod/web", "po/web": "pod/web", "Pods/web": "pod/web", "deploy/web": "deployment/web",
+		"no/a": "node/a", "pool/a": "nodepool/a", "nodeclaims a": "nodeclaim/a",
+		"": "", "pod": "", "pod/": "", "/web": "", "pod/a/b": "", "gateway/web": "", "a b c": "",
+	} {
+		target, err := why.ParseTarget(strings.Fields(args), "ns")
+		if want == "" {
+			if err == nil {
+				t.Errorf("%q is taken for %s", args, target)
+			}
+			continue
+		}
+		if err != nil || target.String() != want || (target.Namespace == "ns") != (target.Kind == "pod" || target.Kind == "deployment") {
+			t.Errorf("%q: %+v, %v", args, target, err)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package why
+
+import (
+	"slices"
+	"strings"
+
+	"croft.dev/croft/internal/cause"
+)
+
+// Explain finds what lines of a log, or any other text, show. Each cause is told
+// once, by the line that shows it first.
+func Explain(text string) []cause.Finding {
+	var all []cause.Finding
+	for line := range strings.Lines(text) {
+		for _, f := range cause.Match(line) {
+			if !slices.ContainsFunc(all, func(g cause.Finding) bool { return g.ID == f.ID }) {
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}

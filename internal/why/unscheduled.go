@@ -1,0 +1,197 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/internal/cause"
+)
+
+// unscheduled walks from a pod without a node to what keeps one from it.
+func unscheduled(s *Snapshot, pod *corev1.Pod) []Step {
+	if len(pod.Spec.SchedulingGates) > 0 {
+		return []Step{waiting(LinkPod, "pod/"+pod.Name, "it has the scheduling gate "+pod.Spec.SchedulingGates[0].Name+", and waits for whoever set it")}
+	}
+	steps := []Step{placed(s, pod)}
+	steps = append(steps, scheduler(s, pod))
+	karpenter, nominated := karpenterSays(s, pod)
+	steps = append(steps, karpenter...)
+	return append(steps, behind(s, pod, nominated)...)
+}
+
+// placed tells whether the pod was given its tenant's pool when it was created.
+func placed(s *Snapshot, pod *corev1.Pod) Step {
+	object, pool := "pod/"+pod.Name, s.poolOf(pod)
+	switch {
+	case pool != "" && s.tolerates(pod, pool):
+		return good(LinkPlacement, object, "it was placed on pool "+pool+" when it was created")
+	case s.Rules != nil:
+		return judged(LinkPlacement, object, fmt.Sprintf("namespace %s is tenant %s's, and the pod has no nodeSelector and toleration of its pool (%s): it is older than the policy",
+			pod.Namespace, s.Rules.Spec.Tenant, strings.Join(s.Rules.Spec.Pools, ", ")), "placement-missing")
+	case s.hidden("tenantrules"):
+		return askAdmin(LinkPlacement, "namespace/"+pod.Namespace, "croft why pod/"+pod.Name+" -n "+pod.Namespace)
+	case refusedByTaint(s, pod):
+		return judged(LinkPlacement, object, "namespace "+pod.Namespace+" is no tenant's, and so the pod was given no pool; those that there are take tenants' pods alone", "placement-missing")
+	default:
+		return good(LinkPlacement, object, "namespace "+pod.Namespace+" is no tenant's: any node without a taint will do")
+	}
+}
+
+// refusedByTaint reports whether Karpenter names the taint of a pool.
+func refusedByTaint(s *Snapshot, pod *corev1.Pod) bool {
+	for _, e := range s.about("Pod", pod.Name) {
+		if e.Reason == "FailedScheduling" && by(e, "karpenter") {
+			return strings.Contains(e.Message, "did not tolerate taint") && strings.Contains(e.Message, s.Key+"=")
+		}
+	}
+	return false
+}
+
+// scheduler tells what the scheduler says. That the pod does not tolerate the
+// taints of others' nodes is as it should be; and how many there are is no business
+// of a tenant's.
+func scheduler(s *Snapshot, pod *corev1.Pod) Step {
+	object := "pod/" + pod.Name
+	c := find(pod.Status.Conditions, func(c *corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
+	if c == nil || c.Status != corev1.ConditionFalse {
+		return waiting(LinkScheduler, object, "the scheduler has not looked at it yet")
+	}
+	for _, f := range cause.Match(c.Message) {
+		if f.ID != "taint-not-tolerated" {
+			step := bad(LinkScheduler, object, f.Seen)
+			step.Finding = &f
+			return step
+		}
+	}
+	if s.hidden("nodepool") {
+		return waiting(LinkScheduler, object, "no node that is there takes it")
+	}
+	return waiting(LinkScheduler, object, "no node that is there takes it: "+c.Message)
+}
+
+// karpenterSays is Karpenter's last word on a pod, and the NodeClaim that it
+// nominated.
+func karpenterSays(s *Snapshot, pod *corev1.Pod) (steps []Step, nominated string) {
+	object, pool := "pod/"+pod.Name, s.poolOf(pod)
+	for _, e := range s.about("Pod", pod.Name) {
+		switch {
+		case !by(e, "karpenter"):
+		case e.Reason == "Nominated":
+			_, of, _ := strings.Cut(e.Message, "nodeclaim/")
+			nominated, _, _ = strings.Cut(of, ",")
+			return []Step{waiting(LinkKarpenter, object, "Karpenter has a node in mind for it, or makes one")}, nominated
+		case e.Reason == "FailedScheduling":
+			return failedScheduling(object, pool, ownPart(e.Message, s.Key, pool)), ""
+		}
+	}
+	if s.hidden("event") {
+		return []Step{askAdmin(LinkKarpenter, "events of "+object, "croft why "+object+" -n "+pod.Namespace)}, ""
+	}
+	return []Step{waiting(LinkKarpenter, object, "Karpenter has not said anything about it")}, ""
+}
+
+func failedScheduling(object, pool string, parts []string) []Step {
+	if len(parts) == 0 {
+		step := bad(LinkKarpenter, object, "Karpenter does not consider pool "+pool+" for it")
+		finding := cause.Lookup("no-pool").Finding(step.Seen)
+		step.Finding = &finding
+		return []Step{step}
+	}
+	// Of many pools it says the same: each cause is told once.
+	var steps []Step
+	more := map[string]int{}
+	for _, part := range parts {
+		step := bad(LinkKarpenter, object, part)
+		if step.Finding != nil {
+			if more[step.Finding.ID]++; more[step.Finding.ID] > 1 {
+				continue
+			}
+		}
+		steps = append(steps, step)
+	}
+	for i := range steps {
+		if f := steps[i].Finding; f != nil && more[f.ID] > 1 {
+			steps[i].Seen += fmt.Sprintf("; and %d more such", more[f.ID]-1)
+		}
+	}
+	return steps
+}
+
+// ownPart is what Karpenter says of the pod's own pool. It answers for all pools at
+// once, without saying for which, and what it says of others is no cause: that the
+// pod may not go there is as it should be, and a tenant is not to read it.
+func ownPart(message, key, pool string) []string {
+	var own []string
+	for part := range strings.SplitSeq(strings.TrimPrefix(message, "Failed to schedule pod, "), "; ") {
+		if pool == "" || !ofAnother(part, key, pool) {
+			own = append(own, part)
+		}
+	}
+	return own
+}
+
+func ofAnother(part, key, pool string) bool {
+	switch {
+	case strings.Contains(part, "did not tolerate taint"):
+		return !strings.Contains(part, "(taint="+key+"="+pool+":")
+	case strings.Contains(part, "limits "), strings.Contains(part, "minValues requirements"):
+		_, named, ok := strings.Cut(part, "(NodePool=")
+		return ok && named != pool+")"
+	default:
+		// A pool of others has no such label, or has another value of it.
+		return strings.Contains(part, `label "`+key+`" does not have known values`) || strings.Contains(part, "incompatible requirements, key "+key+",")
+	}
+}
+
+// behind are the pool, its class and its claims.
+func behind(s *Snapshot, pod *corev1.Pod, nominated string) []Step {
+	name := s.poolOf(pod)
+	if claim := find(s.Claims, func(c *karpenterv1.NodeClaim) bool { return c.Name == nominated }); name == "" && claim != nil {
+		name = claim.Labels[nodePoolLabel]
+	}
+	if name == "" {
+		return nil
+	}
+	if s.hidden("nodepool") {
+		return []Step{askAdmin(LinkPool, "nodepool/"+name, "croft why pod/"+pod.Name+" -n "+pod.Namespace)}
+	}
+	pool := s.pool(name)
+	if pool == nil {
+		step := judged(LinkPool, "nodepool/"+name, "there is no NodePool "+name, "no-pool")
+		return []Step{step}
+	}
+	steps := append(poolSteps(s, pool), heldBack(s, pod)...)
+	for i := range s.Claims {
+		claim := &s.Claims[i]
+		if claim.Labels[nodePoolLabel] == name && !done(claim) && (nominated == "" || claim.Name == nominated) {
+			steps = append(steps, claimSteps(s, claim)...)
+		}
+	}
+	if nominated != "" || !hasBad(steps) {
+		steps = append(steps, launchesFailed(s, name)...)
+	}
+	return steps
+}
+
+// launchTakes is longer than the launch of an instance takes.
+const launchTakes = 15 * time.Second
+
+// heldBack is a NodeClaim of another pool for which Karpenter lets all others wait.
+func heldBack(s *Snapshot, pod *corev1.Pod) []Step {
+	for i := range s.Unlaunched {
+		claim := &s.Unlaunched[i]
+		of := claim.Labels[nodePoolLabel]
+		if of != s.poolOf(pod) && time.Since(claim.CreationTimestamp.Time) > launchTakes {
+			return []Step{judged(LinkPool, "nodeclaim/"+claim.Name, "NodeClaim "+claim.Name+" of pool "+of+" has no instance, and Karpenter lets all others wait for it", "provisioning-held")}
+		}
+	}
+	return nil
+}
+
+func hasBad(steps []Step) bool {
+	return find(steps, func(step *Step) bool { return step.Verdict == Bad }) != nil
+}

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/sandbox/internal/cloud"
+	"croft.dev/croft/sandbox/internal/cloud/account"
+	"croft.dev/croft/sandbox/internal/component"
+)
+
+func newAWS(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "aws",
+		Short: "Look into the simulated AWS account, and make things go wrong in it",
+		Long: `Look into the simulated AWS account of a sandbox that was started with
+--with aws, and make things go wrong in it.
+
+  croft-sandbox aws instances
+  croft-sandbox aws calls --action ec2:CreateLaunchTemplate -o json
+  croft-sandbox aws fault no-capacity --type m5.large --times 3
+  croft-sandbox aws interrupt i-0123456789abcdef0
+  eval "$(croft-sandbox aws env)"; aws ec2 describe-instances`,
+		Args: args(cobra.NoArgs),
+	}
+	cmd.AddCommand(newAWSInstances(g), newAWSCalls(g), newAWSFault(g), newAWSFaults(g), newAWSClear(g), newAWSInterrupt(g), newAWSLeft(g), newAWSEnv(g))
+	return cmd
+}
+
+// account finds the simulated account of a sandbox that is up.
+func (g *global) account(ctx context.Context) (cloud.Client, error) {
+	h, client, err := g.dial()
+	if err != nil {
+		return cloud.Client{}, err
+	}
+	statuses, err := client.Status(ctx)
+	if err != nil {
+		return cloud.Client{}, err
+	}
+	for _, s := range statuses {
+		if s.Name == component.Cloud {
+			if s.Address == "" {
+				return cloud.Client{}, fmt.Errorf("the simulated AWS account does not answer yet: see `croft-sandbox status`")
+			}
+			return cloud.Client{Address: s.Address}, nil
+		}
+	}
+	return cloud.Client{}, usageError{fmt.Errorf("the sandbox in %s has no AWS account: start one with `croft-sandbox up --with aws`", h.Dir)}
+}
+
+// output is the flag -o of commands that print lists.
+type output string
+
+func (o *output) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVarP((*string)(o), "output", "o", "table", "table or json")
+}
+
+// print prints a list as JSON, or has it printed as a table.
+func (o output) print(out io.Writer, list any, table func(io.Writer)) error {
+	switch o {
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(list)
+	case "table":
+		w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+		table(w)
+		return w.Flush() // reports the errors of the writes before
+	}
+	return usageError{fmt.Errorf("unknown output %q: choose table or json", string(o))}
+}
+
+func newAWSInstances(g *global) *cobra.Command {
+	var o output
+	cmd := &cobra.Command{
+		Use: "instances", Short: "List the instances", Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := g.account(cmd.Context())
+			if err != nil {
+				return err
+			}
+			holding, err := client.Holding(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return o.print(cmd.OutOrStdout(), holding.Instances, func(w io.Writer) {
+				_, _ = fmt.Fprintln(w, "INSTANCE\tTYPE\tZONE\tCAPACITY\tSTATE\tNODEPOOL\tNODE\tAGE")
+				for _, i := range holding.Instances {
+					_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.ID, i.Type, i.Zone, i.Capacity, i.State,
+						i.Tags["karpenter.sh/nodepool"], i.DNSName(component.AWSRegion), time.Since(i.Launched).Round(time.Second))
+				}
+			})
+		},
+	}
+	o.addTo(cmd)
+	return cmd
+}
+
+func newAWSCalls(g *global) *cobra.Command {
+	var o output
+	var action string
+	cmd := &cobra.Command{
+		Use: "calls", Short: "List the calls that were made to AWS, the newest last", Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := g.account(cmd.Context())
+			if err != nil {
+				return err
+			}
+			calls, err := client.Calls(cmd.Context())
+			if err != nil {
+				return err
+			}
+			calls = slices.DeleteFunc(calls, func(c cloud.Call) bool {
+				return action != "" && !strings.EqualFold(action, c.Service+":"+c.Action)
+			})
+			return o.print(cmd.OutOrStdout(), calls, func(w io.Writer) {
+				_, _ = fmt.Fprintln(w, "TIME\tCALL\tANSWER")
+				for _, c := range calls {
+					answer := "ok"
+					if c.Error != "" {
+						answer = c.Error
+					}
+					_, _ = fmt.Fprintf(w, "%s\t%s:%s\t%s\n", c.At.Format(time.TimeOnly), c.Service, c.Action, answer)
+				}
+			})
+		},
+	}
+	o.addTo(cmd)
+	cmd.Flags().StringVar(&action, "action", "", "only calls of this kind, such as ec2:CreateFleet")
+	return cmd
+}
+
+func newAWSFault(g *global) *cobra.Command {
+	var f account.Fault
+	var list strings.Builder
+	for _, kind := range slices.Sorted(maps.Keys(account.Faults)) {
+		fmt.Fprintf(&list, "  %-18s %s\n", kind, account.Faults[kind])
+	}
+	cmd := &cobra.Command{
+		Use:   "fault KIND",
+		Short: "Have something go wrong from now on",
+		Long:  "Have something go wrong from now on, until `croft-sandbox aws clear`:\n\n" + list.String(),
+		Args:  args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.Kind = account.FaultKind(args[0])
+			if _, ok := account.Faults[f.Kind]; !ok {
+				return usageError{fmt.Errorf("there is no fault %q: choose from %s", f.Kind, joinKinds())}
+			}
+			client, err := g.account(cmd.Context())
+			if err != nil {
+				return err
+			}
+			added, err := client.AddFault(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), added.ID)
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.Type, "type", "", "only for this type of instance")
+	flags.StringVar(&f.Zone, "zone", "", "only in this zone")
+	flags.StringVar(&f.Capacity, "capacity", "", "only for on-demand, spot or reserved")
+	flags.StringVar(&f.Subnet, "subnet", "", "only in this subnet")
+	flags.StringVar(&f.Action, "action", "", "only for this call, such as ec2:CreateFleet")
+	flags.IntVar(&f.Times, "times", 0, "how often; 0 for always")
+	flags.IntVar(&f.Limit, "limit", 0, "the quota, of vcpu-quota")
+	flags.DurationVar(&f.Delay, "delay", 5*time.Second, "by how much answers are late, of slow")
+	flags.BoolVar(&f.NodeRole, "as-node", false, "of unauthorized: the caller has the role of a node, as when the controller was given none")
+	flags.BoolVar(&f.ExplicitDeny, "explicit-deny", false, "of unauthorized: a policy forbids it, and not only that none allows it")
+	return cmd
+}
+
+func joinKinds() string {
+	var kinds []string
+	for _, kind := range slices.Sorted(maps.Keys(account.Faults)) {
+		kinds = append(kinds, string(kind))
+	}
+	return strings.Join(kinds, ", ")
+}
+
+func newAWSFaults(g *global) *cobra.Command {
+	var o output
+	cmd := &cobra.Command{
+		Use: "faults", Short: "List what goes wrong now", Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := g.account(cmd.Context())
+			if err != nil {
+				return err
+			}
+			faults, err := client.Faults(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return o.print(cmd.OutOrStdout(), faults, func(w io.Writer) {
+				_, _ = fmt.Fprintln(w, "FAULT\tKIND\tLEFT\tWHEN")
+				for _, f := range faults {
+					left := "always"
+					if f.Times > 0 {
+						left = fmt.Sprint(f.Times)
+					}
+					_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.ID, f.Kind, left, f.Case)
+				}
+			})
+		},
+	}
+	o.addTo(cmd)
+	return cmd
+}
+
+func newAWSClear(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use: "clear [FAULT...]", Short: "Take faults back, all if none are named",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := g.account(cmd.Context())
+			if err != nil {
+				return err
+			}
+			cleared, err := client.ClearFaults(cmd.Context(), args...)
+			if err != nil {
+				return err
+			}
+			if cleared < len(args) {
+				return fmt.Errorf("only %d of %d faults were there: see `croft-sandbox aws faults`", cleared, len(args))
+			}
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%d faults taken back\n", cleared)
+			return err
+		},
+	}
+}
+
+func newAWSInterrupt(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use: "interrupt INSTANCE", Short: "Have a spot instance taken away, with the notice that AWS gives", Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := g.account(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return client.Interrupt(cmd.Context(), args[0])
+		},
+	}
+}
+
+// newAWSLeft tells what a cluster that goes leaves behind in the account.
+func newAWSLeft(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use: "left", Short: "List what the cluster has made in the account and not removed; ends with 1 if there is something",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := g.account(cmd.Context())
+			if err != nil {
+				return err
+			}
+			holding, err := client.Holding(cmd.Context())
+			if err != nil {
+				return err
+			}
+			left := holding.Left()
+			for _, what := range left {
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), what); err != nil {
+					return err
+				}
+			}
+			if len(left) > 0 {
+				return exitCode(exitFailed)
+			}
+			return nil
+		},
+	}
+}
+
+func newAWSEnv(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use: "env", Short: "Print the environment with which AWS's own tools find the account", Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := g.account(cmd.Context())
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), `export AWS_ENDPOINT_URL=%s
+export AWS_REGION=%s
+export AWS_ACCESS_KEY_ID=AKIASANDBOX
+export AWS_SECRET_ACCESS_KEY=sandbox
+`, client.Address, component.AWSRegion)
+			return err
+		},
+	}
+}

@@ -1,0 +1,165 @@
+// Package account is what a simulated AWS account holds: a network, images, roles
+// and instance profiles, launch templates, instances, and a queue. It decides what
+// becomes of an instance and when; it speaks to nobody.
+package account
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+)
+
+// Settings are what an account is made with.
+type Settings struct {
+	// Region is where everything is.
+	Region string `json:"region"`
+	// Zones are the region's, each with a subnet.
+	Zones []string `json:"zones"`
+	// Cluster is the name of the EKS cluster.
+	Cluster string `json:"cluster"`
+	// Speed divides all times that an instance takes: 1 is what a real one does.
+	Speed float64 `json:"speed"`
+}
+
+// ID is the number of the account.
+const ID = "111122223333"
+
+// state is what an account remembers from one start to the next.
+type state struct {
+	Subnets        []*Subnet                   `json:"subnets"`
+	SecurityGroups []*SecurityGroup            `json:"securityGroups"`
+	Roles          map[string]*Role            `json:"roles"`
+	Profiles       map[string]*InstanceProfile `json:"profiles"`
+	Templates      map[string]*LaunchTemplate  `json:"templates"`
+	Instances      map[string]*Instance        `json:"instances"`
+	Reservations   []*CapacityReservation      `json:"reservations"`
+	Images         []Image                     `json:"images"`
+	Faults         []*Fault                    `json:"faults"`
+	Messages       []*Message                  `json:"messages"`
+	Faulted        int                         `json:"faulted"`
+}
+
+// Account is safe for use by several at once.
+type Account struct {
+	Settings
+
+	file string
+	now  func() time.Time
+
+	mu      sync.Mutex
+	s       state
+	changed chan struct{}
+}
+
+// Open reads an account from a file, or makes one that is kept there. now is the
+// clock.
+func Open(file string, settings Settings, now func() time.Time) (*Account, error) {
+	a := &Account{Settings: settings, file: file, now: now, changed: make(chan struct{})}
+	content, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		a.s = a.seed()
+		return a, a.save()
+	case err != nil:
+		return nil, err
+	}
+	if err := json.Unmarshal(content, &a.s); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return a, nil
+}
+
+// seed is an account in which a cluster named as this one could have been made by
+// eksctl: subnets and a security group with the tag that Karpenter finds them by,
+// and the role that its documentation gives to nodes.
+func (a *Account) seed() state {
+	discovery := Tags{"karpenter.sh/discovery": a.Cluster}
+	role := "KarpenterNodeRole-" + a.Cluster
+	s := state{
+		SecurityGroups: []*SecurityGroup{{
+			ID: newID("sg"), Name: "eks-cluster-sg-" + a.Cluster, Description: "nodes of " + a.Cluster, VPC: vpc, Tags: discovery,
+		}},
+		Roles:     map[string]*Role{role: newRole(role)},
+		Profiles:  map[string]*InstanceProfile{},
+		Templates: map[string]*LaunchTemplate{},
+		Instances: map[string]*Instance{},
+	}
+	for i, zone := range a.Zones {
+		s.Subnets = append(s.Subnets, &Subnet{
+			ID: newID("subnet"), Zone: zone, ZoneID: a.zoneID(zone), VPC: vpc,
+			CIDR: fmt.Sprintf("10.0.%d.0/20", 16*i), Free: 4000, Tags: discovery,
+		})
+	}
+	return s
+}
+
+// Change is closed when anything changes after the call.
+func (a *Account) Change() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.changed
+}
+
+// read looks at the state.
+func read[T any](a *Account, look func(*state) T) T {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return look(&a.s)
+}
+
+// write changes the state. Nothing is kept of a change that ends in an error:
+// the caller changes only what it has looked at before.
+func (a *Account) write(change func(*state) error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := change(&a.s); err != nil {
+		return err
+	}
+	close(a.changed)
+	a.changed = make(chan struct{})
+	return a.save()
+}
+
+func (a *Account) save() error {
+	content, err := json.Marshal(a.s)
+	if err != nil {
+		return err
+	}
+	fresh := a.file + ".new"
+	if err := os.WriteFile(fresh, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(fresh, a.file)
+}
+
+// scaled is how long something takes here that really takes so long.
+func (a *Account) scaled(d time.Duration) time.Duration {
+	if a.Speed <= 0 {
+		return d
+	}
+	return time.Duration(float64(d) / a.Speed)
+}
+
+func newID(kind string) string {
+	var b [9]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return kind + "-" + hex.EncodeToString(b[:])[:17]
+}
+
+// Tags are the tags of a resource.
+type Tags map[string]string
+
+// ARN names a resource of the account.
+func (a *Account) ARN(service, resource string) string {
+	region := a.Region
+	if service == "iam" {
+		region = ""
+	}
+	return "arn:aws:" + service + ":" + region + ":" + ID + ":" + resource
+}

@@ -1,0 +1,52 @@
+package account
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Filters are EC2's: each names an attribute or a tag, and the values of which one
+// has to match. * and ? stand for anything.
+type Filters map[string][]string
+
+func (f Filters) match(attributes map[string][]string, tags Tags) bool {
+	for name, wanted := range f {
+		if !f.matchOne(name, wanted, attributes, tags) {
+			return false
+		}
+	}
+	return true
+}
+
+func (Filters) matchOne(name string, wanted []string, attributes map[string][]string, tags Tags) bool {
+	var has []string
+	switch key, isTag := strings.CutPrefix(name, "tag:"); {
+	case isTag:
+		value, ok := tags[key]
+		if !ok {
+			return false
+		}
+		has = []string{value}
+	case name == "tag-key":
+		for key := range tags {
+			has = append(has, key)
+		}
+	default:
+		var known bool
+		if has, known = attributes[name]; !known {
+			// EC2 refuses what it does not know; matching nothing is as safe.
+			return false
+		}
+	}
+	return slices.ContainsFunc(has, func(value string) bool {
+		return slices.ContainsFunc(wanted, func(pattern string) bool { return globs(pattern, value) })
+	})
+}
+
+// globs compares as EC2 does, where * stands for slashes too.
+func globs(pattern, value string) bool {
+	hide := strings.NewReplacer("/", "\x00", "[", "\x01", "\\", "\x02")
+	ok, err := path.Match(hide.Replace(pattern), hide.Replace(value))
+	return err == nil && ok
+}

@@ -1,0 +1,87 @@
+package account
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Role is an IAM role.
+type Role struct {
+	Name, ID string
+	Created  time.Time
+}
+
+// InstanceProfile hands a role to instances.
+type InstanceProfile struct {
+	Name, ID, Path, Role string
+	Tags                 Tags
+	Created              time.Time
+}
+
+func newRole(name string) *Role {
+	return &Role{Name: name, ID: "AROA" + strings.ToUpper(newID("")[1:])}
+}
+
+// Role finds a role by its name; nil if there is none.
+func (a *Account) Role(name string) *Role {
+	return read(a, func(s *state) *Role { return copied(s.Roles[name]) })
+}
+
+// CreateRole makes a role, if there is none of its name.
+func (a *Account) CreateRole(name string) (created bool, role *Role, err error) {
+	err = a.write(func(s *state) error {
+		if role = s.Roles[name]; role == nil {
+			role, created = newRole(name), true
+			role.Created = a.now()
+			s.Roles[name] = role
+		}
+		return nil
+	})
+	return created, role, err
+}
+
+// Profile finds an instance profile by its name; nil if there is none.
+func (a *Account) Profile(name string) *InstanceProfile {
+	return read(a, func(s *state) *InstanceProfile { return copied(s.Profiles[name]) })
+}
+
+// Profiles are all below a path, by name.
+func (a *Account) Profiles(under string) []InstanceProfile {
+	return read(a, func(s *state) (out []InstanceProfile) {
+		for _, name := range slices.Sorted(maps.Keys(s.Profiles)) {
+			if strings.HasPrefix(s.Profiles[name].Path, under) {
+				out = append(out, *s.Profiles[name])
+			}
+		}
+		return out
+	})
+}
+
+// PutProfile keeps an instance profile as it is given.
+func (a *Account) PutProfile(p InstanceProfile) error {
+	return a.write(func(s *state) error {
+		if p.ID == "" {
+			p.ID, p.Created = "AIPA"+strings.ToUpper(newID("")[1:]), a.now()
+		}
+		s.Profiles[p.Name] = &p
+		return nil
+	})
+}
+
+// DeleteProfile removes an instance profile.
+func (a *Account) DeleteProfile(name string) error {
+	return a.write(func(s *state) error {
+		delete(s.Profiles, name)
+		return nil
+	})
+}
+
+func copied[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}

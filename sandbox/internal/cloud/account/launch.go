@@ -1,0 +1,207 @@
+package account
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Offer is one way in which a fleet may be started: a type in a subnet, by a
+// launch template.
+type Offer struct {
+	Template, Type, Subnet, Zone, Image string
+}
+
+// price is what an hour costs on demand, and other ways of buying in proportion.
+func (o Offer) price() float64 {
+	if t := Find(o.Type); t != nil {
+		return t.Price
+	}
+	return math.Inf(1)
+}
+
+// Order is what a fleet asks for.
+type Order struct {
+	Offers   []Offer
+	Capacity string
+	Count    int
+	Tags     Tags
+}
+
+// Refusal is why an offer could not be taken.
+type Refusal struct {
+	Offer
+	Code, Message string
+}
+
+// Launched are the instances that were started by one offer.
+type Launched struct {
+	Offer
+	IDs []string
+}
+
+// Launch starts instances by the cheapest offers that can be had.
+func (a *Account) Launch(order Order) (started []Launched, refused []Refusal, err error) {
+	offers := slices.Clone(order.Offers)
+	slices.SortStableFunc(offers, func(x, y Offer) int { return cmp.Compare(x.price(), y.price()) })
+	err = a.write(func(s *state) error {
+		left := order.Count
+		for _, offer := range offers {
+			if left == 0 {
+				return nil
+			}
+			var ids []string
+			for left > 0 {
+				refusal := a.refuse(s, offer, order.Capacity)
+				if refusal != nil {
+					refused = append(refused, *refusal)
+					break
+				}
+				ids = append(ids, a.start(s, offer, order))
+				left--
+			}
+			if len(ids) > 0 {
+				started = append(started, Launched{Offer: offer, IDs: ids})
+			}
+		}
+		return nil
+	})
+	return started, refused, err
+}
+
+// refuse says why no instance can be started by an offer; nil if one can.
+func (a *Account) refuse(s *state, o Offer, capacity string) *Refusal {
+	no := func(code, message string) *Refusal { return &Refusal{Offer: o, Code: code, Message: message} }
+	now := Case{Action: "ec2:CreateFleet", Type: o.Type, Zone: o.Zone, Capacity: capacity, Subnet: o.Subnet}
+	template := s.template(o.Template)
+	if template == nil {
+		return no("InvalidLaunchTemplateName.NotFoundException",
+			"The specified launch template, with template name "+o.Template+", does not exist.")
+	}
+	if err := s.checkProfile(template.Data.Profile); err != nil {
+		return no(err.Code, err.Message)
+	}
+	if s.happens(PassRoleDenied, now) != nil {
+		role := a.ARN("iam", "role/"+s.Profiles[template.Data.Profile].Role)
+		return no("UnauthorizedOperation", a.denial(Denied{Action: "iam:PassRole", Resource: role}))
+	}
+	if capacity == Spot && s.happens(SpotRoleMissing, now) != nil {
+		return no("AuthFailure.ServiceLinkedRoleCreationNotPermitted",
+			"The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances.")
+	}
+	if capacity == Spot && s.happens(SpotQuota, now) != nil {
+		return no("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
+	}
+	if f := s.fault(VCPUQuota, now); f != nil && s.vCPUs()+vCPUs(o.Type) > f.Limit {
+		return no("VcpuLimitExceeded", fmt.Sprintf("You have requested more vCPU capacity than your current vCPU limit of %d "+
+			"allows for the instance bucket that the specified instance type belongs to. "+
+			"Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.", f.Limit))
+	}
+	if Find(o.Type) == nil {
+		return no("InvalidParameterValue", "The following supplied instance types do not exist: ["+o.Type+"]")
+	}
+	if subnet := s.subnet(o.Subnet); subnet == nil || subnet.Free == 0 || s.happens(SubnetFull, now) != nil {
+		return no("InsufficientFreeAddressesInSubnet",
+			"There are not enough free addresses in subnet '"+o.Subnet+"' to satisfy the requested number of instances.")
+	}
+	if s.happens(NoCapacity, now) != nil {
+		return no("InsufficientInstanceCapacity", fmt.Sprintf("We currently do not have sufficient %s capacity in the "+
+			"Availability Zone you requested (%s). Our system will be working on provisioning additional capacity.", o.Type, o.Zone))
+	}
+	return a.unreserved(s, template, o)
+}
+
+// unreserved says whether a capacity reservation has nothing left.
+func (a *Account) unreserved(s *state, t *LaunchTemplate, o Offer) *Refusal {
+	if t.Data.Reservation == "" {
+		return nil
+	}
+	for _, r := range s.Reservations {
+		if r.ID == t.Data.Reservation && r.Type == o.Type && r.Zone == o.Zone && s.reserved(r.ID) < r.Total {
+			return nil
+		}
+	}
+	return &Refusal{Offer: o, Code: "ReservationCapacityExceeded",
+		Message: "The requested reservation does not have sufficient compatible and available capacity for this request."}
+}
+
+// Invalid is a parameter that names what is not there.
+type Invalid struct{ Code, Message string }
+
+// checkProfile says what EC2 says of an instance profile that does not exist.
+func (s *state) checkProfile(name string) *Invalid {
+	if _, ok := s.Profiles[name]; ok {
+		return nil
+	}
+	return &Invalid{"InvalidParameterValue",
+		"Value (" + name + ") for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"}
+}
+
+// CheckTemplate says what is wrong with starting instances by a launch template;
+// nil if nothing is.
+func (a *Account) CheckTemplate(nameOrID string) *Invalid {
+	return read(a, func(s *state) *Invalid {
+		t := s.template(nameOrID)
+		if t == nil {
+			return &Invalid{"InvalidLaunchTemplateName.NotFoundException",
+				"The specified launch template, with template name " + nameOrID + ", does not exist."}
+		}
+		return s.checkProfile(t.Data.Profile)
+	})
+}
+
+func (a *Account) start(s *state, o Offer, order Order) string {
+	template, subnet := s.template(o.Template), s.subnet(o.Subnet)
+	subnet.Free--
+	subnet.Next++
+	i := &Instance{
+		ID: newID("i"), Type: o.Type, Arch: Find(o.Type).Arch, Zone: subnet.Zone, ZoneID: subnet.ZoneID, Subnet: subnet.ID, VPC: vpc,
+		IP: address(subnet), Capacity: order.Capacity, Template: template.ID,
+		Data: template.Data, Tags: maps.Clone(order.Tags), State: Pending, Reservation: template.Data.Reservation,
+	}
+	if o.Image != "" {
+		i.Data.ImageID = o.Image
+	}
+	if order.Capacity == Spot {
+		i.SpotRequest = "sir-" + strings.ToLower(newID("")[1:9])
+	}
+	now := Case{Type: i.Type, Zone: i.Zone, Capacity: i.Capacity}
+	i.Lost, i.Unready, i.Untainted = s.happens(NeverRegisters, now) != nil, s.happens(NeverReady, now) != nil, s.happens(TaintLost, now) != nil
+	a.plan(i)
+	s.Instances[i.ID] = i
+	a.tell(s, stateChanged(a, i))
+	return i.ID
+}
+
+// address is the subnet's next one that AWS does not keep for itself.
+func address(s *Subnet) string {
+	prefix, err := netip.ParsePrefix(s.CIDR)
+	if err != nil {
+		return ""
+	}
+	ip := prefix.Addr()
+	for range s.Next + 3 {
+		ip = ip.Next()
+	}
+	return ip.String()
+}
+
+func (s *state) vCPUs() (sum int) {
+	for _, i := range s.Instances {
+		if i.State == Pending || i.State == Running {
+			sum += vCPUs(i.Type)
+		}
+	}
+	return sum
+}
+
+func vCPUs(name string) int {
+	if t := Find(name); t != nil {
+		return t.VCPUs
+	}
+	return 0
+}

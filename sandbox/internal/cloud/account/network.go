@@ -1,0 +1,63 @@
+package account
+
+import "strings"
+
+// vpc is the account's only network.
+const vpc = "vpc-0c0ffee0c0ffee0c0"
+
+// Subnet is where instances get their addresses.
+type Subnet struct {
+	ID, Zone, ZoneID, VPC, CIDR string
+	// Free is how many addresses it has left.
+	Free int
+	// Next counts the addresses that were given out.
+	Next int
+	Tags Tags
+}
+
+// SecurityGroup is a firewall that nobody here asks.
+type SecurityGroup struct {
+	ID, Name, Description, VPC string
+	Tags                       Tags
+}
+
+// zoneID is the zone's name that is the same in all accounts: us-west-2a is
+// usw2-az1.
+func (a *Account) zoneID(zone string) string {
+	parts := strings.Split(a.Region, "-")
+	short := parts[0] + parts[1][:1] + parts[len(parts)-1]
+	letter := int(zone[len(zone)-1]-'a') + 1
+	return short + "-az" + string(rune('0'+letter))
+}
+
+// Subnets are those that match.
+func (a *Account) Subnets(f Filters) []Subnet {
+	return read(a, func(s *state) (out []Subnet) {
+		for _, subnet := range s.Subnets {
+			attributes := map[string][]string{
+				"subnet-id": {subnet.ID}, "vpc-id": {subnet.VPC},
+				"availability-zone": {subnet.Zone}, "availability-zone-id": {subnet.ZoneID},
+			}
+			if f.match(attributes, subnet.Tags) {
+				shown := *subnet
+				if fault := s.fault(SubnetFull, Case{Subnet: subnet.ID, Zone: subnet.Zone}); fault != nil {
+					shown.Free = 0
+				}
+				out = append(out, shown)
+			}
+		}
+		return out
+	})
+}
+
+// SecurityGroups are those that match.
+func (a *Account) SecurityGroups(f Filters) []SecurityGroup {
+	return read(a, func(s *state) (out []SecurityGroup) {
+		for _, group := range s.SecurityGroups {
+			if f.match(map[string][]string{"group-id": {group.ID}, "group-name": {group.Name}, "vpc-id": {group.VPC}}, group.Tags) {
+				out = append(out, *group)
+			}
+		}
+		return out
+	})
+}

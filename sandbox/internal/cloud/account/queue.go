@@ -1,0 +1,79 @@
+package account
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// Message is in the interruption queue, as EventBridge puts it there.
+type Message struct {
+	ID, Receipt, Body string
+	Sent              time.Time
+	// HiddenUntil is until when nobody else gets it.
+	HiddenUntil time.Time
+}
+
+// event is what EventBridge makes of something that happened.
+type event struct {
+	Version    string         `json:"version"`
+	ID         string         `json:"id"`
+	DetailType string         `json:"detail-type"`
+	Source     string         `json:"source"`
+	Account    string         `json:"account"`
+	Time       time.Time      `json:"time"`
+	Region     string         `json:"region"`
+	Resources  []string       `json:"resources"`
+	Detail     map[string]any `json:"detail"`
+}
+
+func stateChanged(a *Account, i *Instance) event {
+	return a.event("EC2 Instance State-change Notification", i, map[string]any{"instance-id": i.ID, "state": string(i.State)})
+}
+
+func spotWarning(a *Account, i *Instance) event {
+	return a.event("EC2 Spot Instance Interruption Warning", i, map[string]any{"instance-id": i.ID, "instance-action": "terminate"})
+}
+
+func (a *Account) event(detailType string, i *Instance, detail map[string]any) event {
+	return event{
+		Version: "0", ID: newID("e"), DetailType: detailType, Source: "aws.ec2", Account: ID, Region: a.Region,
+		Time: a.now().UTC().Truncate(time.Second), Resources: []string{a.ARN("ec2", "instance/"+i.ID)}, Detail: detail,
+	}
+}
+
+// tell puts an event into the queue.
+func (a *Account) tell(s *state, e event) {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return // of strings and a time alone
+	}
+	s.Messages = append(s.Messages, &Message{ID: newID("m"), Body: string(body), Sent: a.now()})
+}
+
+// Receive takes messages that nobody else has, for a while.
+func (a *Account) Receive(most int, hidden time.Duration) (out []Message, err error) {
+	now := a.now()
+	visible := func(m *Message) bool { return !m.HiddenUntil.After(now) }
+	if !read(a, func(s *state) bool { return slices.ContainsFunc(s.Messages, visible) }) {
+		return nil, nil
+	}
+	err = a.write(func(s *state) error {
+		for _, m := range s.Messages {
+			if len(out) < most && visible(m) {
+				m.Receipt, m.HiddenUntil = newID("r"), now.Add(hidden)
+				out = append(out, *m)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// DeleteMessage removes a message by the receipt with which it was taken.
+func (a *Account) DeleteMessage(receipt string) error {
+	return a.write(func(s *state) error {
+		s.Messages = slices.DeleteFunc(s.Messages, func(m *Message) bool { return m.Receipt == receipt })
+		return nil
+	})
+}

@@ -1,0 +1,50 @@
+package account
+
+// CapacityReservation keeps instances of a type in a zone for whoever paid.
+type CapacityReservation struct {
+	ID, Type, Zone string
+	Total          int
+	Tags           Tags
+}
+
+// ReservedCapacity is a reservation and what is left of it.
+type ReservedCapacity struct {
+	CapacityReservation
+	Free int
+}
+
+// Reserve keeps capacity, and returns the reservation's ID.
+func (a *Account) Reserve(r CapacityReservation) (string, error) {
+	r.ID = newID("cr")
+	return r.ID, a.write(func(s *state) error {
+		s.Reservations = append(s.Reservations, &r)
+		return nil
+	})
+}
+
+// Reservations are those that match.
+func (a *Account) Reservations(f Filters, ids ...string) []ReservedCapacity {
+	if len(ids) > 0 {
+		f = Filters{"capacity-reservation-id": ids}
+	}
+	return read(a, func(s *state) (out []ReservedCapacity) {
+		for _, r := range s.Reservations {
+			if f.match(map[string][]string{
+				"capacity-reservation-id": {r.ID}, "instance-type": {r.Type}, "availability-zone": {r.Zone},
+				"state": {"active"}, "owner-id": {ID}, "instance-match-criteria": {"targeted"},
+			}, r.Tags) {
+				out = append(out, ReservedCapacity{*r, r.Total - s.reserved(r.ID)})
+			}
+		}
+		return out
+	})
+}
+
+func (s *state) reserved(id string) (used int) {
+	for _, i := range s.Instances {
+		if i.Reservation == id && (i.State == Pending || i.State == Running) {
+			used++
+		}
+	}
+	return used
+}

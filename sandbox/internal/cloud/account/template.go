@@ -1,0 +1,78 @@
+package account
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// LaunchTemplate says how instances are started.
+type LaunchTemplate struct {
+	ID, Name string
+	Created  time.Time
+	Tags     Tags
+	Data     TemplateData
+}
+
+// TemplateData is the part of a launch template that instances get.
+type TemplateData struct {
+	ImageID         string            `json:"imageID"`
+	Profile         string            `json:"profile,omitempty"` // the instance profile's name
+	UserData        string            `json:"userData,omitempty"`
+	SecurityGroups  []string          `json:"securityGroups,omitempty"`
+	MetadataOptions map[string]string `json:"metadataOptions,omitempty"`
+	// InstanceTags are put on instances that are started without a fleet.
+	InstanceTags Tags `json:"instanceTags,omitempty"`
+	// KMSKeys encrypt the volumes.
+	KMSKeys []string `json:"kmsKeys,omitempty"`
+	// Reservation is the capacity reservation that it is for.
+	Reservation string `json:"reservation,omitempty"`
+	// Given is all that was said, by EC2's names.
+	Given map[string]string `json:"given"`
+}
+
+// Templates are those that match, the oldest first.
+func (a *Account) Templates(f Filters) []LaunchTemplate {
+	return read(a, func(s *state) (out []LaunchTemplate) {
+		for _, t := range s.Templates {
+			if f.match(map[string][]string{"launch-template-name": {t.Name}}, t.Tags) {
+				out = append(out, *t)
+			}
+		}
+		slices.SortFunc(out, func(x, y LaunchTemplate) int {
+			return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.Name, y.Name))
+		})
+		return out
+	})
+}
+
+// Template finds a launch template by its name or its ID; nil if there is none.
+func (a *Account) Template(nameOrID string) *LaunchTemplate {
+	return read(a, func(s *state) *LaunchTemplate { return copied(s.template(nameOrID)) })
+}
+
+func (s *state) template(nameOrID string) *LaunchTemplate {
+	for _, t := range s.Templates {
+		if t.Name == nameOrID || t.ID == nameOrID {
+			return t
+		}
+	}
+	return nil
+}
+
+// PutTemplate keeps a new launch template.
+func (a *Account) PutTemplate(t LaunchTemplate) (LaunchTemplate, error) {
+	t.ID, t.Created = newID("lt"), a.now()
+	return t, a.write(func(s *state) error {
+		s.Templates[t.Name] = &t
+		return nil
+	})
+}
+
+// DeleteTemplate removes a launch template.
+func (a *Account) DeleteTemplate(name string) error {
+	return a.write(func(s *state) error {
+		delete(s.Templates, name)
+		return nil
+	})
+}

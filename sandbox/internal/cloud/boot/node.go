@@ -1,0 +1,97 @@
+package boot
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/sandbox/internal/cloud/account"
+)
+
+// unregistered is the taint of nodes that Karpenter has not seen yet. Images have
+// it set by their user data.
+const unregistered = "karpenter.sh/unregistered"
+
+// reserved is what a machine of so many MiB does not show its node, as Karpenter
+// guesses it: 7.5 % of the memory.
+const reserved = 0.075
+
+// kubeletVersion is what the nodes say that they run.
+const kubeletVersion = "v1.36.3-eks-simulated"
+
+// Node is the node that an instance registers as, not ready yet.
+func Node(i *account.Instance, region string) (*corev1.Node, error) {
+	kubelet, err := ReadUserData(i.Data.UserData)
+	if err != nil {
+		return nil, err
+	}
+	arch := map[string]string{"x86_64": "amd64", "arm64": "arm64"}[i.Arch]
+	name := i.DNSName(region)
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: kubelet.Labels, Annotations: annotations(i)},
+		Spec:       corev1.NodeSpec{ProviderID: i.ProviderID(), Taints: kubelet.Taints},
+		Status: corev1.NodeStatus{
+			Addresses: []corev1.NodeAddress{
+				{Type: corev1.NodeInternalIP, Address: i.IP},
+				{Type: corev1.NodeHostName, Address: name},
+				{Type: corev1.NodeInternalDNS, Address: name},
+			},
+			Capacity: capacity(i, kubelet.MaxPods),
+			NodeInfo: corev1.NodeSystemInfo{
+				Architecture: arch, OperatingSystem: "linux", KubeletVersion: kubeletVersion, KubeProxyVersion: kubeletVersion,
+				ContainerRuntimeVersion: "containerd://2.1.4", KernelVersion: "6.12.0", OSImage: i.Data.ImageID,
+			},
+			Conditions: notReady(metav1.Now()),
+		},
+	}
+	node.Status.Allocatable = node.Status.Capacity
+	for key, value := range map[string]string{
+		corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: arch,
+		corev1.LabelInstanceTypeStable: i.Type, corev1.LabelTopologyZone: i.Zone, corev1.LabelTopologyRegion: region,
+	} {
+		node.Labels[key] = value
+	}
+	if i.Untainted {
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == unregistered })
+	}
+	return node, nil
+}
+
+// never is later than any sandbox lasts.
+const never = 10 * 365 * 24 * time.Hour
+
+// annotations hand the node over to kwok, and tell it when the node gets ready.
+func annotations(i *account.Instance) map[string]string {
+	ready := i.ReadyAt
+	if i.Unready {
+		ready = ready.Add(never)
+	}
+	return map[string]string{"kwok.x-k8s.io/node": "fake", "sandbox.croft.dev/ready-at": ready.UTC().Format(time.RFC3339Nano)}
+}
+
+func capacity(i *account.Instance, maxPods int64) corev1.ResourceList {
+	t := account.Find(i.Type)
+	if maxPods == 0 {
+		// One address of each interface is the node's own; two pods share its network.
+		maxPods = int64(t.Interfaces*(t.Addresses-1) + 2)
+	}
+	memory := int64(float64(t.MemoryMiB)*(1-reserved)) << 20
+	return corev1.ResourceList{
+		corev1.ResourceCPU:              *resource.NewQuantity(int64(t.VCPUs), resource.DecimalSI),
+		corev1.ResourceMemory:           *resource.NewQuantity(memory, resource.BinarySI),
+		corev1.ResourcePods:             *resource.NewQuantity(maxPods, resource.DecimalSI),
+		corev1.ResourceEphemeralStorage: resource.MustParse("20Gi"),
+	}
+}
+
+// notReady is what a kubelet says until the network plugin has come.
+func notReady(now metav1.Time) []corev1.NodeCondition {
+	return []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", LastHeartbeatTime: now, LastTransitionTime: now,
+		Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady " +
+			"message:Network plugin returns error: cni plugin not initialized",
+	}}
+}

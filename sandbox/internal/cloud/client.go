@@ -1,0 +1,76 @@
+package cloud
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"croft.dev/croft/sandbox/internal/cloud/account"
+)
+
+// Client asks the account of a sandbox, at its address.
+type Client struct{ Address string }
+
+// Calls are those that were made to AWS, the oldest first.
+func (c Client) Calls(ctx context.Context) (out []Call, err error) {
+	return out, c.do(ctx, http.MethodGet, "calls", nil, nil, &out)
+}
+
+// Holding is what the account holds.
+func (c Client) Holding(ctx context.Context) (out Holding, err error) {
+	return out, c.do(ctx, http.MethodGet, "holding", nil, nil, &out)
+}
+
+// Faults are those that go wrong now.
+func (c Client) Faults(ctx context.Context) (out []account.Fault, err error) {
+	return out, c.do(ctx, http.MethodGet, "faults", nil, nil, &out)
+}
+
+// AddFault has something go wrong from now on.
+func (c Client) AddFault(ctx context.Context, f account.Fault) (out account.Fault, err error) {
+	return out, c.do(ctx, http.MethodPost, "faults", nil, f, &out)
+}
+
+// ClearFaults takes faults back, all if none are named, and says how many.
+func (c Client) ClearFaults(ctx context.Context, ids ...string) (cleared int, err error) {
+	return cleared, c.do(ctx, http.MethodDelete, "faults", url.Values{"id": ids}, nil, &cleared)
+}
+
+// Interrupt has a spot instance taken away, after notice.
+func (c Client) Interrupt(ctx context.Context, instance string) error {
+	return c.do(ctx, http.MethodPost, "interrupt", url.Values{"instance": {instance}}, nil, new(any))
+}
+
+// Terminate ends an instance without notice.
+func (c Client) Terminate(ctx context.Context, instance string) error {
+	return c.do(ctx, http.MethodPost, "terminate", url.Values{"instance": {instance}}, nil, new(any))
+}
+
+func (c Client) do(ctx context.Context, method, what string, query url.Values, in, out any) error {
+	var body bytes.Buffer
+	if in != nil {
+		if err := json.NewEncoder(&body).Encode(in); err != nil {
+			return err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.Address+own+what+"?"+query.Encode(), &body)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("ask the simulated account: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		message, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+		return errors.Join(errors.New(strings.TrimSpace(string(message))), err)
+	}
+	return json.NewDecoder(resp.Body).Decode(out)
+}

@@ -1,0 +1,97 @@
+// Package cloud is a simulated AWS account behind an HTTP endpoint, good enough
+// for Karpenter's AWS provider as it is published. What it is told goes wrong on
+// demand, and it remembers every call.
+package cloud
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"croft.dev/croft/sandbox/internal/cloud/account"
+	"croft.dev/croft/sandbox/internal/cloud/service"
+	"croft.dev/croft/sandbox/internal/cloud/wire"
+)
+
+// remembered is how many calls are kept, the newest.
+const remembered = 20_000
+
+// Call is one that was made.
+type Call struct {
+	At      time.Time         `json:"at"`
+	Service string            `json:"service"`
+	Action  string            `json:"action"`
+	KeyID   string            `json:"keyID"`
+	Params  map[string]string `json:"params,omitempty"`
+	Body    json.RawMessage   `json:"body,omitempty"`
+	// Authorizations are what IAM had to allow for it.
+	Authorizations []service.Authorization `json:"authorizations"`
+	// Error is the code of the answer, if it was one.
+	Error string `json:"error,omitempty"`
+}
+
+// Server is the endpoint.
+type Server struct {
+	account  *account.Account
+	services *service.Services
+	count    atomic.Int64
+
+	mu    sync.Mutex
+	calls []Call
+}
+
+// NewServer answers for an account.
+func NewServer(a *account.Account, c service.Cluster) *Server {
+	return &Server{account: a, services: service.New(a, c)}
+}
+
+// ServeHTTP answers calls to AWS, and below /sandbox/ what the sandbox itself asks.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isOwn(r) {
+		s.control(w, r)
+		return
+	}
+	id := fmt.Sprintf("%08x-0000-4000-8000-000000000000", s.count.Add(1))
+	req, err := wire.Read(r, id)
+	if err != nil {
+		wire.Write(w, req, id, nil, err)
+		return
+	}
+	if f := s.account.Happens(account.Slow, account.Case{Action: req.Service + ":" + req.Action}); f != nil {
+		select {
+		case <-time.After(f.Delay):
+		case <-r.Context().Done():
+			return
+		}
+	}
+	needs := s.services.Authorizations(req)
+	answer, err := s.services.Answer(req)
+	s.remember(req, needs, err)
+	wire.Write(w, req, id, answer, err)
+}
+
+func (s *Server) remember(r *wire.Request, needs []service.Authorization, err error) {
+	call := Call{At: time.Now().UTC(), Service: r.Service, Action: r.Action, KeyID: r.KeyID, Body: r.Body, Authorizations: needs}
+	if r.Body == nil {
+		call.Params = r.Params.Given()
+	}
+	if err != nil {
+		call.Error = wire.Code(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.calls) == remembered {
+		s.calls = s.calls[remembered/10:]
+	}
+	s.calls = append(s.calls, call)
+}
+
+// Calls are those that were made, the oldest first.
+func (s *Server) Calls() []Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Call{}, s.calls...)
+}

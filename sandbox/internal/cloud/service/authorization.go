@@ -1,0 +1,191 @@
+package service
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"croft.dev/croft/sandbox/internal/cloud/account"
+	"croft.dev/croft/sandbox/internal/cloud/wire"
+)
+
+// Authorization is what IAM has to allow for a call: an action on resources, under
+// what is known of them. One call may need several, also of other services.
+//
+// Which they are is told by the Service Authorization Reference of each service.
+type Authorization struct {
+	Action    string              `json:"action"`
+	Resources []string            `json:"resources,omitempty"`
+	Context   map[string][]string `json:"context,omitempty"`
+}
+
+// Authorizations are what IAM has to allow for a call, as the account is before it.
+func (s *Services) Authorizations(r *wire.Request) []Authorization {
+	action := r.Service + ":" + r.Action
+	switch action {
+	case "ec2:CreateLaunchTemplate":
+		return s.creating(r, "launch-template")
+	case "ec2:CreateFleet":
+		return append(s.creating(r, "fleet"), s.launching(r)...)
+	case "ec2:RunInstances":
+		return s.launching(r)
+	case "ec2:TerminateInstances":
+		return s.onInstances(action, r.Params.Strings("InstanceId"), nil)
+	case "ec2:CreateTags":
+		tags := readTags(r.Params, "Tag")
+		asked := requestTags(tags)
+		asked["aws:TagKeys"] = slices.Sorted(maps.Keys(tags))
+		return s.onInstances(action, r.Params.Strings("ResourceId"), asked)
+	case "ec2:DeleteLaunchTemplate":
+		return s.onTemplates(action, r.Params.String("LaunchTemplateName")+r.Params.String("LaunchTemplateId"))
+	}
+	switch r.Service {
+	case "iam":
+		return s.onIAM(r, action)
+	case "sqs":
+		return []Authorization{{Action: action, Resources: []string{s.account.ARN("sqs", s.cluster.Queue)}}}
+	case "eks":
+		return []Authorization{{Action: action, Resources: []string{s.account.ARN("eks", "cluster"+strings.TrimPrefix(r.Path, "/clusters"))}}}
+	case "ssm":
+		var asked struct{ Name string }
+		if r.Decode(&asked) != nil {
+			return nil
+		}
+		return []Authorization{{Action: action, Resources: []string{"arn:aws:ssm:" + s.account.Region + "::parameter" + asked.Name}}}
+	}
+	return []Authorization{{Action: action, Context: map[string][]string{"aws:RequestedRegion": {s.account.Region}}}}
+}
+
+// creating is a call that makes something with tags.
+func (s *Services) creating(r *wire.Request, kind string) []Authorization {
+	resource, asked := []string{s.account.ARN("ec2", kind+"/*")}, requestTags(tagsOf(r.Params, kind))
+	out := []Authorization{{Action: "ec2:" + r.Action, Resources: resource, Context: asked}}
+	if len(asked) == 0 {
+		return out
+	}
+	tagging := maps.Clone(asked)
+	tagging["ec2:CreateAction"] = []string{r.Action}
+	return append(out, Authorization{Action: "ec2:CreateTags", Resources: resource, Context: tagging})
+}
+
+// launching is a call that starts instances by launch templates. A fleet starts them
+// with the rights of whoever asked for it.
+func (s *Services) launching(r *wire.Request) []Authorization {
+	var out []Authorization
+	for _, kind := range []string{"instance", "volume", "network-interface"} {
+		asked := requestTags(tagsOf(r.Params, kind))
+		if kind == "network-interface" && len(asked) == 0 {
+			continue // it is tagged by its launch template
+		}
+		resource := []string{s.account.ARN("ec2", kind+"/*")}
+		out = append(out, Authorization{Action: "ec2:RunInstances", Resources: resource, Context: asked})
+		tagging := maps.Clone(asked)
+		tagging["ec2:CreateAction"] = []string{"RunInstances"}
+		out = append(out, Authorization{Action: "ec2:CreateTags", Resources: resource, Context: tagging})
+	}
+	names := []string{r.Params.Under("LaunchTemplate").String("LaunchTemplateName")}
+	if r.Action == "CreateFleet" {
+		names = nil
+		for _, config := range r.Params.Each("LaunchTemplateConfigs") {
+			names = append(names, config.Under("LaunchTemplateSpecification").String("LaunchTemplateName"))
+		}
+	}
+	for _, name := range names {
+		out = append(out, s.onTemplates("ec2:"+r.Action, name)...)
+		out = append(out, s.from(name)...)
+	}
+	return out
+}
+
+// from is what a launch template takes its instances from, and the role that it
+// gives them.
+func (s *Services) from(template string) []Authorization {
+	t := s.account.Template(template)
+	if t == nil {
+		return nil
+	}
+	resources := []string{"arn:aws:ec2:" + s.account.Region + "::image/" + t.Data.ImageID}
+	for _, group := range t.Data.SecurityGroups {
+		resources = append(resources, s.account.ARN("ec2", "security-group/"+group))
+	}
+	for _, subnet := range s.account.Subnets(nil) {
+		resources = append(resources, s.account.ARN("ec2", "subnet/"+subnet.ID))
+	}
+	out := []Authorization{{Action: "ec2:RunInstances", Resources: resources}}
+	if p := s.account.Profile(t.Data.Profile); p != nil && p.Role != "" {
+		out = append(out, s.passing(p.Role))
+	}
+	return out
+}
+
+func (s *Services) passing(role string) Authorization {
+	return Authorization{
+		Action: "iam:PassRole", Resources: []string{s.account.ARN("iam", "role/"+role)},
+		Context: map[string][]string{"iam:PassedToService": {"ec2.amazonaws.com"}},
+	}
+}
+
+func (s *Services) onTemplates(action, name string) []Authorization {
+	t := s.account.Template(name)
+	if t == nil {
+		return nil
+	}
+	return []Authorization{{
+		Action: action, Resources: []string{s.account.ARN("ec2", "launch-template/"+t.ID)}, Context: resourceTags(t.Tags),
+	}}
+}
+
+func (s *Services) onInstances(action string, ids []string, asked map[string][]string) []Authorization {
+	var out []Authorization
+	for _, id := range ids {
+		i := s.account.Instance(id)
+		if i == nil {
+			continue
+		}
+		context := resourceTags(i.Tags)
+		maps.Copy(context, asked)
+		out = append(out, Authorization{Action: action, Resources: []string{s.account.ARN("ec2", "instance/"+id)}, Context: context})
+	}
+	return out
+}
+
+// onIAM is a call about an instance profile.
+func (s *Services) onIAM(r *wire.Request, action string) []Authorization {
+	if r.Action == "GetRole" || r.Action == "CreateRole" {
+		return []Authorization{{Action: action, Resources: []string{s.account.ARN("iam", "role/"+r.Params.String("RoleName"))}}}
+	}
+	if r.Action == "ListInstanceProfiles" {
+		return []Authorization{{Action: action, Resources: []string{s.account.ARN("iam", "instance-profile"+r.Params.String("PathPrefix"))}}}
+	}
+	name, path := r.Params.String("InstanceProfileName"), "/"
+	context := requestTags(readTags(r.Params, "Tags"))
+	if p := s.account.Profile(name); p != nil {
+		path = p.Path
+		maps.Copy(context, resourceTags(p.Tags))
+	} else if given := r.Params.String("Path"); given != "" {
+		path = given
+	}
+	out := []Authorization{{Action: action, Resources: []string{s.account.ARN("iam", "instance-profile"+path+name)}, Context: context}}
+	if tags := readTags(r.Params, "Tags"); r.Action == "CreateInstanceProfile" && len(tags) > 0 {
+		// The policy that Karpenter publishes asks for the tags on the resource, too: of
+		// what is being made they are those of the request.
+		tagging := maps.Clone(context)
+		maps.Copy(tagging, resourceTags(tags))
+		out = append(out, Authorization{Action: "iam:TagInstanceProfile", Resources: out[0].Resources, Context: tagging})
+	}
+	if r.Action == "AddRoleToInstanceProfile" {
+		out = append(out, s.passing(r.Params.String("RoleName")))
+	}
+	return out
+}
+
+func requestTags(tags account.Tags) map[string][]string  { return keyed("aws:RequestTag/", tags) }
+func resourceTags(tags account.Tags) map[string][]string { return keyed("aws:ResourceTag/", tags) }
+
+func keyed(prefix string, tags account.Tags) map[string][]string {
+	context := map[string][]string{}
+	for key, value := range tags {
+		context[prefix+key] = []string{value}
+	}
+	return context
+}

@@ -1,0 +1,219 @@
+package service
+
+import (
+	"fmt"
+
+	"croft.dev/croft/sandbox/internal/cloud/account"
+	"croft.dev/croft/sandbox/internal/cloud/wire"
+)
+
+type createdFleet struct {
+	ID        string          `xml:"fleetId"`
+	Errors    []fleetError    `xml:"errorSet>item"`
+	Instances []fleetInstance `xml:"fleetInstanceSet>item"`
+}
+
+type fleetError struct {
+	Offer     fleetOffer `xml:"launchTemplateAndOverrides"`
+	Lifecycle string     `xml:"lifecycle"`
+	Code      string     `xml:"errorCode"`
+	Message   string     `xml:"errorMessage"`
+}
+
+type fleetInstance struct {
+	Offer     fleetOffer `xml:"launchTemplateAndOverrides"`
+	Lifecycle string     `xml:"lifecycle"`
+	IDs       []string   `xml:"instanceIds>item"`
+	Type      string     `xml:"instanceType"`
+}
+
+type fleetOffer struct {
+	Template string `xml:"launchTemplateSpecification>launchTemplateName"`
+	Version  string `xml:"launchTemplateSpecification>version"`
+	Type     string `xml:"overrides>instanceType"`
+	Subnet   string `xml:"overrides>subnetId"`
+	Zone     string `xml:"overrides>availabilityZone"`
+	Image    string `xml:"overrides>imageId,omitempty"`
+}
+
+func offerOf(o account.Offer) fleetOffer {
+	return fleetOffer{o.Template, "$Latest", o.Type, o.Subnet, o.Zone, o.Image}
+}
+
+func (s *Services) createFleet(r *wire.Request) (any, error) {
+	target := r.Params.Under("TargetCapacitySpecification")
+	order := account.Order{
+		Capacity: target.String("DefaultTargetCapacityType"),
+		Count:    target.Int("TotalTargetCapacity"),
+		Tags:     tagsOf(r.Params, "instance"),
+	}
+	for _, config := range r.Params.Each("LaunchTemplateConfigs") {
+		name := config.Under("LaunchTemplateSpecification").String("LaunchTemplateName")
+		if s.account.Template(name) == nil {
+			return nil, noTemplate()
+		}
+		for _, o := range config.Each("Overrides") {
+			order.Offers = append(order.Offers, account.Offer{
+				Template: name, Type: o.String("InstanceType"), Subnet: o.String("SubnetId"),
+				Zone: o.String("AvailabilityZone"), Image: o.String("ImageId"),
+			})
+		}
+	}
+	if err := dryRun(r); err != nil {
+		return nil, err
+	}
+	started, refused, err := s.account.Launch(order)
+	if err != nil {
+		return nil, err
+	}
+	out := createdFleet{ID: "fleet-" + r.ID}
+	for _, no := range refused {
+		out.Errors = append(out.Errors, fleetError{offerOf(no.Offer), order.Capacity, no.Code, no.Message})
+	}
+	for _, yes := range started {
+		out.Instances = append(out.Instances, fleetInstance{offerOf(yes.Offer), order.Capacity, yes.IDs, yes.Type})
+	}
+	return out, nil
+}
+
+// runInstances is only there for its dry run, by which Karpenter asks whether it
+// may start instances.
+func (s *Services) runInstances(r *wire.Request) (any, error) {
+	if s.account.Happens(account.PassRoleDenied, account.Case{Action: "ec2:RunInstances"}) != nil {
+		return nil, &wire.Error{Code: "UnauthorizedOperation", Status: 403, Message: s.account.Denial(account.Denied{
+			Action: "iam:PassRole", Resource: s.account.ARN("iam", "role/KarpenterNodeRole-"+s.account.Cluster),
+		})}
+	}
+	if invalid := s.account.CheckTemplate(r.Params.Under("LaunchTemplate").String("LaunchTemplateName")); invalid != nil {
+		return nil, &wire.Error{Code: invalid.Code, Message: invalid.Message}
+	}
+	if err := dryRun(r); err != nil {
+		return nil, err
+	}
+	return nil, &wire.Error{Code: "UnsupportedOperation", Message: "nobody here starts instances but by CreateFleet"}
+}
+
+type describedInstances struct {
+	Reservations []instanceReservation `xml:"reservationSet>item"`
+}
+
+type instanceReservation struct {
+	ID        string     `xml:"reservationId"`
+	Owner     string     `xml:"ownerId"`
+	Instances []instance `xml:"instancesSet>item"`
+}
+
+type instance struct {
+	ID                string        `xml:"instanceId"`
+	Image             string        `xml:"imageId"`
+	State             instanceState `xml:"instanceState"`
+	DNSName           string        `xml:"privateDnsName"`
+	IP                string        `xml:"privateIpAddress"`
+	Reason            string        `xml:"stateReason>message,omitempty"`
+	Type              string        `xml:"instanceType"`
+	Launched          string        `xml:"launchTime"`
+	Zone              string        `xml:"placement>availabilityZone"`
+	ZoneID            string        `xml:"placement>availabilityZoneId"`
+	Tenancy           string        `xml:"placement>tenancy"`
+	Subnet            string        `xml:"subnetId"`
+	VPC               string        `xml:"vpcId"`
+	Arch              string        `xml:"architecture"`
+	Lifecycle         string        `xml:"instanceLifecycle,omitempty"`
+	SpotRequest       string        `xml:"spotInstanceRequestId,omitempty"`
+	Reservation       string        `xml:"capacityReservationId,omitempty"`
+	ReservationTarget string        `xml:"capacityReservationSpecification>capacityReservationPreference,omitempty"`
+	Groups            []groupID     `xml:"groupSet>item"`
+	Tags              []tagItem     `xml:"tagSet>item"`
+}
+
+type instanceState struct {
+	Code int    `xml:"code"`
+	Name string `xml:"name"`
+}
+
+type groupID struct {
+	ID string `xml:"groupId"`
+}
+
+func (s *Services) instanceOf(i account.Instance) instance {
+	out := instance{
+		ID: i.ID, Image: i.Data.ImageID, State: stateOf(i), DNSName: i.DNSName(s.account.Region), IP: i.IP, Reason: i.Reason,
+		Type: i.Type, Launched: i.Launched.UTC().Format(timestamp), Zone: i.Zone, ZoneID: i.ZoneID, Tenancy: "default",
+		Subnet: i.Subnet, VPC: i.VPC, Arch: i.Arch, SpotRequest: i.SpotRequest, Tags: tagItems(i.Tags),
+	}
+	if i.Capacity == account.Spot {
+		out.Lifecycle = account.Spot
+	}
+	if i.Reservation != "" {
+		out.Reservation, out.ReservationTarget = i.Reservation, "capacity-reservations-only"
+	}
+	for _, group := range i.Data.SecurityGroups {
+		out.Groups = append(out.Groups, groupID{group})
+	}
+	return out
+}
+
+func stateOf(i account.Instance) instanceState { return instanceState{i.State.Code(), string(i.State)} }
+
+func (s *Services) describeInstances(r *wire.Request) (any, error) {
+	ids := r.Params.Strings("InstanceId")
+	for _, id := range ids {
+		if s.account.Instance(id) == nil {
+			return nil, noInstance(id)
+		}
+	}
+	var out describedInstances
+	for _, i := range s.account.Instances(r.Params.Filters(), ids...) {
+		out.Reservations = append(out.Reservations, instanceReservation{"r-" + i.ID[2:], account.ID, []instance{s.instanceOf(i)}})
+	}
+	return out, nil
+}
+
+// describeInstanceStatus knows of no instance that is impaired.
+func (*Services) describeInstanceStatus(*wire.Request) (any, error) { return nothing{}, nil }
+
+type terminated struct {
+	Instances []terminatedInstance `xml:"instancesSet>item"`
+}
+
+type terminatedInstance struct {
+	ID       string        `xml:"instanceId"`
+	Current  instanceState `xml:"currentState"`
+	Previous instanceState `xml:"previousState"`
+}
+
+func (s *Services) terminateInstances(r *wire.Request) (any, error) {
+	ids := r.Params.Strings("InstanceId")
+	var out terminated
+	for _, id := range ids {
+		i := s.account.Instance(id)
+		if i == nil {
+			return nil, noInstance(id)
+		}
+		out.Instances = append(out.Instances, terminatedInstance{ID: id, Previous: stateOf(*i)})
+	}
+	if err := s.account.Terminate(ids...); err != nil {
+		return nil, err
+	}
+	for n, id := range ids {
+		out.Instances[n].Current = stateOf(*s.account.Instance(id))
+	}
+	return out, nil
+}
+
+func (s *Services) createTags(r *wire.Request) (any, error) {
+	for _, id := range r.Params.Strings("ResourceId") {
+		found, err := s.account.Tag(id, readTags(r.Params, "Tag"))
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			return nil, noInstance(id)
+		}
+	}
+	return done{true}, nil
+}
+
+func noInstance(id string) error {
+	return &wire.Error{Code: "InvalidInstanceID.NotFound", Message: fmt.Sprintf("The instance ID '%s' does not exist", id)}
+}

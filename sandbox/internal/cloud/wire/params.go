@@ -1,0 +1,88 @@
+package wire
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Params are the parameters of a call in one of the query protocols, in which a
+// structure is a prefix and a list is numbers: Filter.1.Value.2=x.
+type Params struct {
+	values url.Values
+	prefix string
+}
+
+// String is a parameter's value, "" if there is none.
+func (p Params) String(key string) string { return p.values.Get(p.prefix + key) }
+
+// Int is a parameter's value as a number, 0 if there is none.
+func (p Params) Int(key string) int {
+	n, err := strconv.Atoi(p.String(key))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Bool tells whether a parameter is true.
+func (p Params) Bool(key string) bool { return p.String(key) == "true" }
+
+// Has tells whether a parameter, or anything below it, was given.
+func (p Params) Has(key string) bool {
+	for name := range p.values {
+		rest, ok := strings.CutPrefix(name, p.prefix+key)
+		if ok && (rest == "" || rest[0] == '.') {
+			return true
+		}
+	}
+	return false
+}
+
+// Under are the parameters of a structure.
+func (p Params) Under(key string) Params {
+	return Params{values: p.values, prefix: p.prefix + key + "."}
+}
+
+// Each are the parameters of the structures in a list. EC2 numbers what is in a
+// list itself, the other services what is in its "member".
+func (p Params) Each(key string) []Params {
+	var all []Params
+	for _, list := range []string{key, key + ".member"} {
+		for i := 1; p.Has(list + "." + strconv.Itoa(i)); i++ {
+			all = append(all, p.Under(list+"."+strconv.Itoa(i)))
+		}
+	}
+	return all
+}
+
+// Strings are the values of a list.
+func (p Params) Strings(key string) []string {
+	var all []string
+	for _, list := range []string{key, key + ".member"} {
+		for i := 1; p.Has(list + "." + strconv.Itoa(i)); i++ {
+			all = append(all, p.String(list+"."+strconv.Itoa(i)))
+		}
+	}
+	return all
+}
+
+// Filters are EC2's: a name, and values of which one has to match.
+func (p Params) Filters() map[string][]string {
+	filters := map[string][]string{}
+	for _, f := range p.Each("Filter") {
+		filters[f.String("Name")] = f.Strings("Value")
+	}
+	return filters
+}
+
+// Given are all parameters below this one, by their names from here on.
+func (p Params) Given() map[string]string {
+	given := map[string]string{}
+	for key, values := range p.values {
+		if rest, ok := strings.CutPrefix(key, p.prefix); ok && len(values) > 0 {
+			given[rest] = values[0]
+		}
+	}
+	return given
+}

@@ -1,0 +1,131 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+)
+
+// Error is an answer that says no.
+type Error struct {
+	Code, Message string
+	// Status is 400 if it is not set.
+	Status int
+}
+
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+func (e *Error) status() int {
+	if e.Status == 0 {
+		return http.StatusBadRequest
+	}
+	return e.Status
+}
+
+// Write answers a call; req is nil if it could not be read.
+func Write(w http.ResponseWriter, req *Request, id string, answer any, err error) {
+	w.Header().Set("X-Amzn-Requestid", id)
+	if err != nil {
+		writeError(w, req, id, err)
+		return
+	}
+	var body bytes.Buffer
+	switch req.Protocol {
+	case EC2Query, Query:
+		w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
+		err = writeXML(&body, req, answer)
+	default:
+		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+		err = json.NewEncoder(&body).Encode(answer)
+	}
+	if err != nil {
+		writeError(w, req, id, err)
+		return
+	}
+	send(w, http.StatusOK, body.Bytes())
+}
+
+// writeXML wraps an answer as its protocol does: EC2 in one element, the others
+// in two.
+func writeXML(body *bytes.Buffer, req *Request, answer any) error {
+	outer := xml.StartElement{Name: xml.Name{Local: req.Action + "Response"}}
+	e := xml.NewEncoder(body)
+	if req.Protocol == EC2Query {
+		return e.EncodeElement(answer, outer)
+	}
+	inner := xml.StartElement{Name: xml.Name{Local: req.Action + "Result"}}
+	return errors.Join(e.EncodeToken(outer), e.EncodeElement(answer, inner), e.EncodeToken(outer.End()), e.Flush())
+}
+
+type ec2Error struct {
+	XMLName   xml.Name `xml:"Response"`
+	Code      string   `xml:"Errors>Error>Code"`
+	Message   string   `xml:"Errors>Error>Message"`
+	RequestID string   `xml:"RequestID"`
+}
+
+type queryError struct {
+	XMLName   xml.Name `xml:"ErrorResponse"`
+	Type      string   `xml:"Error>Type"`
+	Code      string   `xml:"Error>Code"`
+	Message   string   `xml:"Error>Message"`
+	RequestID string   `xml:"RequestId"`
+}
+
+type jsonError struct {
+	Type    string `json:"__type"`
+	Message string `json:"message"`
+}
+
+func writeError(w http.ResponseWriter, req *Request, id string, err error) {
+	var said *Error
+	if !errors.As(err, &said) {
+		// Whatever this is, it is not the caller's fault.
+		slog.Error("a call could not be answered", "error", err)
+		said = &Error{Code: "InternalError", Message: "An internal error has occurred", Status: http.StatusInternalServerError}
+	}
+	protocol := JSON
+	if req != nil {
+		protocol = req.Protocol
+	}
+	var body []byte
+	switch protocol {
+	case EC2Query:
+		body, err = xml.Marshal(ec2Error{Code: said.Code, Message: said.Message, RequestID: id})
+	case Query:
+		kind := "Sender"
+		if said.status() >= http.StatusInternalServerError {
+			kind = "Receiver"
+		}
+		body, err = xml.Marshal(queryError{Type: kind, Code: said.Code, Message: said.Message, RequestID: id})
+	default:
+		w.Header().Set("X-Amzn-Errortype", said.Code)
+		body, err = json.Marshal(jsonError{Type: said.Code, Message: said.Message})
+	}
+	if err != nil {
+		slog.Error("an error could not be written", "error", err)
+	}
+	send(w, said.status(), body)
+}
+
+func send(w http.ResponseWriter, status int, body []byte) {
+	// So that a client is done with the last byte. AWS's reads no further than the
+	// end of the XML; on a connection that has more to say, its next call would fail.
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	// A client that does not listen any more has its own error.
+	_, _ = w.Write(body)
+}
+
+// Code is the code with which an error is answered.
+func Code(err error) string {
+	var said *Error
+	if errors.As(err, &said) {
+		return said.Code
+	}
+	return "InternalError"
+}

@@ -1,0 +1,127 @@
+// Package karpenter sets up what Karpenter's controllers run in, whatever their
+// provider is.
+package karpenter
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/awslabs/operatorpkg/serrors"
+	"github.com/go-logr/zapr"
+	"github.com/spf13/pflag"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+	"sigs.k8s.io/karpenter/pkg/operator/injection"
+	"sigs.k8s.io/karpenter/pkg/operator/logging"
+	"sigs.k8s.io/karpenter/pkg/operator/options"
+)
+
+// Options are what is not read from the environment, where Karpenter looks for all
+// else.
+type Options struct {
+	Kubeconfig     string
+	HealthAddress  string
+	MetricsAddress string
+}
+
+// Parse reads flags, and hides them from Karpenter, whose own options would reject
+// them.
+func Parse(args []string) (o Options, err error) {
+	flags := pflag.NewFlagSet("karpenter", pflag.ContinueOnError)
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "how to reach the API server")
+	flags.StringVar(&o.HealthAddress, "health-address", "", "host:port that answers for its health")
+	flags.StringVar(&o.MetricsAddress, "metrics-address", "", "host:port that serves metrics")
+	err = flags.Parse(args)
+	os.Args = os.Args[:1]
+	return o, err
+}
+
+// Context is what the controllers run with: their options, a logger, and an end by
+// SIGTERM.
+func Context(injectables ...options.Injectable) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	ctx = injection.WithOptionsOrDie(ctx, injectables...)
+	logger := serrors.NewLogger(zapr.NewLogger(logging.NewLogger(ctx, "controller")))
+	log.SetLogger(logger)
+	klog.SetLogger(logger)
+	return log.IntoContext(ctx, logger), stop
+}
+
+// NewManager makes the manager that Karpenter's controllers run in. It is made
+// here, and not by operator.NewOperator, because that one opens its ports to all
+// interfaces and cannot be told otherwise.
+func NewManager(ctx context.Context, o Options, injectables []options.Injectable) (manager.Manager, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = float32(options.FromContext(ctx).KubeClientQPS)
+	config.Burst = options.FromContext(ctx).KubeClientBurst
+	config.UserAgent = "karpenter"
+
+	logger := log.FromContext(ctx)
+	mgr, err := manager.New(config, manager.Options{
+		Logger:                 logging.IgnoreDebugEvents(logger),
+		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress: o.HealthAddress,
+		BaseContext: func() context.Context {
+			return injection.WithOptionsOrDie(log.IntoContext(context.Background(), logger), injectables...)
+		},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&coordinationv1.Lease{}: {Field: fields.OneTermEqualSelector("metadata.namespace", "kube-node-lease")},
+		}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, index := range indexes {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, index.of, index.field, index.value); err != nil {
+			return nil, fmt.Errorf("index %T by %s: %w", index.of, index.field, err)
+		}
+	}
+	return mgr, mgr.AddReadyzCheck("readyz", healthz.Ping)
+}
+
+// indexes are those that operator.NewOperator sets up and Karpenter's
+// controllers look things up by.
+var indexes = []struct {
+	of    client.Object
+	field string
+	value client.IndexerFunc
+}{
+	{&corev1.Pod{}, "spec.nodeName", by(func(p *corev1.Pod) string { return p.Spec.NodeName })},
+	{&corev1.Node{}, "spec.providerID", by(func(n *corev1.Node) string { return n.Spec.ProviderID })},
+	{&storagev1.VolumeAttachment{}, "spec.nodeName", by(func(v *storagev1.VolumeAttachment) string { return v.Spec.NodeName })},
+	{&karpenterv1.NodeClaim{}, "status.providerID", by(func(c *karpenterv1.NodeClaim) string { return c.Status.ProviderID })},
+	{&karpenterv1.NodeClaim{}, "spec.nodeClassRef.group", by(func(c *karpenterv1.NodeClaim) string { return c.Spec.NodeClassRef.Group })},
+	{&karpenterv1.NodeClaim{}, "spec.nodeClassRef.kind", by(func(c *karpenterv1.NodeClaim) string { return c.Spec.NodeClassRef.Kind })},
+	{&karpenterv1.NodeClaim{}, "spec.nodeClassRef.name", by(func(c *karpenterv1.NodeClaim) string { return c.Spec.NodeClassRef.Name })},
+	{&karpenterv1.NodePool{}, "spec.template.spec.nodeClassRef.group", by(func(p *karpenterv1.NodePool) string { return p.Spec.Template.Spec.NodeClassRef.Group })},
+	{&karpenterv1.NodePool{}, "spec.template.spec.nodeClassRef.kind", by(func(p *karpenterv1.NodePool) string { return p.Spec.Template.Spec.NodeClassRef.Kind })},
+	{&karpenterv1.NodePool{}, "spec.template.spec.nodeClassRef.name", by(func(p *karpenterv1.NodePool) string { return p.Spec.Template.Spec.NodeClassRef.Name })},
+}
+
+// by makes an index of one value out of a getter.
+func by[T client.Object](get func(T) string) client.IndexerFunc {
+	return func(o client.Object) []string {
+		if typed, ok := o.(T); ok {
+			return []string{get(typed)}
+		}
+		return nil
+	}
+}
