@@ -37,6 +37,7 @@ type onAccount struct{ *whyer }
 // TestWhyOnAWS fails if `croft why` does not name the cause of what AWS refuses to
 // Karpenter's own provider.
 func TestWhyOnAWS(t *testing.T) {
+	t.Parallel() // it mostly waits
 	box := start(t, sandbox.Options{Croft: croftBinary(t), With: []string{sandbox.AWS}, AWSSpeed: awsSpeed})
 	c := &onAccount{&whyer{&twoTenants{cluster: box}}}
 	c.findsAccount(t)
@@ -61,11 +62,8 @@ func (c *cluster) findsAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL": account.Address, "AWS_REGION": "us-west-2", "AWS_ACCESS_KEY_ID": "AKIATEST", "AWS_SECRET_ACCESS_KEY": "secret",
-	} {
-		t.Setenv(name, value)
-	}
+	c.env = append(c.env,
+		"AWS_ENDPOINT_URL="+account.Address, "AWS_REGION=us-west-2", "AWS_ACCESS_KEY_ID=AKIATEST", "AWS_SECRET_ACCESS_KEY=secret")
 }
 
 // pool declares a pool, and a tenant of the same name on it.

@@ -61,7 +61,7 @@ func (c *cluster) croft(t testing.TB, args ...string) outcome {
 func (c *cluster) croftReading(t testing.TB, input string, args ...string) outcome {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), croftBinary(t), args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
+	cmd.Env = append(append(os.Environ(), "KUBECONFIG="+c.Kubeconfig), c.env...)
 	return run(t, cmd, input)
 }
 

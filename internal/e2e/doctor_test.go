@@ -39,6 +39,7 @@ tenants:
 // TestDoctor fails if `croft doctor` finds anything on a cluster on which nothing is
 // wrong, and if it does not name what is.
 func TestDoctor(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := &twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}
 	c.estate = estateOf(t, c.file, read(t, c.file))
 	c.apply(t, c.file)

@@ -40,6 +40,8 @@ const (
 type cluster struct {
 	*sandbox.Cluster
 	admin client.Client
+	// env is what croft finds in its environment besides the kubeconfig.
+	env []string
 }
 
 // start starts a sandbox for a test and those within it.

@@ -51,6 +51,7 @@ type whyer struct{ *twoTenants }
 // scheduler, Karpenter and API server say, if it names another first, and if it
 // tells a tenant what is not theirs.
 func TestWhy(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := &whyer{&twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}}
 	c.estate = estateOf(t, c.file, read(t, c.file))
 	c.apply(t, c.file)

@@ -32,7 +32,7 @@ func newAWS(g *global) *cobra.Command {
   eval "$(croft-sandbox aws env)"; aws ec2 describe-instances`,
 		Args: args(cobra.NoArgs),
 	}
-	cmd.AddCommand(newAWSInstances(g), newAWSCalls(g), newAWSFault(g), newAWSFaults(g), newAWSClear(g), newAWSInterrupt(g), newAWSLeft(g), newAWSEnv(g))
+	cmd.AddCommand(newAWSInstances(g), newAWSCalls(g), newAWSFault(g), newAWSFaults(g), newAWSClear(g), newAWSInterrupt(g), newAWSReserve(g), newAWSLeft(g), newAWSEnv(g))
 	return cmd
 }
 
@@ -250,6 +250,36 @@ func newAWSInterrupt(g *global) *cobra.Command {
 			return client.Interrupt(cmd.Context(), args[0])
 		},
 	}
+}
+
+func newAWSReserve(g *global) *cobra.Command {
+	r := account.CapacityReservation{}
+	tags := map[string]string{}
+	cmd := &cobra.Command{
+		Use: "reserve", Short: "Reserve capacity for instances of a type in a zone", Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if account.Find(r.Type) == nil {
+				return usageError{fmt.Errorf("--type %q: there is no such type of instance", r.Type)}
+			}
+			client, err := g.account(cmd.Context())
+			if err != nil {
+				return err
+			}
+			r.Tags = tags
+			id, err := client.Reserve(cmd.Context(), r)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), id)
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&r.Type, "type", "m5.large", "the type")
+	flags.StringVar(&r.Zone, "zone", component.AWSRegion+"a", "the zone")
+	flags.IntVar(&r.Total, "count", 1, "how many instances")
+	flags.StringToStringVar(&tags, "tags", nil, "tags to find it by, as KEY=VALUE")
+	return cmd
 }
 
 // newAWSLeft tells what a cluster that goes leaves behind in the account.

@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/karpenter/pkg/controllers"
 	"sigs.k8s.io/karpenter/pkg/controllers/nodeoverlay"
 	"sigs.k8s.io/karpenter/pkg/controllers/state"
-	"sigs.k8s.io/karpenter/pkg/events"
 	"sigs.k8s.io/karpenter/pkg/operator"
 	"sigs.k8s.io/karpenter/pkg/operator/options"
 
@@ -78,10 +77,14 @@ func newOperator(ctx context.Context, o karpenter.Options) (*operator.Operator, 
 	if err != nil {
 		return nil, err
 	}
+	recorder, err := karpenter.NewRecorder(ctx, mgr)
+	if err != nil {
+		return nil, err
+	}
 	return &operator.Operator{
 		Manager:             mgr,
 		KubernetesInterface: client,
-		EventRecorder:       events.NewRecorder(mgr.GetEventRecorderFor("karpenter")),
+		EventRecorder:       recorder,
 		Clock:               clock.RealClock{},
 		InstanceTypeStore:   nodeoverlay.NewInstanceTypeStore(),
 	}, nil

@@ -47,6 +47,11 @@ func (c Client) Interrupt(ctx context.Context, instance string) error {
 	return c.do(ctx, http.MethodPost, "interrupt", url.Values{"instance": {instance}}, nil, new(any))
 }
 
+// Reserve keeps capacity for the account, and returns the reservation's ID.
+func (c Client) Reserve(ctx context.Context, r account.CapacityReservation) (id string, err error) {
+	return id, c.do(ctx, http.MethodPost, "reservations", nil, r, &id)
+}
+
 // Terminate ends an instance without notice.
 func (c Client) Terminate(ctx context.Context, instance string) error {
 	return c.do(ctx, http.MethodPost, "terminate", url.Values{"instance": {instance}}, nil, new(any))

@@ -522,6 +522,20 @@ func TestSpotInterruption(t *testing.T) {
 	}
 }
 
+func TestReservations(t *testing.T) {
+	s, ctx := start(t), t.Context()
+	id, err := s.client.Reserve(ctx, account.CapacityReservation{Type: "m5.large", Zone: "us-west-2a", Total: 2, Tags: account.Tags{"team": "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := must[*ec2.DescribeCapacityReservationsOutput](t)(s.ec2.DescribeCapacityReservations(ctx, &ec2.DescribeCapacityReservationsInput{
+		Filters: []ec2types.Filter{{Name: aws.String("tag:team"), Values: []string{"a"}}, {Name: aws.String("state"), Values: []string{"active"}}},
+	}))
+	if len(out.CapacityReservations) != 1 || *out.CapacityReservations[0].CapacityReservationId != id || *out.CapacityReservations[0].AvailableInstanceCount != 2 {
+		t.Errorf("%+v", out.CapacityReservations)
+	}
+}
+
 func TestOnDemandIsNotInterrupted(t *testing.T) {
 	s := start(t)
 	if err := s.client.Interrupt(t.Context(), s.launch(t, "on-demand")); err == nil {

@@ -63,6 +63,11 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 		}
 	case "DELETE faults":
 		answer, err = s.account.ClearFaults(r.URL.Query()["id"]...)
+	case "POST reservations":
+		var c account.CapacityReservation
+		if err = json.NewDecoder(r.Body).Decode(&c); err == nil {
+			answer, err = s.account.Reserve(c)
+		}
 	case "POST interrupt":
 		err = s.account.Interrupt(r.URL.Query().Get("instance"))
 	case "POST terminate":

@@ -7,7 +7,6 @@ import (
 	"sigs.k8s.io/karpenter/pkg/controllers"
 	"sigs.k8s.io/karpenter/pkg/controllers/nodeoverlay"
 	"sigs.k8s.io/karpenter/pkg/controllers/state"
-	"sigs.k8s.io/karpenter/pkg/events"
 	"sigs.k8s.io/karpenter/pkg/operator/options"
 
 	"croft.dev/croft/sandbox/internal/karpenter"
@@ -33,7 +32,10 @@ func karpenterKwok(args []string) error {
 	store := nodeoverlay.NewInstanceTypeStore()
 	bare := kwokprovider.NewCloudProvider(ctx, mgr.GetClient(), types)
 	provider := overlay.Decorate(bare, mgr.GetClient(), store)
-	recorder := events.NewRecorder(mgr.GetEventRecorderFor("karpenter"))
+	recorder, err := karpenter.NewRecorder(ctx, mgr)
+	if err != nil {
+		return err
+	}
 	cluster := state.NewCluster(clock.RealClock{}, mgr.GetClient(), provider)
 	for _, c := range controllers.NewControllers(ctx, mgr, clock.RealClock{}, mgr.GetClient(), recorder, provider, bare, cluster, store) {
 		if err := c.Register(ctx, mgr); err != nil {

@@ -2,9 +2,12 @@ package account
 
 // CapacityReservation keeps instances of a type in a zone for whoever paid.
 type CapacityReservation struct {
-	ID, Type, Zone string
-	Total          int
-	Tags           Tags
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	Zone string `json:"zone"`
+	// Total is how many instances it is for.
+	Total int  `json:"total"`
+	Tags  Tags `json:"tags,omitempty"`
 }
 
 // ReservedCapacity is a reservation and what is left of it.

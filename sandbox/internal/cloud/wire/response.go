@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strconv"
 )
 
 // Error is an answer that says no.
@@ -113,9 +112,6 @@ func writeError(w http.ResponseWriter, req *Request, id string, err error) {
 }
 
 func send(w http.ResponseWriter, status int, body []byte) {
-	// So that a client is done with the last byte. AWS's reads no further than the
-	// end of the XML; on a connection that has more to say, its next call would fail.
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	// A client that does not listen any more has its own error.
 	_, _ = w.Write(body)
