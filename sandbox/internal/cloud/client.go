@@ -52,11 +52,6 @@ func (c Client) Reserve(ctx context.Context, r account.CapacityReservation) (id 
 	return id, c.do(ctx, http.MethodPost, "reservations", nil, r, &id)
 }
 
-// Terminate ends an instance without notice.
-func (c Client) Terminate(ctx context.Context, instance string) error {
-	return c.do(ctx, http.MethodPost, "terminate", url.Values{"instance": {instance}}, nil, new(any))
-}
-
 func (c Client) do(ctx context.Context, method, what string, query url.Values, in, out any) error {
 	var body bytes.Buffer
 	if in != nil {

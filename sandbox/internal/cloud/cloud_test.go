@@ -400,6 +400,36 @@ func TestFleetFaults(t *testing.T) {
 	}
 }
 
+func TestInstanceFaults(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind account.FaultKind
+		want func(*account.Instance) bool
+	}{
+		"never registers": {account.NeverRegisters, func(i *account.Instance) bool { return i.State == account.Running && i.Lost }},
+		"never ready":     {account.NeverReady, func(i *account.Instance) bool { return i.Unready }},
+		"taint lost":      {account.TaintLost, func(i *account.Instance) bool { return i.Untainted }},
+		"key denied": {account.KMSDenied, func(i *account.Instance) bool {
+			return i.State == account.ShuttingDown && strings.HasPrefix(i.Reason, "Client.InternalError")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			if _, err := s.client.AddFault(t.Context(), account.Fault{Kind: test.kind, Times: 1}); err != nil {
+				t.Fatal(err)
+			}
+			id := s.launch(t, "on-demand")
+			s.advance(11 * time.Second)
+			must[[]account.Instance](t)(s.Advance())
+			if i := s.Instance(id); !test.want(i) {
+				t.Errorf("%+v", i)
+			}
+			if left := s.ListFaults(); len(left) > 0 {
+				t.Errorf("it is to happen once: %+v", left)
+			}
+		})
+	}
+}
+
 func TestMissingInstanceProfile(t *testing.T) {
 	s, ctx := start(t), t.Context()
 	_, err := s.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{

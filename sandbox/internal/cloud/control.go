@@ -70,8 +70,6 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 		}
 	case "POST interrupt":
 		err = s.account.Interrupt(r.URL.Query().Get("instance"))
-	case "POST terminate":
-		err = s.account.Terminate(r.URL.Query().Get("instance"))
 	default:
 		http.NotFound(w, r)
 		return

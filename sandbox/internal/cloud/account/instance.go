@@ -23,11 +23,10 @@ func (s State) Code() int {
 	return map[State]int{Pending: 0, Running: 16, ShuttingDown: 32, Terminated: 48}[s]
 }
 
-// OnDemand, Spot and Reserved are how an instance is bought.
+// OnDemand and Spot are how an instance is bought.
 const (
 	OnDemand = "on-demand"
 	Spot     = "spot"
-	Reserved = "reserved"
 )
 
 // Instance is one machine.

@@ -73,9 +73,6 @@ var handlers = map[string]handler{
 	"sqs:DeleteMessage":   (*Services).deleteMessage,
 }
 
-// Actions are all calls that are answered.
-func Actions() []string { return slices.Sorted(maps.Keys(handlers)) }
-
 // Answer does what a call asks for.
 func (s *Services) Answer(r *wire.Request) (any, error) {
 	name := r.Service + ":" + r.Action
