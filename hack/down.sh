@@ -11,13 +11,14 @@ sandbox=bin/croft-sandbox
 
 if "$sandbox" status -o json 2>/dev/null | grep -q '"component": "aws"'; then
   echo "deleting the pools, so that nothing is left in the simulated AWS account" >&2
+  "$sandbox" aws clear 2>/dev/null # what was made to go wrong
   "$sandbox" kubectl delete tenants.croft.dev --all --wait=false >/dev/null
   "$sandbox" kubectl delete pools.croft.dev --all --wait=false >/dev/null
   # croft keeps pools that tenants still use, and the walls of those that are gone.
   "$sandbox" stop croft >/dev/null
-  "$sandbox" kubectl delete nodepools,ec2nodeclasses --all --timeout=120s >/dev/null
-  if ! left=$("$sandbox" aws left); then
-    printf 'still in the account:\n%s\n' "$left" >&2
+  if ! "$sandbox" kubectl delete nodepools,ec2nodeclasses --all --timeout=120s >/dev/null || ! left=$("$sandbox" aws left); then
+    printf 'still in the account:\n%s\n' "${left:-$("$sandbox" aws left || true)}" >&2
+    echo "to end the sandbox all the same: $sandbox --dir $CROFT_SANDBOX_DIR down --delete" >&2
     exit 1
   fi
   echo "nothing is left in the account" >&2
