@@ -80,7 +80,10 @@ func TestMigrateDocuments(t *testing.T) {
 			{"sample-team-gitlab-ci", "sample-team-gitlab-jobs", "oidc:team.devs.platform-access"},
 			{"nis-customer-portal", "sample-team-apps", "oidc:team.devs.platform-access"},
 		} {
-			create(t, m.member(t, team.group), nginx(team.tenant, "nginx"))
+			// Not a bare pod: the controller that evicts by taints may see a pod on a new node
+			// before it sees that Karpenter has taken karpenter.sh/unregistered off.
+			deployment, _ := nginxes(team.tenant, 1)
+			create(t, m.member(t, team.group), deployment)
 			m.places(t, team.tenant, team.pool, 1)
 		}
 		create(t, m.admin, nginx("example-tenant", "nginx"))
