@@ -116,6 +116,9 @@ func (c *comparison) measureSize(ctx context.Context, size int) (sized, error) {
 		return s, err
 	}
 	say("%s, %d tenants: %d rounds, one pod at a time", c.lines[2].name, size, c.rounds)
+	if err := c.steady(ctx, &s); err != nil {
+		return s, err
+	}
 	if err := c.latency(ctx, &s); err != nil {
 		return s, err
 	}

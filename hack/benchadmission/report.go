@@ -37,7 +37,10 @@ type compared struct {
 type sized struct {
 	Tenants int        `json:"tenants"`
 	Lines   []measured `json:"lines"`
-	Memory  memory     `json:"memory"`
+	// Steady are no policy and croft native again, with all pods of each in one
+	// namespace and nothing between them: what the number of tenants does alone.
+	Steady []measured `json:"steady,omitempty"`
+	Memory memory     `json:"memory"`
 }
 
 // measured is one line at one size.
@@ -125,8 +128,10 @@ func (r report) comparison(name string) (compared, bool) {
 }
 
 // line finds one at a size.
-func (s sized) line(name string) measured {
-	for _, m := range s.Lines {
+func (s sized) line(name string) measured { return lineOf(s.Lines, name) }
+
+func lineOf(lines []measured, name string) measured {
+	for _, m := range lines {
 		if m.Name == name {
 			return m
 		}
@@ -143,8 +148,19 @@ type cost struct {
 
 // cost compares the pods of each round with one another: what a machine does to
 // all of them at a moment then falls out.
-func (s sized) cost(name string) cost {
-	added := samples.Differences(s.line(name).Milliseconds, s.line(noPolicy).Milliseconds)
+func (s sized) cost(name string) cost { return costOf(s.Lines, name) }
+
+// steady is what native adds where nothing but the number of tenants differs. Runs of
+// old have not measured it.
+func (s sized) steady() cost {
+	if len(s.Steady) == 0 {
+		return s.cost(native)
+	}
+	return costOf(s.Steady, native)
+}
+
+func costOf(lines []measured, name string) cost {
+	added := samples.Differences(lineOf(lines, name).Milliseconds, lineOf(lines, noPolicy).Milliseconds)
 	c := cost{Median: samples.Median(added)}
 	c.Low, c.High = samples.MedianInterval(added)
 	return c

@@ -16,14 +16,15 @@ func (r report) verdicts() []string {
 			continue
 		}
 		first, last := c.Sizes[0], c.Sizes[len(c.Sizes)-1]
-		one, many, other := first.cost(native), last.cost(native), last.cost(c.Name)
+		one, many := first.steady(), last.steady()
 		if last.Tenants > first.Tenants {
 			all = append(all, fmt.Sprintf("%s: native adds **%.2f ms** at %s (%.2f–%.2f), **%.2f×** the %.2f ms (%.2f–%.2f) that it adds at %s: %s",
 				judge(many.Low <= one.High), many.Median, tenantsIn(last.Tenants), many.Low, many.High,
 				many.Median/one.Median, one.Median, one.Low, one.High, tenantsIn(first.Tenants), noise(one, many)))
 		}
-		all = append(all, fmt.Sprintf("%s: %s adds **%.2f ms** at %s, **%.1f×** what native adds",
-			judge(other.Median >= cheaper*many.Median), c.Name, other.Median, tenantsIn(last.Tenants), other.Median/many.Median))
+		beside, other := last.cost(native), last.cost(c.Name)
+		all = append(all, fmt.Sprintf("%s: %s adds **%.2f ms** at %s, **%.1f×** what native adds beside it",
+			judge(other.Median >= cheaper*beside.Median), c.Name, other.Median, tenantsIn(last.Tenants), other.Median/beside.Median))
 	}
 	if slipped, kills := r.slipped(); kills > 0 {
 		all = append(all, fmt.Sprintf("%s: of the pods of croft's tenants **%d** got in unplaced while the engine was killed %d times",
