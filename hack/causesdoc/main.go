@@ -4,40 +4,16 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"strings"
 
+	"croft.dev/croft/hack/internal/document"
 	"croft.dev/croft/internal/cause"
 )
 
-// marker begins the generated part, which goes on to the end.
-const marker = "<!-- What follows is generated from the code by `make generate`. -->\n"
+func main() { document.Main(generate) }
 
-func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "causesdoc:", err)
-		os.Exit(1)
-	}
-}
-
-func run(args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("usage: causesdoc FROM TO")
-	}
-	document, err := os.ReadFile(args[0])
-	if err != nil {
-		return err
-	}
-	written, _, found := bytes.Cut(document, []byte(marker))
-	if !found {
-		return fmt.Errorf("%s has no line %q", args[0], strings.TrimSpace(marker))
-	}
-	return os.WriteFile(args[1], []byte(string(written)+marker+generate()), 0o600)
-}
-
-func generate() string {
+func generate() (string, error) {
 	var b strings.Builder
 	by := map[cause.Means]int{}
 	for _, row := range cause.Rows() {
@@ -51,7 +27,7 @@ func generate() string {
 			section(&b, row)
 		}
 	}
-	return b.String()
+	return b.String(), nil
 }
 
 func section(b *strings.Builder, row cause.Row) {

@@ -4,48 +4,20 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/hack/internal/document"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/verify"
 	"croft.dev/croft/internal/wall"
 )
 
-// marker begins the generated part, which goes on to the end.
-const marker = "<!-- What follows is generated from the code by `make generate`. -->\n"
-
-func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "wallsdoc:", err)
-		os.Exit(1)
-	}
-}
-
-func run(args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("usage: wallsdoc FROM TO")
-	}
-	document, err := os.ReadFile(args[0])
-	if err != nil {
-		return err
-	}
-	written, _, found := bytes.Cut(document, []byte(marker))
-	if !found {
-		return fmt.Errorf("%s has no line %q", args[0], strings.TrimSpace(marker))
-	}
-	generated, err := generate()
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(args[1], []byte(string(written)+marker+generated), 0o600)
-}
+func main() { document.Main(generate) }
 
 func generate() (string, error) {
 	platform := v1alpha1.Platform{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName}, Spec: v1alpha1.PlatformSpec{

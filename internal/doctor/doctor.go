@@ -24,6 +24,7 @@ import (
 	"croft.dev/croft/internal/cause"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/gatekeeper"
+	"croft.dev/croft/internal/why"
 )
 
 // Snapshot is what was read of a cluster.
@@ -184,9 +185,18 @@ func of(id string, severity Severity, object, message string) Finding {
 // wrong is a problem by what a text shows; otherwise is its cure where the catalogue
 // knows none.
 func wrong(object, text, otherwise string) Finding {
-	f := Finding{Severity: Problem, Object: object, Message: text, Cure: otherwise}
+	step := why.Step{Object: object, Seen: text}
 	if found := cause.Match(text); len(found) > 0 {
-		f.Cause, f.Cure, f.Run, f.Link = found[0].Cause, found[0].Cure, found[0].Run, found[0].Link
+		step.Finding = &found[0]
+	}
+	return byStep(step, otherwise)
+}
+
+// byStep is a problem as `croft why` judges it.
+func byStep(step why.Step, otherwise string) Finding {
+	f := Finding{Severity: Problem, Object: step.Object, Message: step.Seen, Cure: otherwise}
+	if known := step.Finding; known != nil {
+		f.Cause, f.Cure, f.Run, f.Link = known.Cause, known.Cure, known.Run, known.Link
 	}
 	return f
 }

@@ -25,6 +25,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/why"
 )
 
 // What is read, as Unread names it.
@@ -196,7 +197,7 @@ func (g *gatherer) departing(ctx context.Context) error {
 		if claim == nil {
 			continue
 		}
-		if how, _ := leaving(g.Now, &g.Nodes[i], claim); how == "" {
+		if how, _ := why.Leaving(g.Now, &g.Nodes[i], claim); how == "" {
 			continue
 		}
 		var pods corev1.PodList

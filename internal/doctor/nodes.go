@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +14,6 @@ import (
 )
 
 const (
-	// usual is how long a node takes to come up, where nothing is wrong.
-	usual = 3 * time.Minute
 	// lingers is how long a budget may hold a node while a pod's replacement comes up.
 	lingers = 5 * time.Minute
 	// stays is how long a node may take to go: pods end, and replacements come up.
@@ -40,7 +37,7 @@ func launches(s *Snapshot) []Finding {
 			}
 			text := cause.Condition(kind, string(c.Status), c.Reason, c.Message)
 			refused := kind == karpenterv1.ConditionTypeLaunched && len(cause.Match(text)) > 0
-			if refused || s.Now.Sub(claim.CreationTimestamp.Time) > usual {
+			if refused || s.Now.Sub(claim.CreationTimestamp.Time) > why.Usual {
 				all = append(all, wrong("NodeClaim/"+claim.Name, text, "`croft why nodeclaim/"+claim.Name+"` tells more"))
 			}
 			break
@@ -116,12 +113,12 @@ func departures(s *Snapshot) []Finding {
 		if claim == nil {
 			continue
 		}
-		going, since := leaving(s.Now, node, claim)
+		going, since := why.Leaving(s.Now, node, claim)
 		if going == "" {
 			continue
 		}
 		object := "Node/" + node.Name
-		holders, waited := holders(s, node), s.Now.Sub(since)
+		holders, waited := why.Holders(node, s.Pods, s.Budgets), s.Now.Sub(since)
 		if len(holders) > 0 && waited > lingers {
 			severity := Problem
 			if claim.Spec.TerminationGracePeriod != nil {
@@ -130,41 +127,6 @@ func departures(s *Snapshot) []Finding {
 			all = append(all, of("node-held", severity, object, "it is "+going+", and held: "+some(holders)))
 		} else if len(holders) == 0 && waited > stays {
 			all = append(all, of("node-outdated", Warning, object, "it is "+going+", and still there"))
-		}
-	}
-	return all
-}
-
-func leaving(now time.Time, node *corev1.Node, claim *karpenterv1.NodeClaim) (how string, since time.Time) {
-	drifted := condition(claim, karpenterv1.ConditionTypeDrifted)
-	expires := claim.Spec.ExpireAfter.Duration
-	switch {
-	case node.DeletionTimestamp != nil:
-		return "being deleted", node.DeletionTimestamp.Time
-	case claim.DeletionTimestamp != nil:
-		return "being deleted", claim.DeletionTimestamp.Time
-	case drifted.Status == metav1.ConditionTrue:
-		return fmt.Sprintf("drifted from what its pool asks for (%s)", drifted.Reason), drifted.LastTransitionTime.Time
-	case expires != nil && now.Sub(claim.CreationTimestamp.Time) > *expires:
-		return "older than its pool lets it be", claim.CreationTimestamp.Add(*expires)
-	default:
-		return "", time.Time{}
-	}
-}
-
-// holders are what keeps a node.
-func holders(s *Snapshot, node *corev1.Node) []string {
-	var all []string
-	if node.Annotations[karpenterv1.DoNotDisruptAnnotationKey] == "true" {
-		all = append(all, "it is annotated "+karpenterv1.DoNotDisruptAnnotationKey)
-	}
-	for i := range s.Pods {
-		pod := &s.Pods[i]
-		if pod.Spec.NodeName != node.Name {
-			continue
-		}
-		if by := why.Holds(pod, s.Budgets); by != "" {
-			all = append(all, fmt.Sprintf("pod %s/%s: %s", pod.Namespace, pod.Name, by))
 		}
 	}
 	return all

@@ -8,11 +8,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/klog/v2"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/why"
 )
 
 // nodeClasses look at those that NodePools name.
@@ -33,18 +34,10 @@ func nodeClasses(s *Snapshot) []Finding {
 			}
 			continue
 		}
-		conditions, _, _ := unstructured.NestedSlice(class.Object, "status", "conditions")
-		for _, entry := range conditions {
-			c, _ := entry.(map[string]any)
-			text := func(name string) string { v, _ := c[name].(string); return v }
-			// Ready sums up the others, and that one awaits them is no cause.
-			if text("type") == "Ready" || text("status") == string(metav1.ConditionTrue) || text("reason") == "DependenciesNotReady" {
-				continue
+		for _, step := range why.ClassSteps(object, class, s.Now) {
+			if step.Verdict == why.Bad {
+				all = append(all, byStep(step, "Karpenter's log says more"))
 			}
-			if text("status") != string(metav1.ConditionFalse) && s.Now.Sub(class.GetCreationTimestamp().Time) < usual {
-				continue // it has just been made
-			}
-			all = append(all, wrong(object, cause.Condition(text("type"), text("status"), text("reason"), text("message")), "Karpenter's log says more"))
 		}
 	}
 	return all
@@ -62,7 +55,7 @@ func nodePools(s *Snapshot) []Finding {
 				all = append(all, wrong(object, cause.Condition(c.Type, string(c.Status), c.Reason, c.Message), "do what the message says"))
 			}
 		}
-		if len(pool.Status.Conditions) == 0 && s.Now.Sub(pool.CreationTimestamp.Time) > usual {
+		if len(pool.Status.Conditions) == 0 && s.Now.Sub(pool.CreationTimestamp.Time) > why.Usual {
 			all = append(all, of("node-class-unknown", Problem, object, "no Karpenter has looked at it: none speaks for node classes of its group, or none runs"))
 		}
 		if pool.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
@@ -156,18 +149,11 @@ func untolerated(pool *karpenterv1.NodePool, set *appsv1.DaemonSet, key string) 
 		if taint.Key != key {
 			continue
 		}
-		if !slices.ContainsFunc(set.Spec.Template.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) }) {
+		if !slices.ContainsFunc(set.Spec.Template.Spec.Tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(klog.Background(), &taint, false) }) {
 			return taint.ToString()
 		}
 	}
 	return ""
-}
-
-func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
-	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
-		return false
-	}
-	return t.Operator == corev1.TolerationOpExists || t.Key != "" && t.Value == taint.Value
 }
 
 // wants reports whether a DaemonSet selects nodes of a pool: one for Windows, or

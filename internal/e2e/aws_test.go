@@ -151,8 +151,8 @@ func (c *cluster) hasEnded(t testing.TB, id string) {
 // testNothingIsLeft fails if something in the account outlives the pools that it was
 // made for.
 func testNothingIsLeft(t *testing.T, c *twoTenants) {
-	if left := c.AWSLeft(t.Context()); len(left) == 0 {
-		t.Fatal("nothing was made in the account: this test would not notice anything")
+	if left, err := c.AWSLeft(t.Context()); len(left) == 0 {
+		t.Fatalf("nothing was made in the account, and this test would not notice anything: %v", err)
 	}
 	for _, command := range [][]string{
 		{"delete", "deployments", "--all", "-n", "tenant-a"},
@@ -166,7 +166,7 @@ func testNothingIsLeft(t *testing.T, c *twoTenants) {
 		t.Fatal(err)
 	}
 	c.kubectl(t, "", "delete", "nodepools,ec2nodeclasses", "--all", "--timeout=120s").exits(t, 0)
-	if left := c.AWSLeft(t.Context()); len(left) > 0 {
-		t.Errorf("still in the account: %v", left)
+	if left, err := c.AWSLeft(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("still in the account: %v, %v", left, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -146,7 +147,10 @@ func awsNode(t *testing.T, c *onAccount) {
 		shows      func(testing.TB)
 	}{
 		// That it takes minutes is usual; `why` says what it is if it stays so.
-		{"lost", "never-registers", func(t testing.TB) { c.waits(t, "not-registered", "deployment/nginx", "-n", "lost") }},
+		{"lost", "never-registers", func(t testing.TB) {
+			c.pastBoot(t, "lost")
+			c.waits(t, "not-registered", "deployment/nginx", "-n", "lost")
+		}},
 		{"mute", "never-ready", func(t testing.TB) { c.tells(t, "cni-not-initialized", "", "deployment/nginx", "-n", "mute") }},
 		{"rash", "taint-lost", func(t testing.TB) { c.tells(t, "unregistered-taint-missing", "", "nodeclaim/"+c.claimOf(t, "rash")) }},
 	} {
@@ -158,6 +162,23 @@ func awsNode(t *testing.T, c *onAccount) {
 			test.shows(t)
 		})
 	}
+}
+
+// pastBoot waits until a pool's instance would be a node, if it became one.
+func (c *onAccount) pastBoot(t testing.TB, pool string) {
+	t.Helper()
+	eventually(t, patience, "an instance of "+pool+" to have had its time", func(ctx context.Context) error {
+		instances, err := c.AWSInstances(ctx)
+		if err != nil {
+			return err
+		}
+		for _, i := range instances {
+			if i.Tags[karpenterv1.NodePoolLabelKey] == pool && time.Since(i.RegistersAt) > 2*time.Second {
+				return nil
+			}
+		}
+		return errors.New("there is none yet")
+	})
 }
 
 // claimOf waits for a NodeClaim of a pool.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 )
 
 // AWS is a simulated AWS account, with Karpenter's own AWS provider on it.
@@ -36,6 +37,8 @@ type AWSInstance struct {
 	Capacity string            `json:"capacity"`
 	State    string            `json:"state"`
 	Tags     map[string]string `json:"tags"`
+	// RegistersAt is when it becomes a node, if nothing keeps it from that.
+	RegistersAt time.Time `json:"registersAt"`
 	// Data is what its launch template said.
 	Data struct {
 		UserData        string            `json:"userData"`
@@ -76,10 +79,13 @@ func (c *Cluster) AWSInterrupt(ctx context.Context, instance string) error {
 }
 
 // AWSLeft are what the cluster has made in the account and not removed.
-func (c *Cluster) AWSLeft(ctx context.Context) []string {
-	// It ends with 1 if there is something.
-	out, _ := c.run(ctx, "aws", "left")
-	return strings.Fields(out)
+func (c *Cluster) AWSLeft(ctx context.Context) ([]string, error) {
+	out, err := c.run(ctx, "aws", "left")
+	left := strings.Fields(out)
+	if len(left) > 0 {
+		err = nil // it ends with 1 if there is something
+	}
+	return left, err
 }
 
 func (c *Cluster) json(ctx context.Context, into any, args ...string) error {

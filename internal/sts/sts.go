@@ -19,8 +19,7 @@ import (
 // patience is for people who wait at a terminal, some of them without a cloud.
 const patience = 5 * time.Second
 
-// defaultRegion is asked where nothing says another: messages of all regions can
-// be decoded in any.
+// defaultRegion is asked where nothing says another.
 const defaultRegion = "us-east-1"
 
 // Decode implements cause.Decode: by the credentials, the region and the endpoint

@@ -46,13 +46,13 @@ func claimSteps(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
 	return steps
 }
 
-// usual is how long a node takes to register, and to lose its startup taints,
+// Usual is how long a node takes to register, and to lose its startup taints,
 // where nothing is wrong.
-const usual = 3 * time.Minute
+const Usual = 3 * time.Minute
 
 // young claims are not blamed for what takes minutes on any cloud.
 func young(claim *karpenterv1.NodeClaim, id string) bool {
-	return (id == "not-registered" || id == "startup-taint") && time.Since(claim.CreationTimestamp.Time) < usual
+	return (id == "not-registered" || id == "startup-taint") && time.Since(claim.CreationTimestamp.Time) < Usual
 }
 
 // launchesFailed are launches of a pool that the cloud refused: the NodeClaim goes

@@ -59,48 +59,69 @@ func Undeclared(node *corev1.Node, claim *karpenterv1.NodeClaim) *corev1.Taint {
 
 // held tells what keeps a node that is to go.
 func held(s *Snapshot, node *corev1.Node, claim *karpenterv1.NodeClaim) []Step {
-	why := leaving(node, claim)
-	if why == "" {
+	going, _ := Leaving(time.Now(), node, claim)
+	if going == "" {
 		return nil
 	}
 	object := "node/" + node.Name
 	var steps []Step
-	if node.Annotations[karpenterv1.DoNotDisruptAnnotationKey] == "true" {
-		steps = append(steps, judged(LinkNode, object, "it is "+why+", and annotated "+karpenterv1.DoNotDisruptAnnotationKey, "node-held"))
-	}
-	for i := range s.Pods {
-		pod := &s.Pods[i]
-		if pod.Spec.NodeName != node.Name {
-			continue
-		}
-		if by := Holds(pod, s.Budgets); by != "" {
-			steps = append(steps, judged(LinkNode, object, fmt.Sprintf("it is %s, and pod %s/%s stays: %s", why, pod.Namespace, pod.Name, by), "node-held"))
-		}
+	for _, holder := range Holders(node, s.Pods, s.Budgets) {
+		steps = append(steps, judged(LinkNode, object, "it is "+going+", and held: "+holder, "node-held"))
 	}
 	if len(steps) == 0 {
-		steps = append(steps, waiting(LinkNode, object, "it is "+why+", and nothing holds it"))
+		steps = append(steps, waiting(LinkNode, object, "it is "+going+", and nothing holds it"))
 	}
 	return steps
 }
 
-// leaving says why a node is to go; "" if it is not.
-func leaving(node *corev1.Node, claim *karpenterv1.NodeClaim) string {
+// Leaving says why a node is to go, and since when; "" if it is not. The claim may be
+// nil.
+func Leaving(now time.Time, node *corev1.Node, claim *karpenterv1.NodeClaim) (how string, since time.Time) {
+	if node.DeletionTimestamp != nil {
+		return "being deleted", node.DeletionTimestamp.Time
+	}
+	if claim == nil {
+		return "", time.Time{}
+	}
+	var drifted metav1.Condition
+	for _, c := range claim.Status.Conditions {
+		if c.Type == karpenterv1.ConditionTypeDrifted {
+			drifted = metav1.Condition(c)
+		}
+	}
+	expires := claim.Spec.ExpireAfter.Duration
 	switch {
-	case node.DeletionTimestamp != nil, claim != nil && claim.DeletionTimestamp != nil:
-		return "being deleted"
-	case claim == nil:
-		return ""
-	case slices.ContainsFunc(conditionsOfClaim(claim), func(c condition) bool { return c.kind == karpenterv1.ConditionTypeDrifted && c.status == "True" }):
-		return "drifted from what its pool asks for"
-	case claim.Spec.ExpireAfter.Duration != nil && time.Since(claim.CreationTimestamp.Time) > *claim.Spec.ExpireAfter.Duration:
-		return "older than its pool lets it be"
+	case claim.DeletionTimestamp != nil:
+		return "being deleted", claim.DeletionTimestamp.Time
+	case drifted.Status == metav1.ConditionTrue:
+		return fmt.Sprintf("drifted from what its pool asks for (%s)", drifted.Reason), drifted.LastTransitionTime.Time
+	case expires != nil && now.Sub(claim.CreationTimestamp.Time) > *expires:
+		return "older than its pool lets it be", claim.CreationTimestamp.Add(*expires)
 	default:
-		return ""
+		return "", time.Time{}
 	}
 }
 
-// Holds says what keeps a pod on a node that is to go; "" if nothing does.
-func Holds(pod *corev1.Pod, budgets []policyv1.PodDisruptionBudget) string {
+// Holders are what keeps a node that is to go.
+func Holders(node *corev1.Node, pods []corev1.Pod, budgets []policyv1.PodDisruptionBudget) []string {
+	var all []string
+	if node.Annotations[karpenterv1.DoNotDisruptAnnotationKey] == "true" {
+		all = append(all, "it is annotated "+karpenterv1.DoNotDisruptAnnotationKey)
+	}
+	for i := range pods {
+		pod := &pods[i]
+		if pod.Spec.NodeName != node.Name {
+			continue
+		}
+		if by := holds(pod, budgets); by != "" {
+			all = append(all, fmt.Sprintf("pod %s/%s: %s", pod.Namespace, pod.Name, by))
+		}
+	}
+	return all
+}
+
+// holds says what keeps a pod on a node that is to go; "" if nothing does.
+func holds(pod *corev1.Pod, budgets []policyv1.PodDisruptionBudget) string {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || metav1.GetControllerOf(pod) != nil && metav1.GetControllerOf(pod).Kind == "DaemonSet" {
 		return ""
 	}

@@ -81,6 +81,12 @@ func classSteps(s *Snapshot, pool *karpenterv1.NodePool) []Step {
 		}
 		return []Step{bad(LinkClass, object, cause.Condition("NodeClassReady", "False", "NodeClassNotFound", "NodeClass not found on cluster"))}
 	}
+	return ClassSteps(object, class, time.Now())
+}
+
+// ClassSteps judge a node class, of whichever provider: none if nothing is wrong.
+func ClassSteps(object string, class *unstructured.Unstructured, now time.Time) []Step {
+	age := now.Sub(class.GetCreationTimestamp().Time)
 	var steps []Step
 	for _, c := range conditionsOf(class) {
 		switch {
@@ -88,9 +94,9 @@ func classSteps(s *Snapshot, pool *karpenterv1.NodePool) []Step {
 			// Ready sums up the others, and that one awaits them is no cause of its own.
 		case c.status == string(metav1.ConditionFalse):
 			steps = append(steps, bad(LinkClass, object, c.String()))
-		case profileMissing(class, c):
+		case age > dryRunTakes && profileMissing(class, c):
 			steps = append(steps, judged(LinkClass, object, "Karpenter's dry run does not get through, and it does not say why; what it is silent about is an instance profile that is not there", "instance-profile-name"))
-		case time.Since(class.GetCreationTimestamp().Time) < usual:
+		case age < Usual:
 			steps = append(steps, waiting(LinkClass, object, c.String()))
 		default:
 			steps = append(steps, bad(LinkClass, object, c.String()))
@@ -107,8 +113,5 @@ const dryRunTakes = 15 * time.Second
 // one that has not got around yet, and asks again for ever without a word.
 func profileMissing(class *unstructured.Unstructured, c condition) bool {
 	profile, _, _ := unstructured.NestedString(class.Object, "spec", "instanceProfile")
-	if profile == "" || c.kind != "ValidationSucceeded" || c.status != string(metav1.ConditionUnknown) {
-		return false
-	}
-	return time.Since(class.GetCreationTimestamp().Time) > dryRunTakes
+	return profile != "" && c.kind == "ValidationSucceeded" && c.status == string(metav1.ConditionUnknown)
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -57,86 +57,79 @@ func (g *global) account(ctx context.Context) (cloud.Client, error) {
 	return cloud.Client{}, usageError{fmt.Errorf("the sandbox in %s has no AWS account: start one with `croft-sandbox up --with aws`", h.Dir)}
 }
 
-// output is the flag -o of commands that print lists.
-type output string
-
-func (o *output) addTo(cmd *cobra.Command) {
-	cmd.Flags().StringVarP((*string)(o), "output", "o", "table", "table or json")
-}
-
-// print prints a list as JSON, or has it printed as a table.
-func (o output) print(out io.Writer, list any, table func(io.Writer)) error {
-	switch o {
-	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(list)
-	case "table":
-		w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-		table(w)
-		return w.Flush() // reports the errors of the writes before
+// listing is a command that lists what the account answers, as a table or as JSON.
+func listing[T any](g *global, use, short string, get func(context.Context, cloud.Client) ([]T, error), head string, row func(T) []any) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "table" && output != "json" {
+				return usageError{fmt.Errorf("unknown output %q: choose table or json", output)}
+			}
+			client, err := g.account(cmd.Context())
+			if err != nil {
+				return err
+			}
+			list, err := get(cmd.Context(), client)
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				encoder := json.NewEncoder(cmd.OutOrStdout())
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(list)
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
+			_, _ = fmt.Fprintln(w, strings.ReplaceAll(head, " ", "\t"))
+			for _, one := range list {
+				cells := row(one)
+				_, _ = fmt.Fprintf(w, strings.TrimSuffix(strings.Repeat("%v\t", len(cells)), "\t")+"\n", cells...)
+			}
+			return w.Flush() // reports the errors of the writes before
+		},
 	}
-	return usageError{fmt.Errorf("unknown output %q: choose table or json", string(o))}
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	return cmd
 }
 
 func newAWSInstances(g *global) *cobra.Command {
-	var o output
-	cmd := &cobra.Command{
-		Use: "instances", Short: "List the instances", Args: args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := g.account(cmd.Context())
-			if err != nil {
-				return err
-			}
-			holding, err := client.Holding(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return o.print(cmd.OutOrStdout(), holding.Instances, func(w io.Writer) {
-				_, _ = fmt.Fprintln(w, "INSTANCE\tTYPE\tZONE\tCAPACITY\tSTATE\tNODEPOOL\tNODE\tAGE")
-				for _, i := range holding.Instances {
-					_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.ID, i.Type, i.Zone, i.Capacity, i.State,
-						i.Tags["karpenter.sh/nodepool"], i.DNSName(component.AWSRegion), time.Since(i.Launched).Round(time.Second))
-				}
-			})
+	return listing(g, "instances", "List the instances",
+		func(ctx context.Context, c cloud.Client) ([]account.Instance, error) {
+			holding, err := c.Holding(ctx)
+			return holding.Instances, err
 		},
-	}
-	o.addTo(cmd)
-	return cmd
+		"INSTANCE TYPE ZONE CAPACITY STATE NODEPOOL NODE AGE", func(i account.Instance) []any {
+			return []any{i.ID, i.Type, i.Zone, i.Capacity, i.State, i.Tags["karpenter.sh/nodepool"],
+				i.DNSName(component.AWSRegion), time.Since(i.Launched).Round(time.Second)}
+		})
 }
 
 func newAWSCalls(g *global) *cobra.Command {
-	var o output
 	var action string
-	cmd := &cobra.Command{
-		Use: "calls", Short: "List the calls that were made to AWS, the newest last", Args: args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := g.account(cmd.Context())
-			if err != nil {
-				return err
-			}
-			calls, err := client.Calls(cmd.Context())
-			if err != nil {
-				return err
-			}
-			calls = slices.DeleteFunc(calls, func(c cloud.Call) bool {
+	cmd := listing(g, "calls", "List the calls that were made to AWS, the newest last",
+		func(ctx context.Context, c cloud.Client) ([]cloud.Call, error) {
+			calls, err := c.Calls(ctx)
+			return slices.DeleteFunc(calls, func(c cloud.Call) bool {
 				return action != "" && !strings.EqualFold(action, c.Service+":"+c.Action)
-			})
-			return o.print(cmd.OutOrStdout(), calls, func(w io.Writer) {
-				_, _ = fmt.Fprintln(w, "TIME\tCALL\tANSWER")
-				for _, c := range calls {
-					answer := "ok"
-					if c.Error != "" {
-						answer = c.Error
-					}
-					_, _ = fmt.Fprintf(w, "%s\t%s:%s\t%s\n", c.At.Format(time.TimeOnly), c.Service, c.Action, answer)
-				}
-			})
+			}), err
 		},
-	}
-	o.addTo(cmd)
+		"TIME CALL ANSWER", func(c cloud.Call) []any {
+			return []any{c.At.Format(time.TimeOnly), c.Service + ":" + c.Action, cmp.Or(c.Error, "ok")}
+		})
 	cmd.Flags().StringVar(&action, "action", "", "only calls of this kind, such as ec2:CreateFleet")
 	return cmd
+}
+
+func newAWSFaults(g *global) *cobra.Command {
+	return listing(g, "faults", "List what goes wrong now",
+		func(ctx context.Context, c cloud.Client) ([]account.Fault, error) { return c.Faults(ctx) },
+		"FAULT KIND LEFT WHEN", func(f account.Fault) []any {
+			left := "always"
+			if f.Times > 0 {
+				left = fmt.Sprint(f.Times)
+			}
+			return []any{f.ID, f.Kind, left, f.Case}
+		})
 }
 
 func newAWSFault(g *global) *cobra.Command {
@@ -187,35 +180,6 @@ func joinKinds() string {
 		kinds = append(kinds, string(kind))
 	}
 	return strings.Join(kinds, ", ")
-}
-
-func newAWSFaults(g *global) *cobra.Command {
-	var o output
-	cmd := &cobra.Command{
-		Use: "faults", Short: "List what goes wrong now", Args: args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := g.account(cmd.Context())
-			if err != nil {
-				return err
-			}
-			faults, err := client.Faults(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return o.print(cmd.OutOrStdout(), faults, func(w io.Writer) {
-				_, _ = fmt.Fprintln(w, "FAULT\tKIND\tLEFT\tWHEN")
-				for _, f := range faults {
-					left := "always"
-					if f.Times > 0 {
-						left = fmt.Sprint(f.Times)
-					}
-					_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.ID, f.Kind, left, f.Case)
-				}
-			})
-		},
-	}
-	o.addTo(cmd)
-	return cmd
 }
 
 func newAWSClear(g *global) *cobra.Command {

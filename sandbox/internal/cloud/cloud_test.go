@@ -3,6 +3,7 @@ package cloud_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -503,8 +505,8 @@ func TestThrottledAndCleared(t *testing.T) {
 	if _, err := s.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{}); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
-	if _, err := s.client.AddFault(ctx, account.Fault{Kind: "no such"}); err == nil {
-		t.Error("a fault that there is not was added")
+	if _, err := s.client.AddFault(ctx, account.Fault{Kind: "no such"}); err == nil || !strings.Contains(err.Error(), `no fault "no such"`) {
+		t.Errorf("a fault that there is not: %v", err)
 	}
 }
 
@@ -568,8 +570,9 @@ func TestReservations(t *testing.T) {
 
 func TestOnDemandIsNotInterrupted(t *testing.T) {
 	s := start(t)
-	if err := s.client.Interrupt(t.Context(), s.launch(t, "on-demand")); err == nil {
-		t.Error("an instance on demand was taken away")
+	err := s.client.Interrupt(t.Context(), s.launch(t, "on-demand"))
+	if err == nil || !strings.Contains(err.Error(), "only spot instances are taken away") {
+		t.Errorf("an instance on demand: %v", err)
 	}
 }
 
@@ -598,7 +601,8 @@ func TestUnsignedCall(t *testing.T) {
 	config := s.config.Copy()
 	config.Credentials = aws.AnonymousCredentials{}
 	_, err := ec2.NewFromConfig(config).DescribeSubnets(context.Background(), &ec2.DescribeSubnetsInput{})
-	if err == nil {
-		t.Error("a call without a signature was answered")
+	var refused *awshttp.ResponseError
+	if !errors.As(err, &refused) || refused.HTTPStatusCode() != http.StatusForbidden {
+		t.Errorf("a call without a signature: %v", err)
 	}
 }

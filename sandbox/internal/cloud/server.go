@@ -74,7 +74,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	needs := s.services.Authorizations(req)
-	answer, err := s.services.Answer(req)
+	answer, err := s.services.Answer(req, needs)
 	s.remember(req, needs, err)
 	<-earliest
 	wire.Write(w, req, id, answer, err)

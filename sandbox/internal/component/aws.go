@@ -60,11 +60,7 @@ func (s *Sandbox) karpenterAWSSpec() (supervisor.Spec, error) {
 			if err := s.ports.Claim(karpenterHealth, karpenterMetrics); err != nil {
 				return nil, err
 			}
-			cmd := exec.Command(s.config.AWS.Karpenter,
-				"--kubeconfig="+s.home.Kubeconfig(Karpenter),
-				"--health-address="+s.ports.Address(karpenterHealth),
-				"--metrics-address="+s.ports.Address(karpenterMetrics),
-			)
+			cmd := exec.Command(s.config.AWS.Karpenter, s.karpenterArgs()...)
 			cmd.Dir = s.home.Dir
 			cmd.Env = slices.Concat(cleanEnv(), karpenterEnv, []string{
 				"CLUSTER_NAME=" + s.config.AWS.Cluster,

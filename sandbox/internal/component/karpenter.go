@@ -24,6 +24,14 @@ var karpenterEnv = []string{
 	"BATCH_MAX_DURATION=2s",
 }
 
+func (s *Sandbox) karpenterArgs() []string {
+	return []string{
+		"--kubeconfig=" + s.home.Kubeconfig(Karpenter),
+		"--health-address=" + s.ports.Address(karpenterHealth),
+		"--metrics-address=" + s.ports.Address(karpenterMetrics),
+	}
+}
+
 func (s *Sandbox) karpenterSpec() (supervisor.Spec, error) {
 	address := s.address("http", karpenterHealth)
 	return supervisor.Spec{
@@ -42,11 +50,7 @@ func (s *Sandbox) karpenterSpec() (supervisor.Spec, error) {
 			if err := home.Write(file, types); err != nil {
 				return nil, err
 			}
-			return s.command(Karpenter, []string{
-				"--kubeconfig=" + s.home.Kubeconfig(Karpenter),
-				"--health-address=" + s.ports.Address(karpenterHealth),
-				"--metrics-address=" + s.ports.Address(karpenterMetrics),
-			},
+			return s.command(Karpenter, s.karpenterArgs(),
 				append(karpenterEnv, "INSTANCE_TYPES_FILE_PATH="+file)...,
 			), nil
 		},

@@ -29,13 +29,14 @@ type Booter struct {
 func (b *Booter) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed := b.Account.Change()
-		failed := b.advance(ctx)
-		wait := time.Hour
-		if next := b.Account.Next(); !next.IsZero() {
-			wait = max(0, time.Until(next))
+		if failed := b.advance(ctx); failed {
+			changed = nil // it may be this one's own, and should not make it hurry
 		}
-		if failed {
+		wait := time.Hour
+		if changed == nil {
 			wait = retry
+		} else if next := b.Account.Next(); !next.IsZero() {
+			wait = max(0, time.Until(next))
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -44,17 +45,6 @@ func (b *Booter) Run(ctx context.Context) {
 		case <-timer.C:
 		}
 		timer.Stop()
-		if failed {
-			// A change may be this one's own; it should not make it hurry.
-			sleep(ctx, retry)
-		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }
 

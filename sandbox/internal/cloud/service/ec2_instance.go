@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"net/http"
 
 	"croft.dev/croft/sandbox/internal/cloud/account"
 	"croft.dev/croft/sandbox/internal/cloud/wire"
@@ -80,7 +81,7 @@ func (s *Services) createFleet(r *wire.Request) (any, error) {
 // may start instances.
 func (s *Services) runInstances(r *wire.Request) (any, error) {
 	if s.account.Happens(account.PassRoleDenied, account.Case{Action: "ec2:RunInstances"}) != nil {
-		return nil, &wire.Error{Code: "UnauthorizedOperation", Status: 403, Message: s.account.Denial(account.Denied{
+		return nil, &wire.Error{Code: "UnauthorizedOperation", Status: http.StatusForbidden, Message: s.account.Denial(account.Denied{
 			Action: "iam:PassRole", Resource: s.account.ARN("iam", "role/KarpenterNodeRole-"+s.account.Cluster),
 		})}
 	}

@@ -73,21 +73,22 @@ var handlers = map[string]handler{
 	"sqs:DeleteMessage":   (*Services).deleteMessage,
 }
 
-// Answer does what a call asks for.
-func (s *Services) Answer(r *wire.Request) (any, error) {
+// Answer does what a call asks for, unless something of what IAM has to allow for it
+// is refused.
+func (s *Services) Answer(r *wire.Request, needs []Authorization) (any, error) {
 	name := r.Service + ":" + r.Action
 	handle, ok := handlers[name]
 	if !ok {
 		return nil, &wire.Error{Code: "InvalidAction", Message: fmt.Sprintf("nobody here answers %s", name)}
 	}
-	if err := s.refused(r, name); err != nil {
+	if err := s.refused(r, name, needs); err != nil {
 		return nil, err
 	}
 	return handle(s, r)
 }
 
 // refused is what goes wrong with a call whatever it asks for.
-func (s *Services) refused(r *wire.Request, name string) error {
+func (s *Services) refused(r *wire.Request, name string, needs []Authorization) error {
 	now := account.Case{Action: name}
 	if s.account.Happens(account.Throttled, now) != nil {
 		return &wire.Error{Code: "RequestLimitExceeded", Message: "Request limit exceeded.", Status: http.StatusServiceUnavailable}
@@ -98,7 +99,9 @@ func (s *Services) refused(r *wire.Request, name string) error {
 	}
 	denied := account.Denied{Action: name, Resource: "*", NodeRole: f.NodeRole, Explicit: f.ExplicitDeny}
 	if r.Protocol == wire.EC2Query {
-		denied.Resource = s.account.ARN("ec2", resources[name])
+		if len(needs) > 0 && len(needs[0].Resources) > 0 {
+			denied.Resource = needs[0].Resources[0]
+		}
 		return &wire.Error{Code: "UnauthorizedOperation", Status: http.StatusForbidden, Message: s.account.Denial(denied)}
 	}
 	code := "AccessDeniedException"
@@ -107,15 +110,6 @@ func (s *Services) refused(r *wire.Request, name string) error {
 	}
 	return &wire.Error{Code: code, Status: http.StatusForbidden, Message: "User: " + s.account.Principal(f.NodeRole) +
 		" is not authorized to perform: " + name + " because no identity-based policy allows the " + name + " action"}
-}
-
-// resources are what calls are refused for.
-var resources = map[string]string{
-	"ec2:CreateLaunchTemplate": "launch-template/*",
-	"ec2:CreateFleet":          "fleet/*",
-	"ec2:RunInstances":         "instance/*",
-	"ec2:TerminateInstances":   "instance/*",
-	"ec2:CreateTags":           "instance/*",
 }
 
 // dryRun is EC2's way to say that a call would have succeeded.
