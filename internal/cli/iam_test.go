@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,18 +23,7 @@ func TestIAM(t *testing.T) {
 				t.Fatal(stderr)
 			}
 			path := filepath.Join("testdata", "iam", golden)
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("croft iam prints something else than %s; if it is meant, run with -update and look at the diff", path)
-			}
+			isGolden(t, path, got)
 			if notes := strings.Contains(stderr, "pool own needs"); notes != strings.HasPrefix(golden, "irsa") {
 				t.Errorf("said: %s", stderr)
 			}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write testdata anew from what croft renders")
@@ -25,19 +27,25 @@ func TestRender(t *testing.T) {
 				t.Fatal(stderr)
 			}
 			golden := filepath.Join("testdata", name+".golden.yaml")
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("croft renders something else than %s; if it is meant, run with -update and look at the diff", golden)
-			}
+			isGolden(t, golden, got)
 		})
+	}
+}
+
+// isGolden holds what croft says against what was reviewed.
+func isGolden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s is not as it was; if it is meant, run with -update:\n%s", path, diff)
 	}
 }
 

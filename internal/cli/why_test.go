@@ -54,16 +54,5 @@ func explains(t *testing.T, log, golden string) {
 		t.Fatalf("exit status %d: %s", status, stderr)
 	}
 	golden = filepath.Join("testdata", "why", golden)
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("croft says something else than %s; if it is meant, run with -update and look at the diff:\n%s", golden, got)
-	}
+	isGolden(t, golden, got)
 }
