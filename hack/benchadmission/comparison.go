@@ -25,30 +25,56 @@ type comparison struct {
 	cluster *sandbox.Cluster
 	config  *rest.Config
 	admin   client.Client
-	// lines are the one without policy, croft's native one, and Gatekeeper's.
+	// lines are the one without policy, croft's native one, and Gatekeeper's if there
+	// is one.
 	lines []*line
 	options
+}
+
+// start starts a cluster for lines that have no tenants yet. Whoever gets one has to
+// end it.
+func start(ctx context.Context, o options, has sandbox.Options, names ...string) (*comparison, error) {
+	has.Components = sandbox.WithControllers
+	cluster, err := sandbox.Up(ctx, has)
+	if err != nil {
+		return nil, err
+	}
+	c := &comparison{cluster: cluster, config: rest.CopyConfig(cluster.Config), options: o}
+	c.config.QPS = -1
+	if c.admin, err = client.New(c.config, client.Options{Scheme: scheme.New()}); err != nil {
+		return nil, errors.Join(err, cluster.Down())
+	}
+	for _, name := range names {
+		l, err := newLine(name, c.admin)
+		if err != nil {
+			return nil, errors.Join(err, cluster.Down())
+		}
+		c.lines = append(c.lines, l)
+	}
+	return c, nil
 }
 
 // compare measures a line of Gatekeeper's beside the others, at all sizes, and then
 // kills what places the pods.
 func compare(ctx context.Context, name string, o options) (found compared, err error) {
-	cluster, err := sandbox.Up(ctx, sandbox.Options{
-		Components: sandbox.WithControllers, With: []string{sandbox.Gatekeeper},
+	c, err := start(ctx, o, sandbox.Options{
+		With: []string{sandbox.Gatekeeper},
 		// It would run through all constraints again and again beside what is
 		// measured, on the same machine; on clusters it has pods of its own.
 		Unaudited: true,
-	})
+	}, noPolicy, native, name)
 	if err != nil {
 		return found, err
 	}
-	defer func() { err = errors.Join(err, cluster.Down()) }()
-	c := &comparison{cluster: cluster, config: rest.CopyConfig(cluster.Config), options: o}
-	c.config.QPS = -1
-	if c.admin, err = client.New(c.config, client.Options{Scheme: scheme.New()}); err != nil {
+	defer func() { err = errors.Join(err, c.cluster.Down()) }()
+	platforms := []string{tenants.Platform}
+	if name == onGatekeeper {
+		platforms = append(platforms, gatekeeperPlatform)
+	}
+	if err := c.prepare(ctx, platforms...); err != nil {
 		return found, err
 	}
-	if err := c.prepare(ctx, name); err != nil {
+	if err := c.askOnly(ctx, patiently); err != nil {
 		return found, err
 	}
 	found.Name = name
@@ -79,19 +105,9 @@ func compare(ctx context.Context, name string, o options) (found compared, err e
 }
 
 // prepare writes what stands once: the policies, and Gatekeeper's templates if
-// croft's objects are to be measured there. No operator runs.
-func (c *comparison) prepare(ctx context.Context, name string) error {
-	for _, name := range []string{noPolicy, native, name} {
-		l, err := newLine(name)
-		if err != nil {
-			return err
-		}
-		c.lines = append(c.lines, l)
-	}
-	platforms := []string{tenants.Platform}
-	if name == onGatekeeper {
-		platforms = append(platforms, gatekeeperPlatform)
-	}
+// croft's objects are to be measured there; and the first namespace without policy.
+// No operator runs.
+func (c *comparison) prepare(ctx context.Context, platforms ...string) error {
 	for _, platform := range platforms {
 		built, err := tenants.Build(platform)
 		if err != nil {
@@ -103,10 +119,7 @@ func (c *comparison) prepare(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	if err := c.grow(ctx, c.lines[0], 1); err != nil {
-		return err
-	}
-	return c.askOnly(ctx, patiently)
+	return c.growLines(ctx, 1, c.lines[0])
 }
 
 // measureSize lets both lines of tenants grow, and measures.
@@ -116,10 +129,8 @@ func (c *comparison) measureSize(ctx context.Context, size int) (sized, error) {
 		return s, err
 	}
 	say("%s, %d tenants: %d rounds, one pod at a time", c.lines[2].name, size, c.rounds)
-	if err := c.steady(ctx, &s); err != nil {
-		return s, err
-	}
-	if err := c.latency(ctx, &s); err != nil {
+	var err error
+	if s.Lines, err = inTurns(ctx, c.rounds, c.lines); err != nil {
 		return s, err
 	}
 	say("%s, %d tenants: %d pods by %d clients", c.lines[2].name, size, c.pods, c.clients)
@@ -129,9 +140,9 @@ func (c *comparison) measureSize(ctx context.Context, size int) (sized, error) {
 	return s, c.resident(&s.Memory)
 }
 
-// create creates a pod in one of a line's namespaces, in a dry run unless it is to
+// create creates a pod in one of the line's namespaces, in a dry run unless it is to
 // be stored, and returns how many milliseconds it took.
-func (c *comparison) create(ctx context.Context, l *line, i int, dry bool, labels ...map[string]string) (float64, error) {
+func (l *line) create(ctx context.Context, i int, dry bool, labels ...map[string]string) (float64, error) {
 	// A prime, so that they are taken from everywhere, and all of them in the end.
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[i*7919%len(l.namespaces)], GenerateName: "p-"},
@@ -145,7 +156,7 @@ func (c *comparison) create(ctx context.Context, l *line, i int, dry bool, label
 		opts = append(opts, client.DryRunAll)
 	}
 	start := time.Now()
-	err := c.admin.Create(ctx, pod, opts...)
+	err := l.admin.Create(ctx, pod, opts...)
 	took := time.Since(start)
 	if err == nil {
 		if wrong := l.check(pod); wrong != nil {

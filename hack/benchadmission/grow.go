@@ -26,19 +26,24 @@ const (
 
 // growAll lets the lines grow one after the other, and looks at the memory between
 // them.
-func (c *comparison) growAll(ctx context.Context, size int, m *memory) (err error) {
-	if err := c.grow(ctx, c.lines[0], size); err != nil {
-		return fmt.Errorf("%s: %w", c.lines[0].name, err)
-	}
-	if m.Before, err = c.liveHeap(ctx); err != nil {
-		return err
-	}
-	for i, heap := range []*float64{&m.AfterNative, &m.AfterGatekeeper} {
-		if err := c.grow(ctx, c.lines[i+1], size); err != nil {
-			return fmt.Errorf("%s: %w", c.lines[i+1].name, err)
+func (c *comparison) growAll(ctx context.Context, size int, m *memory) error {
+	for i, heap := range []*float64{&m.Before, &m.AfterNative, &m.AfterGatekeeper} {
+		if err := c.growLines(ctx, size, c.lines[i]); err != nil {
+			return err
 		}
+		var err error
 		if *heap, err = c.liveHeap(ctx); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// growLines lets lines grow one after the other.
+func (c *comparison) growLines(ctx context.Context, size int, lines ...*line) error {
+	for _, l := range lines {
+		if err := c.grow(ctx, l, size); err != nil {
+			return fmt.Errorf("%s: %w", l.name, err)
 		}
 	}
 	return nil
@@ -52,6 +57,9 @@ func (c *comparison) grow(ctx context.Context, l *line, size int) error {
 		return err
 	}
 	before, number := len(l.namespaces), 0
+	if before == size {
+		return nil
+	}
 	for _, tenant := range objects[before:] {
 		l.namespaces = append(l.namespaces, namespaceOf(tenant))
 		number += len(tenant)
@@ -150,10 +158,10 @@ func (c *comparison) write(ctx context.Context, o *unstructured.Unstructured) er
 
 // awaitPods waits until a pod in a namespace comes out as it should.
 func (c *comparison) awaitPods(ctx context.Context, l *line, i int) error {
-	at := &line{name: l.name, key: l.key, pool: l.pool, namespaces: l.namespaces[i : i+1]}
+	at := l.only(i)
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		_, last = c.create(ctx, at, 0, true)
+		_, last = at.create(ctx, 0, true)
 		return last == nil, nil
 	})
 	if err != nil {

@@ -157,7 +157,7 @@ func (c *comparison) startTraffic(ctx context.Context, l *line, s scenario) *tra
 	for n := range c.clients {
 		t.clients.Go(func() {
 			for i := n; pace.Wait(ctx) == nil; i += c.clients {
-				_, err := c.create(ctx, l, i, false, map[string]string{scenarioLabel: s.id})
+				_, err := l.create(ctx, i, false, map[string]string{scenarioLabel: s.id})
 				if ctx.Err() == nil {
 					t.count(err)
 				}

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/hack/internal/tenants"
 	"croft.dev/croft/internal/estate"
@@ -33,7 +34,8 @@ const (
 
 // line is namespaces whose pods are treated alike.
 type line struct {
-	name string
+	name  string
+	admin client.Client
 	// objects makes what each of so many tenants consists of, in the order in which
 	// to write it.
 	objects func(count int) ([][]*unstructured.Unstructured, error)
@@ -62,28 +64,39 @@ func plain(count int) ([][]*unstructured.Unstructured, error) {
 }
 
 // newLine makes one that has no tenants yet.
-func newLine(name string) (*line, error) {
+func newLine(name string, admin client.Client) (*line, error) {
+	l := &line{name: name, admin: admin}
+	var err error
 	switch name {
 	case noPolicy:
-		return &line{name: name, objects: plain}, nil
+		l.objects = plain
 	case native:
-		return croftLine(name, tenants.Platform, "n", engineNative)
+		err = l.ofCroft(tenants.Platform, "n", engineNative)
 	case onGatekeeper:
-		return croftLine(name, gatekeeperPlatform, "g", engineGatekeeper)
+		err = l.ofCroft(gatekeeperPlatform, "g", engineGatekeeper)
 	default:
-		return &line{name: name, objects: byHand, key: documentKey, pool: "pool-" + tenants.Name("a", 0)}, nil
+		l.objects, l.key, l.pool = byHand, documentKey, "pool-"+tenants.Name("a", 0)
 	}
+	return l, err
+}
+
+// only is the line with one of its namespaces.
+func (l *line) only(i int) *line {
+	one := *l
+	one.namespaces = l.namespaces[i : i+1]
+	return &one
 }
 
 // gatekeeperPlatform is the same platform with the other engine.
 var gatekeeperPlatform = strings.Replace(tenants.Platform, "platform:\n", "platform:\n  placement: Gatekeeper\n", 1)
 
-func croftLine(name, platform, prefix, engine string) (*line, error) {
+// ofCroft makes it one of tenants of croft's.
+func (l *line) ofCroft(platform, prefix, engine string) error {
 	built, err := tenants.Build(platform)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	l := &line{name: name, key: built.Platform.NodePoolKey, pool: "shared"}
+	l.key, l.pool = built.Platform.NodePoolKey, "shared"
 	l.objects = func(count int) ([][]*unstructured.Unstructured, error) {
 		built, err := tenants.Build(platform + tenants.Text(prefix, count))
 		if err != nil {
@@ -97,7 +110,7 @@ func croftLine(name, platform, prefix, engine string) (*line, error) {
 		}
 		return all, nil
 	}
-	return l, nil
+	return nil
 }
 
 // placing are the objects of a tenant that a policy engine reads, or is made of.

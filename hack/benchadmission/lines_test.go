@@ -29,7 +29,7 @@ func TestLines(t *testing.T) {
 		alone:        {[]string{"Namespace", "Assign"}, engineGatekeeper},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := newLine(name)
+			l, err := newLine(name, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

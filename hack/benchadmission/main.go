@@ -2,7 +2,7 @@
 // people place pods with today. It is run by `make bench-admission`, which builds
 // what it needs first:
 //
-//	go run ./hack/benchadmission                                    # the table, about a quarter of an hour
+//	go run ./hack/benchadmission                                    # the table, about twenty minutes
 //	go run ./hack/benchadmission -sizes 1,20 -rounds 50 -pods 100   # a minute
 //	go run ./hack/benchadmission -o docs/benchmarks                 # table, plot and raw data into files
 //	go run ./hack/benchadmission -from docs/benchmarks/admission.json -o docs/benchmarks  # the files anew, of an old run
@@ -22,7 +22,9 @@
 //   - Gatekeeper alone: the two Assigns for each tenant with which pods are placed
 //     by hand, and nothing of croft.
 //
-// Then the engine is killed while pods are created.
+// Before them, how native's cost grows is measured in two sandboxes without Gatekeeper
+// that run at once, one with few tenants and one with many. In each comparison the
+// engine is killed while pods are created.
 package main
 
 import (
@@ -152,11 +154,14 @@ func (o options) check(rest []string) error {
 	return nil
 }
 
-// measure runs both comparisons, one after the other.
+// measure runs all, one after the other.
 func measure(ctx context.Context, o options) (report, error) {
 	r, err := newReport(ctx, o)
 	if err != nil {
 		return r, err
+	}
+	if r.Growth, err = growth(ctx, o); err != nil {
+		return r, fmt.Errorf("growth: %w", err)
 	}
 	for _, name := range []string{onGatekeeper, alone} {
 		found, err := compare(ctx, name, o)

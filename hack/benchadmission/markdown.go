@@ -17,6 +17,9 @@ func (r report) markdown() string {
 		fmt.Fprintf(&b, "- %s\n", verdict)
 	}
 	fmt.Fprintf(&b, "\n![%s](%s)\n", plotTitle, plotFile)
+	if len(r.Growth) > 0 {
+		fmt.Fprintf(&b, "\n### %s as tenants grow in number\n\n%s", native, r.growthTable())
+	}
 	for _, c := range r.Comparisons {
 		fmt.Fprintf(&b, "\n### %s beside %s\n\n%s\n%s", c.Name, native, c.times(r.Clients), c.memory())
 	}
@@ -24,6 +27,20 @@ func (r report) markdown() string {
 		fmt.Fprintf(&b, "\n### While the engine is killed\n\n%s", kills)
 	}
 	return b.String()
+}
+
+// growthTable is a row for each size beside the smallest.
+func (r report) growthTable() string {
+	t := table{head: []string{"tenants", "no policy", "native adds", "beside " + tenantsIn(r.Growth[0].Tenants) + ": no policy", "native adds", "it adds more", "95% interval"}}
+	for _, g := range r.Growth {
+		row := []string{fmt.Sprint(g.Tenants)}
+		for _, lines := range [][]measured{g.Many, g.Few} {
+			row = append(row, milliseconds(samples.Median(lineOf(lines, noPolicy).Milliseconds)), milliseconds(intervalOf(added(lines, native)).Median))
+		}
+		d := g.difference()
+		t.row(append(row, fmt.Sprintf("%+.2f ms", d.Median), fmt.Sprintf("%+.2f to %+.2f", d.Low, d.High))...)
+	}
+	return t.String()
 }
 
 // times are how long pods take.

@@ -116,7 +116,7 @@ func (c *comparison) awaitNarrowed(ctx context.Context) error {
 		if err != nil {
 			return false, err
 		}
-		if _, err := c.create(ctx, c.lines[0], 0, true); err != nil {
+		if _, err := c.lines[0].create(ctx, 0, true); err != nil {
 			return false, err
 		}
 		after, err := c.webhookCalls(ctx)

@@ -23,6 +23,7 @@ type report struct {
 	Pods        int             `json:"pods"`
 	Clients     int             `json:"clients"`
 	Rate        int             `json:"podsPerSecondWhileKilled"`
+	Growth      []grown         `json:"growth"`
 	Comparisons []compared      `json:"comparisons"`
 }
 
@@ -37,10 +38,7 @@ type compared struct {
 type sized struct {
 	Tenants int        `json:"tenants"`
 	Lines   []measured `json:"lines"`
-	// Steady are no policy and croft native again, with all pods of each in one
-	// namespace and nothing between them: what the number of tenants does alone.
-	Steady []measured `json:"steady,omitempty"`
-	Memory memory     `json:"memory"`
+	Memory  memory     `json:"memory"`
 }
 
 // measured is one line at one size.
@@ -148,20 +146,16 @@ type cost struct {
 
 // cost compares the pods of each round with one another: what a machine does to
 // all of them at a moment then falls out.
-func (s sized) cost(name string) cost { return costOf(s.Lines, name) }
+func (s sized) cost(name string) cost { return intervalOf(added(s.Lines, name)) }
 
-// steady is what native adds where nothing but the number of tenants differs. Runs of
-// old have not measured it.
-func (s sized) steady() cost {
-	if len(s.Steady) == 0 {
-		return s.cost(native)
-	}
-	return costOf(s.Steady, native)
+// added is by how much each pod of a line took longer than the one without policy of
+// the same round.
+func added(lines []measured, name string) []float64 {
+	return samples.Differences(lineOf(lines, name).Milliseconds, lineOf(lines, noPolicy).Milliseconds)
 }
 
-func costOf(lines []measured, name string) cost {
-	added := samples.Differences(lineOf(lines, name).Milliseconds, lineOf(lines, noPolicy).Milliseconds)
-	c := cost{Median: samples.Median(added)}
-	c.Low, c.High = samples.MedianInterval(added)
+func intervalOf(all []float64) cost {
+	c := cost{Median: samples.Median(all)}
+	c.Low, c.High = samples.MedianInterval(all)
 	return c
 }

@@ -41,11 +41,19 @@ func fixed() report {
 		}
 		return c
 	}
+	grow := func(tenants int, by float64) grown {
+		return grown{
+			Tenants: tenants,
+			Few:     []measured{{Name: noPolicy, Milliseconds: pods(2)}, {Name: native, Milliseconds: pods(3)}},
+			Many:    []measured{{Name: noPolicy, Milliseconds: pods(2.5)}, {Name: native, Milliseconds: pods(3.5 + by)}},
+		}
+	}
 	return report{
 		Machine: machine.Machine{OS: "linux/amd64", Cores: 2, MemoryBytes: 8 << 30, Load: "0.05", Go: "go1.26.6",
 			Sandbox: map[string]string{"kubernetes": "v1.36.3", "karpenter": "v1.14.1"}},
 		Gatekeeper: "v3.23.1", Started: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Seconds: 600,
 		Rounds: 100, Pods: 400, Clients: 8, Rate: 50,
+		Growth: []grown{grow(1, -0.1), grow(1, 0.1), grow(100, 0), grow(1000, 0.05)},
 		Comparisons: []compared{
 			compare(onGatekeeper, 0.1, killed{
 				Line: onGatekeeper, Says: "killed", Tenants: 100, Kills: 2, Asked: 300, Refused: 100, Stored: 200,
@@ -79,23 +87,28 @@ func golden(t *testing.T, name, got string) {
 func TestMarkdown(t *testing.T) { golden(t, "admission.md", fixed().markdown()) }
 
 func TestVerdicts(t *testing.T) {
-	slower := func(r report, by float64) report {
-		last := &r.Comparisons[0].Sizes[2].Lines[1]
-		for i := range last.Milliseconds {
-			last.Milliseconds[i] += by
+	slower := func(m *measured, by float64) {
+		for i := range m.Milliseconds {
+			m.Milliseconds[i] += by
 		}
-		return r
 	}
+	grows := fixed()
+	slower(&grows.Growth[3].Many[1], 0.1)
+	dearer := fixed()
+	slower(&dearer.Comparisons[0].Sizes[2].Lines[1], 50)
+	gone := fixed()
+	gone.Growth = nil
 	slipped := fixed()
 	slipped.Comparisons[0].Kills[0].Unplaced = 1
 	for name, c := range map[string]struct {
 		report report
 		want   []string
 	}{
-		"as promised":       {fixed(), []string{"holds", "holds", "holds", "holds", "holds"}},
-		"native grows":      {slower(fixed(), 1), []string{"**does not hold**", "holds", "holds", "holds", "holds"}},
-		"native is dearer":  {slower(fixed(), 50), []string{"**does not hold**", "**does not hold**", "holds", "holds", "holds"}},
-		"a pod got through": {slipped, []string{"holds", "holds", "holds", "holds", "**does not hold**"}},
+		"as promised":             {fixed(), []string{"holds", "holds", "holds", "holds"}},
+		"native grows":            {grows, []string{"**does not hold**", "holds", "holds", "holds"}},
+		"native is dearer":        {dearer, []string{"holds", "**does not hold**", "holds", "holds"}},
+		"a pod got through":       {slipped, []string{"holds", "holds", "holds", "**does not hold**"}},
+		"growth was not measured": {gone, []string{"holds", "holds", "holds"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -19,6 +20,18 @@ func TestSmoke(t *testing.T) {
 	r, err := measure(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	var sizes []int
+	for _, g := range r.Growth {
+		sizes = append(sizes, g.Tenants)
+		for _, m := range slices.Concat(g.Few, g.Many) {
+			if len(m.Milliseconds) != o.rounds {
+				t.Errorf("growth, %s, %d tenants: %d pods of %d", m.Name, g.Tenants, len(m.Milliseconds), o.rounds)
+			}
+		}
+	}
+	if want := []int{1, 1, 3}; !slices.Equal(sizes, want) {
+		t.Errorf("growth was measured at %v tenants, want %v: twice where there is none", sizes, want)
 	}
 	for _, c := range r.Comparisons {
 		for _, s := range c.Sizes {

@@ -11,17 +11,14 @@ const cheaper = 5
 // Gatekeeper's, and that no pod gets in unplaced.
 func (r report) verdicts() []string {
 	var all []string
+	if len(r.Growth) > 0 {
+		all = append(all, r.growth())
+	}
 	for _, c := range r.Comparisons {
 		if len(c.Sizes) == 0 {
 			continue
 		}
-		first, last := c.Sizes[0], c.Sizes[len(c.Sizes)-1]
-		one, many := first.steady(), last.steady()
-		if last.Tenants > first.Tenants {
-			all = append(all, fmt.Sprintf("%s: native adds **%.2f ms** at %s (%.2f–%.2f), **%.2f×** the %.2f ms (%.2f–%.2f) that it adds at %s: %s",
-				judge(many.Low <= one.High), many.Median, tenantsIn(last.Tenants), many.Low, many.High,
-				many.Median/one.Median, one.Median, one.Low, one.High, tenantsIn(first.Tenants), noise(one, many)))
-		}
+		last := c.Sizes[len(c.Sizes)-1]
 		beside, other := last.cost(native), last.cost(c.Name)
 		all = append(all, fmt.Sprintf("%s: %s adds **%.2f ms** at %s, **%.1f×** what native adds beside it",
 			judge(other.Median >= cheaper*beside.Median), c.Name, other.Median, tenantsIn(last.Tenants), other.Median/beside.Median))
@@ -40,16 +37,24 @@ func judge(holds bool) string {
 	return "**does not hold**"
 }
 
-// noise says whether two costs can be told apart.
-func noise(one, many cost) string {
-	switch {
-	case many.Low > one.High:
-		return "more than noise"
-	case many.High < one.Low:
-		return "less, if anything"
-	default:
-		return "within noise"
+// growth says whether what native adds grows with the tenants, or differs by no more
+// than two clusters do that are both as small as each other.
+func (r report) growth() string {
+	first, last := r.Growth[0], r.Growth[len(r.Growth)-1]
+	grows, noise := last.difference(), first.difference()
+	for _, g := range r.Growth[1:] {
+		if d := g.difference(); g.Tenants == first.Tenants {
+			noise.Low, noise.High = min(noise.Low, d.Low), max(noise.High, d.High)
+		}
 	}
+	holds, says := grows.Low <= noise.High, "within noise"
+	if !holds {
+		says = "more than noise"
+	}
+	few, many := intervalOf(added(last.Few, native)), intervalOf(added(last.Many, native))
+	return fmt.Sprintf("%s: native adds **%.2f ms** at %s, **%.2f×** the %.2f ms that it adds at %s in the same rounds: %+.2f ms (%+.2f to %+.2f), where two clusters of %s each differ by %+.2f to %+.2f ms: %s",
+		judge(holds), many.Median, tenantsIn(last.Tenants), many.Median/few.Median, few.Median, tenantsIn(first.Tenants),
+		grows.Median, grows.Low, grows.High, tenantsIn(first.Tenants), noise.Low, noise.High, says)
 }
 
 // slipped is how many pods of croft's tenants got in unplaced, whatever was killed.
