@@ -39,20 +39,31 @@ type Beside struct {
 // pods of a namespace.
 const nodeSelectorAnnotation = "scheduler.alpha.kubernetes.io/node-selector"
 
+// judged is a kind of which a wall has objects too, and what is thought of one that
+// is not croft's.
+type judged struct {
+	kind  schema.GroupVersionKind
+	judge func(*unstructured.Unstructured) (replaced bool, why string)
+}
+
 // beside looks for what stands beside the walls.
 func (a *Adoption) beside(ctx context.Context, p *Plan) error {
 	walls := map[apply.Ref]bool{}
 	for _, o := range a.standing() {
 		walls[apply.RefOf(o)] = true
 	}
-	judges := []struct {
-		kind  schema.GroupVersionKind
-		judge func(*unstructured.Unstructured) (replaced bool, why string)
-	}{
+	judges := []judged{
 		{networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), a.judgeNetworkPolicy},
 		{rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), a.judgeBinding},
 		{corev1.SchemeGroupVersion.WithKind("ResourceQuota"), a.judgeQuota},
 		{corev1.SchemeGroupVersion.WithKind("LimitRange"), a.judgeLimits},
+	}
+	// Calico keeps in the second of its groups what it serves in the first.
+	for _, group := range []v1alpha1.CalicoAPIGroup{v1alpha1.CalicoGroup, v1alpha1.CalicoStorageGroup} {
+		if kind, served := a.kindOf(string(group), "networkpolicies"); served {
+			judges = append(judges, judged{kind, judgeCalico})
+			break
+		}
 	}
 	for _, namespace := range a.tenant.Namespaces {
 		for _, j := range judges {
@@ -140,16 +151,25 @@ func (a *Adoption) judgeBinding(o *unstructured.Unstructured) (bool, string) {
 	}
 }
 
-// judgeQuota asks whether the tenant's share allows as much or less.
+// judgeCalico leaves a policy of Calico's where it is: it has an order among croft's,
+// and may deny what they let through.
+func judgeCalico(o *unstructured.Unstructured) (bool, string) {
+	if strings.HasPrefix(o.GetName(), "knp.default.") {
+		return false, "" // Calico's own copy of a Kubernetes policy
+	}
+	return false, "Calico goes by it beside croft's policies, in its order: take it away by hand if they do what it does"
+}
+
+// judgeQuota asks whether the tenant's quota allows as much or less: all of it, since
+// what one namespace does not use another may.
 func (a *Adoption) judgeQuota(o *unstructured.Unstructured) (bool, string) {
 	var quota corev1.ResourceQuota
 	if into(o, &quota) != nil {
 		return false, ""
 	}
-	share := a.tenant.Shares[o.GetNamespace()]
 	for _, name := range sortedKeys(quota.Spec.Hard) {
 		hard := quota.Spec.Hard[name]
-		ours, ok := share[name]
+		ours, ok := a.tenant.Quota[name]
 		if len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil || !ok || ours.Cmp(hard) > 0 {
 			return false, fmt.Sprintf("allows %s of %s, and the tenant's quota does not say so: both count", hard.String(), name)
 		}

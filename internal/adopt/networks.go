@@ -11,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/reach"
 )
@@ -33,15 +34,15 @@ const (
 	somePort           = 8080
 )
 
-// walled are the namespaces as they will be labelled, and croft's policies in the
-// tenant's.
-func (a *Adoption) walled(namespaces []corev1.Namespace) ([]corev1.Namespace, []networkingv1.NetworkPolicy) {
-	var policies []networkingv1.NetworkPolicy
+// walled are the namespaces as they will be labelled, and croft's policies for the
+// tenant's, in whichever dialect they are written.
+func (a *Adoption) walled(namespaces []corev1.Namespace) ([]corev1.Namespace, []client.Object) {
+	var policies []client.Object
 	labelled := slices.Clone(namespaces)
 	for _, o := range a.standing() {
 		switch o := o.(type) {
-		case *networkingv1.NetworkPolicy:
-			policies = append(policies, *o)
+		case *networkingv1.NetworkPolicy, *unstructured.Unstructured:
+			policies = append(policies, o) // what is no policy of a network's is passed over there
 		case *corev1.Namespace:
 			i := slices.IndexFunc(labelled, func(n corev1.Namespace) bool { return n.Name == o.Name })
 			if i < 0 {
@@ -61,42 +62,47 @@ func (a *Adoption) walled(namespaces []corev1.Namespace) ([]corev1.Namespace, []
 }
 
 // traffic compares who reaches the tenant's namespaces, and whom they reach, before
-// and after. Policies only add up: those that are there count in both.
+// and after.
 func (a *Adoption) traffic(ctx context.Context, p *Plan) error {
-	var namespaces corev1.NamespaceList
-	var policies networkingv1.NetworkPolicyList
-	if err := a.client.List(ctx, &namespaces); err != nil {
+	now, err := reach.Take(ctx, a.client)
+	if err != nil {
 		return err
 	}
-	if err := a.client.List(ctx, &policies); err != nil {
-		return err
+	p.Traffic, err = a.changes(now, p)
+	return err
+}
+
+// changes are the connections that are not as they were once the walls stand. Other
+// policies stay, and count in both.
+func (a *Adoption) changes(now *reach.Snapshot, p *Plan) ([]Traffic, error) {
+	was, err := reach.Of(now.Namespaces, now.Policies)
+	if err != nil {
+		return nil, err
 	}
-	going := map[string]bool{}
-	for _, b := range p.Replaced() {
-		going[b.object.GetKind()+b.object.GetNamespace()+"/"+b.object.GetName()] = true
+	will, err := reach.Of(a.after(now, p))
+	if err != nil {
+		return nil, err
 	}
-	labelled, walls := a.walled(namespaces.Items)
-	after := slices.DeleteFunc(slices.Clone(policies.Items), func(n networkingv1.NetworkPolicy) bool {
-		return going["NetworkPolicy"+n.Namespace+"/"+n.Name] || n.Labels[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy && slices.Contains(a.tenant.Namespaces, n.Namespace)
-	})
-	was, will := reach.New(namespaces.Items, policies.Items), reach.New(labelled, append(after, walls...))
+	var all []Traffic
 	compare := func(from, to string, f attack.Flow) {
-		before, wrong := was.Allows(f)
-		now, alsoWrong := will.Allows(f)
-		if f.Port == 0 {
-			v, err := was.Connects(from, to, 0, "TCP")
-			w, err2 := will.Connects(from, to, 0, "TCP")
-			before, now, wrong, alsoWrong = v.Allowed, w.Allowed, err, err2
+		allows := func(m *reach.Map) (bool, error) {
+			if f.Port != 0 {
+				return m.Allows(f)
+			}
+			v, err := m.Connects(from, to, 0, "TCP")
+			return v.Allowed, err
 		}
-		if wrong == nil && alsoWrong == nil && before != now {
-			p.Traffic = append(p.Traffic, Traffic{From: from, To: to, Ends: before})
+		before, wrong := allows(was)
+		then, alsoWrong := allows(will)
+		if wrong == nil && alsoWrong == nil && before != then {
+			all = append(all, Traffic{From: from, To: to, Ends: before})
 		}
 	}
 	for _, own := range a.tenant.Namespaces {
 		if !was.Has(own) {
 			continue
 		}
-		for _, n := range namespaces.Items {
+		for _, n := range now.Namespaces {
 			compare(n.Name, own, attack.Flow{})
 			if n.Name != own {
 				compare(own, n.Name, attack.Flow{})
@@ -106,7 +112,24 @@ func (a *Adoption) traffic(ctx context.Context, p *Plan) error {
 		compare(own, "outside", attack.Flow{FromNamespace: own, ToIP: internet, Port: 443, Protocol: "TCP"})
 		compare(own, "instance metadata", attack.Flow{FromNamespace: own, ToIP: metadata, Port: 80, Protocol: "TCP"})
 	}
-	return nil
+	return all, nil
+}
+
+// after are the namespaces and policies once the walls stand and what they replace is
+// gone.
+func (a *Adoption) after(now *reach.Snapshot, p *Plan) ([]corev1.Namespace, []client.Object) {
+	namespaces, walls := a.walled(now.Namespaces)
+	gone := map[apply.Ref]bool{}
+	for _, b := range p.Replaced() {
+		gone[apply.RefOf(b.object)] = true
+	}
+	for _, o := range walls {
+		gone[apply.RefOf(o)] = true
+	}
+	policies := slices.DeleteFunc(slices.Clone(now.Policies), func(o client.Object) bool {
+		return gone[apply.RefOf(o)] || isOurs(o) && slices.Contains(a.tenant.Namespaces, o.GetNamespace())
+	})
+	return namespaces, append(policies, walls...)
 }
 
 // judgeNetworkPolicy asks whether everything that a policy lets through is let
@@ -120,8 +143,15 @@ func (a *Adoption) judgeNetworkPolicy(o *unstructured.Unstructured) (bool, strin
 	own := policy.Namespace
 	stranger := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "croft-adopt-stranger"}}
 	system := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, Labels: map[string]string{corev1.LabelMetadataName: metav1.NamespaceSystem}}}
-	known, walls := a.walled([]corev1.Namespace{stranger, system})
-	judge := reach.New(known, walls)
+	known := []corev1.Namespace{stranger, system}
+	for _, name := range a.estate.Platform.Network.PlatformNamespaces {
+		known = append(known, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}})
+	}
+	known, walls := a.walled(known)
+	judge, err := reach.Of(known, walls)
+	if err != nil {
+		return false, "cannot be compared: " + err.Error()
+	}
 	within := func(flows []attack.Flow, ingress bool) bool {
 		for _, f := range flows {
 			v, err := judge.Judge(f)

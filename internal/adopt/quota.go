@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	podresources "k8s.io/component-helpers/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -51,14 +52,12 @@ func count(used corev1.ResourceList, pod *corev1.Pod) {
 	}
 	add(used, corev1.ResourcePods, resource.MustParse("1"))
 	add(used, "count/pods", resource.MustParse("1"))
-	for _, container := range pod.Spec.Containers {
-		for name, amount := range container.Resources.Requests {
-			add(used, corev1.ResourceName("requests."+string(name)), amount)
-			add(used, name, amount)
-		}
-		for name, amount := range container.Resources.Limits {
-			add(used, corev1.ResourceName("limits."+string(name)), amount)
-		}
+	for name, amount := range podresources.PodRequests(pod, podresources.PodResourcesOptions{}) {
+		add(used, "requests."+name, amount)
+		add(used, name, amount)
+	}
+	for name, amount := range podresources.PodLimits(pod, podresources.PodResourcesOptions{}) {
+		add(used, "limits."+name, amount)
 	}
 }
 

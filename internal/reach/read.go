@@ -20,15 +20,32 @@ import (
 // keeps in the second of its groups what it serves in the first.
 var (
 	calicoGroups = []schema.GroupVersion{{Group: "projectcalico.org", Version: "v3"}, {Group: "crd.projectcalico.org", Version: "v1"}}
+	calicoKinds  = []string{"GlobalNetworkSet", "NetworkSet", "Tier", "GlobalNetworkPolicy", "NetworkPolicy"}
 	clusterKinds = []schema.GroupVersionKind{
 		{Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy"},
 		{Group: "networking.k8s.aws", Version: "v1alpha1", Kind: "ClusterNetworkPolicy"},
 	}
 )
 
-// Read reads every namespace, and every network policy of every kind that the
-// cluster serves.
+// Snapshot is the namespaces of a cluster and its network policies at one moment.
+type Snapshot struct {
+	Namespaces []corev1.Namespace
+	// Policies are of every kind that the cluster serves: NetworkPolicies as Go types,
+	// all others unstructured, and with them the sets and tiers that Calico's speak of.
+	Policies []client.Object
+}
+
+// Read reads every namespace and every network policy, and makes a Map of them.
 func Read(ctx context.Context, c client.Reader) (*Map, error) {
+	s, err := Take(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return Of(s.Namespaces, s.Policies)
+}
+
+// Take reads every namespace and every network policy.
+func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
 	var namespaces corev1.NamespaceList
 	if err := c.List(ctx, &namespaces); err != nil {
 		return nil, fmt.Errorf("reading namespaces: %w", err)
@@ -37,52 +54,99 @@ func Read(ctx context.Context, c client.Reader) (*Map, error) {
 	if err := c.List(ctx, &policies); err != nil {
 		return nil, fmt.Errorf("reading network policies: %w", err)
 	}
-	m := newMap(namespaces.Items, policies.Items)
+	s := &Snapshot{Namespaces: namespaces.Items}
+	for i := range policies.Items {
+		policies.Items[i].SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy")) // which a list leaves out
+		s.Policies = append(s.Policies, &policies.Items[i])
+	}
 	for _, group := range calicoGroups {
-		served, err := m.readCalico(ctx, c, group)
-		if err != nil {
-			return nil, err
+		served := false
+		for _, kind := range calicoKinds {
+			has, err := s.list(ctx, c, group.WithKind(kind))
+			if err != nil {
+				return nil, err
+			}
+			served = served || has
 		}
 		if served {
 			break
 		}
 	}
 	for _, kind := range clusterKinds {
-		all, _, err := list(ctx, c, kind)
-		if err != nil {
+		if _, err := s.list(ctx, c, kind); err != nil {
 			return nil, err
 		}
-		for i := range all {
-			if err := m.addCluster(&all[i]); err != nil {
-				return nil, err
-			}
+	}
+	return s, nil
+}
+
+// list adds the objects of a kind, if the cluster serves it.
+func (s *Snapshot) list(ctx context.Context, c client.Reader, kind schema.GroupVersionKind) (served bool, err error) {
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := c.List(ctx, all); meta.IsNoMatchError(err) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("reading %s of %s: %w", kind.Kind, kind.Group, err)
+	}
+	for i := range all.Items {
+		s.Policies = append(s.Policies, &all.Items[i])
+	}
+	return true, nil
+}
+
+// Of makes a Map of namespaces and of what a Snapshot has as policies.
+func Of(namespaces []corev1.Namespace, policies []client.Object) (*Map, error) {
+	m := newMap(namespaces, nil)
+	var errs []error
+	// Sets and tiers before the policies that speak of them.
+	for _, add := range []func(client.Object) error{m.addTerms, m.addPolicy} {
+		for _, o := range policies {
+			errs = append(errs, add(o))
 		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	m.settle()
 	return m, nil
 }
 
-// Of makes a Map of namespaces and policies of any kind, NetworkPolicies as Go
-// types and all others unstructured.
-func Of(namespaces []corev1.Namespace, policies []client.Object) (*Map, error) {
-	m := newMap(namespaces, nil)
-	var errs []error
-	for _, o := range policies {
-		switch o := o.(type) {
-		case *networkingv1.NetworkPolicy:
-			if n, ok := m.namespaces[o.Namespace]; ok {
-				n.policies = append(n.policies, o)
-			}
-		case *unstructured.Unstructured:
-			add := m.addCalico
-			if o.GetKind() == "ClusterNetworkPolicy" {
-				add = m.addCluster
-			}
-			errs = append(errs, add(o))
+// addTerms adds what policies of Calico's speak of.
+func (m *Map) addTerms(object client.Object) error {
+	o, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	switch o.GetKind() {
+	case "GlobalNetworkSet", "NetworkSet":
+		var labels map[string]string
+		if n, ok := m.namespaces[o.GetNamespace()]; ok {
+			labels = n.labels
+		}
+		m.calicoSets.Add(o, labels)
+	case "Tier":
+		name, t := calico.NewTier(o)
+		m.calicoTiers[name] = t
+	}
+	return nil
+}
+
+func (m *Map) addPolicy(object client.Object) error {
+	switch o := object.(type) {
+	case *networkingv1.NetworkPolicy:
+		if n, ok := m.namespaces[o.Namespace]; ok {
+			n.policies = append(n.policies, o)
+		}
+	case *unstructured.Unstructured:
+		switch o.GetKind() {
+		case "ClusterNetworkPolicy":
+			return m.addCluster(o)
+		case "GlobalNetworkPolicy", "NetworkPolicy":
+			return m.addCalico(o)
 		}
 	}
-	m.settle()
-	return m, errors.Join(errs...)
+	return nil
 }
 
 func (m *Map) addCluster(o *unstructured.Unstructured) error {
@@ -91,43 +155,6 @@ func (m *Map) addCluster(o *unstructured.Unstructured) error {
 		m.cluster = append(m.cluster, p)
 	}
 	return err
-}
-
-func (m *Map) readCalico(ctx context.Context, c client.Reader, group schema.GroupVersion) (served bool, err error) {
-	read := func(kind string, each func(*unstructured.Unstructured) error) {
-		if err != nil {
-			return
-		}
-		var all []unstructured.Unstructured
-		var has bool
-		all, has, err = list(ctx, c, group.WithKind(kind))
-		served = served || has
-		for i := range all {
-			if err == nil {
-				err = each(&all[i])
-			}
-		}
-	}
-	// Sets and tiers before the policies that speak of them.
-	for _, kind := range []string{"GlobalNetworkSet", "NetworkSet"} {
-		read(kind, func(o *unstructured.Unstructured) error {
-			var labels map[string]string
-			if n, ok := m.namespaces[o.GetNamespace()]; ok {
-				labels = n.labels
-			}
-			m.calicoSets.Add(o, labels)
-			return nil
-		})
-	}
-	read("Tier", func(o *unstructured.Unstructured) error {
-		name, t := calico.NewTier(o)
-		m.calicoTiers[name] = t
-		return nil
-	})
-	for _, kind := range []string{"GlobalNetworkPolicy", "NetworkPolicy"} {
-		read(kind, m.addCalico)
-	}
-	return served, err
 }
 
 func (m *Map) addCalico(o *unstructured.Unstructured) error {
@@ -141,16 +168,4 @@ func (m *Map) addCalico(o *unstructured.Unstructured) error {
 		m.global = append(m.global, p)
 	}
 	return nil
-}
-
-// list lists a kind, if the cluster serves it.
-func list(ctx context.Context, c client.Reader, kind schema.GroupVersionKind) (items []unstructured.Unstructured, served bool, err error) {
-	all := &unstructured.UnstructuredList{}
-	all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := c.List(ctx, all); meta.IsNoMatchError(err) {
-		return nil, false, nil
-	} else if err != nil {
-		return nil, false, fmt.Errorf("reading %s of %s: %w", kind.Kind, kind.Group, err)
-	}
-	return all.Items, true, nil
 }

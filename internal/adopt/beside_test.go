@@ -1,0 +1,105 @@
+package adopt
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const members = `, access: [{group: shoppers, role: operator}, {user: jane, role: viewer}], quota: {pods: "10", requests.cpu: "4"}`
+
+// TestJudge fails if something is called replaced, and so taken away with
+// --remove-old, that does more than the walls or does it for others.
+func TestJudge(t *testing.T) {
+	a := adopting(t, "{}", members)
+	binding := func(subjects string) string {
+		return "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: old, namespace: shop}, roleRef: {kind: ClusterRole, name: edit}, subjects: " + subjects + "}"
+	}
+	quota := func(spec string) string {
+		return "{apiVersion: v1, kind: ResourceQuota, metadata: {name: old, namespace: shop}, spec: " + spec + "}"
+	}
+	mutator := func(match, location string) string {
+		return "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: old}, spec: {match: " + match + ", location: " + location + "}}"
+	}
+	for name, test := range map[string]struct {
+		judge    func(*unstructured.Unstructured) (bool, string)
+		text     string
+		replaced bool
+		// silent says that nobody is told of it.
+		silent bool
+	}{
+		"a group that the tenant names":      {a.judgeBinding, binding("[{kind: Group, name: shoppers}, {kind: User, name: jane}]"), true, false},
+		"a group that nobody named":          {a.judgeBinding, binding("[{kind: Group, name: shoppers}, {kind: Group, name: visitors}]"), false, false},
+		"a user of the name of a group":      {a.judgeBinding, binding("[{kind: User, name: shoppers}]"), false, false},
+		"a service account among people":     {a.judgeBinding, binding("[{kind: Group, name: shoppers}, {kind: ServiceAccount, name: ci, namespace: shop}]"), false, false},
+		"service accounts alone":             {a.judgeBinding, binding("[{kind: ServiceAccount, name: ci, namespace: shop}]"), false, true},
+		"a wider quota":                      {a.judgeQuota, quota(`{hard: {pods: "100"}}`), true, false},
+		"a quota between share and whole":    {a.judgeQuota, quota(`{hard: {pods: "7"}}`), false, false},
+		"a narrower quota":                   {a.judgeQuota, quota(`{hard: {pods: "1"}}`), false, false},
+		"a quota of something else":          {a.judgeQuota, quota(`{hard: {services.nodeports: "0"}}`), false, false},
+		"a quota of some pods":               {a.judgeQuota, quota(`{hard: {pods: "100"}, scopes: [BestEffort]}`), false, false},
+		"places the tenant's pods":           {a.judgeRule, mutator("{namespaces: [shop]}", "spec.nodeSelector"), true, false},
+		"places those of all its namespaces": {a.judgeRule, mutator("{namespaces: [shop, shop-ci]}", "spec.tolerations"), true, false},
+		"places another's too":               {a.judgeRule, mutator("{namespaces: [shop, bank]}", "spec.nodeSelector"), false, false},
+		"places everybody's":                 {a.judgeRule, mutator("{}", "spec.nodeSelector"), false, false},
+		"changes something else":             {a.judgeRule, mutator("{namespaces: [shop]}", "spec.dnsPolicy"), false, false},
+		"is a constraint":                    {a.judgeRule, "{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: Hosts, metadata: {name: old}}", false, false},
+		"is a policy of Calico's":            {judgeCalico, "{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: default.old, namespace: shop}}", false, false},
+		"is Calico's copy of another":        {judgeCalico, "{apiVersion: crd.projectcalico.org/v1, kind: NetworkPolicy, metadata: {name: knp.default.old, namespace: shop}}", false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			replaced, why := test.judge(object(t, test.text))
+			if replaced != test.replaced || (why == "") != test.silent {
+				t.Errorf("replaced: %t, want %t: %q", replaced, test.replaced, why)
+			}
+		})
+	}
+}
+
+// TestConcerns fails if a mutator that is about a namespace of the tenant's is
+// passed over, or one that is not is shown.
+func TestConcerns(t *testing.T) {
+	a := adopting(t, "{}", "")
+	live := map[string]*corev1.Namespace{"shop": {ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "shop"}}}}
+	for match, want := range map[string]bool{
+		"{}":                            true,
+		"{namespaces: [shop]}":          true,
+		"{namespaces: [shop-*]}":        true,
+		"{namespaces: [bank]}":          false,
+		"{excludedNamespaces: [shop]}":  true, // shop-ci is left
+		"{excludedNamespaces: [shop*]}": false,
+		"{scope: Cluster}":              false,
+		"{scope: Namespaced}":           true,
+		"{namespaceSelector: {matchLabels: {team: shop}}}":                     true,
+		"{namespaceSelector: {matchLabels: {team: bank}}}":                     false,
+		"{namespaces: [bank], namespaceSelector: {matchLabels: {team: shop}}}": false,
+	} {
+		o := object(t, "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: m}, spec: {match: "+match+"}}")
+		if got := a.concerns(o, live); got != want {
+			t.Errorf("%s: %t, want %t", match, got, want)
+		}
+	}
+}
+
+// TestQuarrels fails if two mutators that would never agree are not named before
+// both stand: Gatekeeper then refuses every pod.
+func TestQuarrels(t *testing.T) {
+	assign := func(value string) *unstructured.Unstructured {
+		return object(t, "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: m}, spec: {location: spec.tolerations, parameters: {assign: {value: "+value+"}}}}")
+	}
+	a := adopting(t, "{}", "")
+	key := a.estate.Platform.NodePoolKey
+	without, with := assign("[{key: team, operator: Exists}]"), assign("[{key: "+key+", operator: Equal, value: apps}]")
+	if why := a.quarrels(without); why != "" {
+		t.Errorf("nobody else mutates where croft places pods natively: %s", why)
+	}
+	a.estate.Platform.Placement = "Gatekeeper"
+	if a.quarrels(without) == "" {
+		t.Error("an Assign that takes croft's toleration away is not named")
+	}
+	if why := a.quarrels(with); why != "" {
+		t.Errorf("both write the same: %s", why)
+	}
+}

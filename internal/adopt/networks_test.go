@@ -1,0 +1,148 @@
+package adopt
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/reach"
+)
+
+// dialects are all in which the network wall can be written. Whichever it is, what
+// taking over means is the same.
+var dialects = map[string]string{
+	"Kubernetes":           "{platformNamespaces: [ingress]}",
+	"Calico":               "{platformNamespaces: [ingress], dialect: Calico}",
+	"Calico's storage":     "{platformNamespaces: [ingress], dialect: Calico, calico: {apiGroup: crd.projectcalico.org}}",
+	"ClusterNetworkPolicy": "{platformNamespaces: [ingress], dialect: ClusterNetworkPolicy}",
+	"AWS":                  "{platformNamespaces: [ingress], dialect: AWS}",
+}
+
+// adopting is the adoption of tenant shop, with its namespaces shop and shop-ci.
+func adopting(t *testing.T, network, more string) *Adoption {
+	t.Helper()
+	text := "platform: {clusterName: demo, nodeClass: {kwok: {}}, network: " + network + "}\npools: {apps: {}}\n" +
+		"tenants: {shop: {pool: apps, namespaces: [shop, shop-ci]" + more + "}}\n"
+	parsed, problems := estate.Parse("croft.yaml", []byte(text))
+	built, moreProblems := estate.Build(parsed)
+	if err := append(problems, moreProblems...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	a, err := New(nil, built, "shop", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// networkPolicy is one of namespace shop.
+func networkPolicy(t *testing.T, spec string) *unstructured.Unstructured {
+	t.Helper()
+	return object(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: own, namespace: shop}, spec: "+spec+"}")
+}
+
+func typed(t *testing.T, spec string) *networkingv1.NetworkPolicy {
+	t.Helper()
+	var policy networkingv1.NetworkPolicy
+	if err := into(networkPolicy(t, spec), &policy); err != nil {
+		t.Fatal(err)
+	}
+	return &policy
+}
+
+// TestJudgeNetworkPolicy fails if a policy is called replaced that lets something
+// through which croft's walls do not: taking it away would end connections.
+func TestJudgeNetworkPolicy(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec     string
+		replaced bool
+	}{
+		"denies all":               {"{podSelector: {}, policyTypes: [Ingress, Egress]}", true},
+		"its own pods":             {"{podSelector: {}, ingress: [{from: [{podSelector: {}}]}]}", true},
+		"the other of its own":     {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: shop-ci}}}]}]}", true},
+		"the platform's ingress":   {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress}}}]}]}", true},
+		"names are resolved":       {"{podSelector: {}, policyTypes: [Egress], egress: [{to: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kube-system}}, podSelector: {matchLabels: {k8s-app: kube-dns}}}], ports: [{port: 53, protocol: UDP}]}]}", true},
+		"the internet":             {"{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 203.0.113.0/24}}]}]}", true},
+		"everybody comes in":       {"{podSelector: {}, ingress: [{}]}", false},
+		"every namespace comes in": {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {}}]}]}", false},
+		"a namespace of nobody's":  {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {team: bank}}}]}]}", false},
+		"addresses come in":        {"{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 203.0.113.0/24}}]}]}", false},
+		"everywhere, metadata too": {"{podSelector: {}, policyTypes: [Egress], egress: [{}]}", false},
+		"the metadata address":     {"{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 169.254.169.254/32}}]}]}", false},
+		"a port of its own pods":   {"{podSelector: {}, ingress: [{from: [{podSelector: {matchLabels: {app: web}}}], ports: [{port: 5432}]}]}", true},
+	} {
+		for dialect, network := range dialects {
+			t.Run(name+" "+dialect, func(t *testing.T) {
+				a := adopting(t, network, "")
+				if replaced, why := a.judgeNetworkPolicy(networkPolicy(t, test.spec)); replaced != test.replaced {
+					t.Errorf("replaced: %t, want %t: %s", replaced, test.replaced, why)
+				}
+			})
+		}
+	}
+}
+
+// TestChanges fails if the plan does not tell which connections the walls end,
+// whatever they are written in, or tells of some that stay.
+func TestChanges(t *testing.T) {
+	named := func(name string) corev1.Namespace {
+		return corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}
+	}
+	snapshot := func(policies ...client.Object) *reach.Snapshot {
+		return &reach.Snapshot{
+			Namespaces: []corev1.Namespace{named("bank"), named("ingress"), named("kube-system"), named("shop")},
+			Policies:   policies,
+		}
+	}
+	all := []Traffic{
+		{From: "bank", To: "shop", Ends: true},
+		{From: "kube-system", To: "shop", Ends: true},
+		{From: "outside", To: "shop", Ends: true},
+		{From: "shop", To: "instance metadata", Ends: true},
+	}
+	calicoDeny := object(t, "{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: deny-bank, namespace: shop}, spec: {order: 10, ingress: [{action: Deny, source: {namespaceSelector: \"projectcalico.org/name == 'bank'\"}}]}}")
+	for name, test := range map[string]struct {
+		policies []client.Object
+		ends     []Traffic
+	}{
+		"nothing stood there": {nil, all},
+		// Whom a policy of Calico's does not let in it keeps out.
+		"nothing came in by Calico's":      {[]client.Object{calicoDeny}, all[3:]},
+		"nothing came in":                  {[]client.Object{typed(t, "{podSelector: {}, policyTypes: [Ingress]}")}, all[3:]},
+		"nothing came in, and nothing out": {[]client.Object{typed(t, "{podSelector: {}, policyTypes: [Ingress, Egress]}")}, nil},
+	} {
+		for dialect, network := range dialects {
+			t.Run(name+" "+dialect, func(t *testing.T) {
+				got, err := adopting(t, network, "").changes(snapshot(test.policies...), &Plan{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var ends []Traffic
+				for _, g := range got {
+					if g.Ends {
+						ends = append(ends, g)
+					}
+				}
+				if diff := cmp.Diff(test.ends, ends); diff != "" {
+					t.Error(diff)
+				}
+			})
+		}
+	}
+}

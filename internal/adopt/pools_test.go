@@ -1,0 +1,61 @@
+package adopt
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+)
+
+// TestCompared fails if the plan does not say that nodes on which pods run would be
+// replaced, or warns where none is.
+func TestCompared(t *testing.T) {
+	pool := func(change func(*karpenterv1.NodePool)) *karpenterv1.NodePool {
+		p := &karpenterv1.NodePool{}
+		p.Name = "apps"
+		p.Spec.Template.Labels = map[string]string{"node-pool": "apps"}
+		p.Spec.Template.Spec.NodeClassRef = &karpenterv1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}
+		p.Spec.Disruption.ConsolidationPolicy = karpenterv1.ConsolidationPolicyWhenEmpty
+		change(p)
+		return p
+	}
+	tainted := func(p *karpenterv1.NodePool) {
+		p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "node-pool", Value: "apps", Effect: corev1.TaintEffectNoExecute}}
+	}
+	budget := func(b karpenterv1.Budget) func(*karpenterv1.NodePool) {
+		return func(p *karpenterv1.NodePool) {
+			tainted(p)
+			p.Spec.Disruption.Budgets = []karpenterv1.Budget{{Nodes: "10%"}, b}
+		}
+	}
+	drifted := []karpenterv1.DisruptionReason{karpenterv1.DisruptionReasonDrifted}
+	nightly := "0 2 * * *"
+	for name, test := range map[string]struct {
+		was, will func(*karpenterv1.NodePool)
+		replaces  bool
+		says      string
+	}{
+		"the same":                            {tainted, tainted, false, "stays as it is"},
+		"a taint more":                        {func(*karpenterv1.NodePool) {}, tainted, true, "REPLACES ITS NODES"},
+		"a taint less":                        {tainted, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
+		"another label":                       {func(p *karpenterv1.NodePool) { p.Spec.Template.Labels = nil }, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
+		"another node class":                  {func(p *karpenterv1.NodePool) { p.Spec.Template.Spec.NodeClassRef.Name = "old" }, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
+		"held by a budget":                    {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0", Reasons: drifted}), false, "the new taints come on new nodes only"},
+		"held by a budget in percent":         {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0%"}), false, "keeps those that run"},
+		"a budget of some hours holds none":   {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0", Schedule: &nightly}), true, "REPLACES ITS NODES"},
+		"a budget of another reason as well":  {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0", Reasons: []karpenterv1.DisruptionReason{karpenterv1.DisruptionReasonEmpty}}), true, "REPLACES ITS NODES"},
+		"a budget that leaves one holds none": {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "1"}), true, "REPLACES ITS NODES"},
+		"gathers pods from now on": {tainted, func(p *karpenterv1.NodePool) {
+			tainted(p)
+			p.Spec.Disruption.ConsolidationPolicy = karpenterv1.ConsolidationPolicyWhenEmptyOrUnderutilized
+		}, true, "GATHERS PODS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := compared(pool(test.was), pool(test.will))
+			if got.Replaces != test.replaces || !strings.Contains(got.Is, test.says) {
+				t.Errorf("replaces: %t, want %t; says %q, want %q", got.Replaces, test.replaces, got.Is, test.says)
+			}
+		})
+	}
+}
