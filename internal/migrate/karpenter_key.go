@@ -120,8 +120,9 @@ func (d *draft) votes() map[string]int {
 func (d *draft) tieTo(name string, o *Object, p *pool) {
 	n := nodeOf(o)
 	ties := n.ties()
+	puts := slices.ContainsFunc(n.taints.Items(), d.putsOut)
 	for _, t := range n.taints.Items() {
-		d.taint(name, t, ties, p)
+		d.taint(name, t, ties, p, puts)
 	}
 	n.taints.Kept("platform.nodePoolKey")
 	for _, l := range n.labels.Fields() {
@@ -139,10 +140,17 @@ func (d *draft) tieTo(name string, o *Object, p *pool) {
 		"so only pods of tenants of this pool run here, and all others are put out; take pool %s out of croft.yaml if the platform's own run here", d.key, name)
 }
 
-func (d *draft) taint(name string, t Field, ties map[string]string, p *pool) {
-	key, value, effect := t.At("key").Text(), t.At("value").Text(), t.At("effect").Text()
+// putsOut says whether a taint is the key's and puts out pods that came around the
+// scheduler.
+func (d *draft) putsOut(t Field) bool {
+	return t.At("key").Text() == d.key && t.At("effect").Text() == string(corev1.TaintEffectNoExecute)
+}
+
+// taint accounts for one taint of a pool's nodes, of which one puts pods out or none.
+func (d *draft) taint(name string, t Field, ties map[string]string, p *pool, puts bool) {
+	key, value := t.At("key").Text(), t.At("value").Text()
 	switch {
-	case key == d.key && effect == string(corev1.TaintEffectNoExecute) && value == name:
+	case key == d.key && puts && value == name:
 		t.Kept("platform.nodePoolKey")
 	case key == d.key:
 		t.Kept("platform.nodePoolKey")

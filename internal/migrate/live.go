@@ -3,6 +3,7 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,7 +25,10 @@ var kinds = []struct {
 	{"", []string{"v1"}, []string{"Namespace", "ResourceQuota", "LimitRange"}},
 	{"rbac.authorization.k8s.io", []string{"v1"}, []string{"RoleBinding", "ClusterRole"}},
 	{"networking.k8s.io", []string{"v1"}, []string{"NetworkPolicy"}},
-	{"crd.projectcalico.org", []string{"v1"}, []string{"NetworkPolicy", "GlobalNetworkPolicy"}},
+	{string(v1alpha1.CalicoGroup), []string{"v3"}, []string{"NetworkPolicy", "GlobalNetworkPolicy"}},
+	{string(v1alpha1.CalicoStorageGroup), []string{"v1"}, []string{"NetworkPolicy", "GlobalNetworkPolicy"}},
+	{clusterPoliciesGroup, []string{"v1alpha2"}, []string{"ClusterNetworkPolicy"}},
+	{awsPoliciesGroup, []string{"v1alpha1"}, []string{"ClusterNetworkPolicy"}},
 	{karpenterGroup, []string{"v1", "v1beta1"}, []string{"NodePool"}},
 	{karpenterGroup, []string{"v1alpha5"}, []string{"Provisioner"}},
 	{awsGroup, []string{"v1", "v1beta1"}, []string{"EC2NodeClass"}},
@@ -35,6 +39,8 @@ var kinds = []struct {
 	{capsuleGroup, []string{"v1beta2"}, []string{"Tenant"}},
 	{v1alpha1.GroupVersion.Group, []string{"v1alpha1"}, []string{"Platform", "Pool", "Tenant", "SecondaryNetwork", "TenantRules"}},
 }
+
+func isCalico(o *Object) bool { return o.Group() == string(v1alpha1.CalicoGroup) }
 
 // Live reads a cluster. Kinds that it does not have are passed over; those that
 // the reader may not list are a problem each.
@@ -54,6 +60,10 @@ func Live(ctx context.Context, c client.Reader) ([]*Object, estate.Problems, err
 		return err
 	}
 	for _, k := range kinds {
+		// Where Calico's own API is served, the objects below are copies of its.
+		if k.group == string(v1alpha1.CalicoStorageGroup) && slices.ContainsFunc(all, isCalico) {
+			continue
+		}
 		for _, kind := range k.kinds {
 			if err := list(k.group, k.versions, kind); err != nil {
 				return nil, nil, err

@@ -47,6 +47,7 @@ func (d *draft) networks() {
 		d.egress(name, byTenant[name])
 	}
 	d.calico()
+	d.dialect()
 }
 
 // judged says of one policy what croft has in its place.
@@ -203,16 +204,16 @@ func (d *draft) allowed(name string, rule Field) {
 // readBack finds in croft's own policies what only they tell: the addresses of
 // name servers.
 func (d *draft) readBack(p policy) {
-	if p.Name != "croft-dns" || len(d.platform.ClusterDNS) > 0 {
+	if p.Name != dnsPolicy {
 		return
 	}
+	var blocks []string
 	for _, rule := range p.Spec.Egress {
 		for _, peer := range rule.To {
 			if peer.IPBlock != nil {
-				if prefix, err := netip.ParsePrefix(peer.IPBlock.CIDR); err == nil {
-					d.platform.ClusterDNS = append(d.platform.ClusterDNS, prefix.Addr().String())
-				}
+				blocks = append(blocks, peer.IPBlock.CIDR)
 			}
 		}
 	}
+	d.resolvers(blocks)
 }

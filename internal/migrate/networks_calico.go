@@ -10,6 +10,9 @@ func (d *draft) calico() {
 			o.Root().Other("is the cluster's and not a tenant's: it stays, and Calico goes by it beside croft's")
 		}
 		for _, o := range d.of(group, "NetworkPolicy") {
+			if managed(o) {
+				continue // tells the dialect
+			}
 			if strings.HasPrefix(o.Name, "knp.default.") {
 				o.Root().Other("Calico's own copy of a Kubernetes policy")
 				continue

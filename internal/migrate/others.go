@@ -13,6 +13,8 @@ var handled = map[string][]string{
 	"networking.k8s.io":         {"NetworkPolicy"},
 	"crd.projectcalico.org":     {"NetworkPolicy", "GlobalNetworkPolicy"},
 	"projectcalico.org":         {"NetworkPolicy", "GlobalNetworkPolicy"},
+	clusterPoliciesGroup:        {"ClusterNetworkPolicy"},
+	awsPoliciesGroup:            {"ClusterNetworkPolicy"},
 	karpenterGroup:              {"Provisioner", "NodePool"},
 	awsGroup:                    {"AWSNodeTemplate", "EC2NodeClass"},
 	kwokGroup:                   {"KWOKNodeClass"},
