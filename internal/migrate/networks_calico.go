@@ -18,6 +18,8 @@ func (d *draft) calico() {
 				continue
 			}
 			d.calicoPolicy(o)
+			d.note("croft writes its network wall as Kubernetes NetworkPolicies, which Calico enforces too. With platform.network.dialect: Calico it writes Calico's, " +
+				"the first of order 20: it comes before all that have a higher order, and with calico.tenantPolicies tenants may write their own behind it")
 		}
 	}
 }
