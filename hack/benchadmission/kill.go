@@ -53,8 +53,8 @@ func scenarios(name string) []scenario {
 }
 
 // killAll plays all scenarios in which an engine is killed. Those of the API server
-// come when all else is done: a sandbox in which it starts anew does not ask
-// Gatekeeper any more.
+// come when all else is done: Gatekeeper's watches come back with growing delays after
+// it, and until then it does not see what is written.
 func (c *comparison) killAll(ctx context.Context, engine string) ([]killed, error) {
 	var all []killed
 	for _, s := range scenarios(c.lines[2].name) {
