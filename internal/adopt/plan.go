@@ -65,7 +65,7 @@ func (p *Plan) Done() bool {
 func (p *Plan) Unsettled() []Workload {
 	var some []Workload
 	for _, w := range p.Pods {
-		if w.Refused != "" || w.Moves() {
+		if w.Refused != "" || w.Waits != "" || w.Moves() {
 			some = append(some, w)
 		}
 	}
@@ -114,6 +114,7 @@ func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
 			return nil, err
 		}
 	}
+	a.fit(p)
 	if p.Tried, err = a.stands(ctx); err != nil || !p.Tried {
 		return p, err
 	}

@@ -32,6 +32,8 @@ type Workload struct {
 	Next string `json:"next,omitempty"`
 	// Refused is what a rule says, word for word.
 	Refused string `json:"refused,omitempty"`
+	// Waits is why no new node of that pool is as the pods ask; empty if one may be.
+	Waits string `json:"waits,omitempty"`
 	// Note is what else is to be known.
 	Note string `json:"note,omitempty"`
 

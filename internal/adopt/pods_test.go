@@ -116,6 +116,36 @@ func TestRemember(t *testing.T) {
 	}
 }
 
+// TestCounts fails if a name in a quota is taken for another resource's objects.
+func TestCounts(t *testing.T) {
+	for name, want := range map[corev1.ResourceName]string{
+		"count/pods": "pods", "count/deployments.apps": "deployments.apps", "count/certificates.cert-manager.io": "certificates.cert-manager.io",
+		"services": "services", "secrets": "secrets", "persistentvolumeclaims": "persistentvolumeclaims",
+		"pods": "", "requests.cpu": "", "services.nodeports": "", "requests.storage": "", "fast.storageclass.storage.k8s.io/requests.storage": "",
+	} {
+		got, ok := counts(name)
+		if ok != (want != "") || ok && got.String() != want {
+			t.Errorf("%s: %s, want %q", name, got, want)
+		}
+	}
+	used := corev1.ResourceList{}
+	for _, spec := range []string{
+		"{type: ClusterIP, ports: [{port: 80}]}", "{type: NodePort, ports: [{port: 80, nodePort: 30080}, {port: 443, nodePort: 30443}]}",
+		"{type: LoadBalancer, ports: [{port: 80, nodePort: 30081}]}", "{type: LoadBalancer, ports: [{port: 80}]}",
+	} {
+		var service corev1.Service
+		if err := yaml.UnmarshalStrict([]byte(spec), &service.Spec); err != nil {
+			t.Fatal(err)
+		}
+		countService(used, &service)
+	}
+	for name, want := range map[corev1.ResourceName]int64{"services.loadbalancers": 2, "services.nodeports": 3} {
+		if got := used[name]; got.Value() != want {
+			t.Errorf("%s: %s, want %d", name, got.String(), want)
+		}
+	}
+}
+
 // TestCount fails if what a pod counts for in a quota is not what Kubernetes counts.
 func TestCount(t *testing.T) {
 	const text = `
@@ -133,12 +163,12 @@ spec:
 		t.Fatal(err)
 	}
 	used := corev1.ResourceList{}
-	count(used, &pod)
+	countPod(used, &pod)
 	done := pod.DeepCopy()
 	done.Status.Phase = corev1.PodSucceeded
-	count(used, done)
+	countPod(used, done)
 	for name, want := range map[corev1.ResourceName]string{
-		"pods": "1", "count/pods": "1", "requests.cpu": "2250m", "cpu": "2250m", "requests.memory": "1088Mi", "limits.memory": "2Gi",
+		"pods": "1", "requests.cpu": "2250m", "cpu": "2250m", "requests.memory": "1088Mi", "limits.memory": "2Gi",
 	} {
 		if got := used[name]; got.String() != want {
 			t.Errorf("%s: %s, want %s", name, got.String(), want)

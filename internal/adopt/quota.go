@@ -5,9 +5,12 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	podresources "k8s.io/component-helpers/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -20,20 +23,15 @@ type Excess struct {
 	Hard     string `json:"hard"`
 }
 
-// quota compares what the pods of the tenant ask for with its quota. It knows the
-// resources of pods; what else a quota counts shows on the ResourceQuota itself.
+// quota compares what is in the tenant's namespaces with its quota.
 func (a *Adoption) quota(ctx context.Context, p *Plan) error {
 	if len(a.tenant.Quota) == 0 {
 		return nil
 	}
 	used := corev1.ResourceList{}
 	for _, namespace := range a.tenant.Namespaces {
-		var pods corev1.PodList
-		if err := a.client.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
+		if err := a.use(ctx, used, namespace); err != nil {
 			return err
-		}
-		for i := range pods.Items {
-			count(used, &pods.Items[i])
 		}
 	}
 	for _, name := range sortedKeys(a.tenant.Quota) {
@@ -45,13 +43,67 @@ func (a *Adoption) quota(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// count adds up what a pod counts for in a quota.
-func count(used corev1.ResourceList, pod *corev1.Pod) {
+// use adds up what a namespace uses of what the quota names, as Kubernetes counts it.
+// Devices and storage of one class show on the ResourceQuota itself.
+func (a *Adoption) use(ctx context.Context, used corev1.ResourceList, namespace string) error {
+	var pods corev1.PodList
+	var services corev1.ServiceList
+	var claims corev1.PersistentVolumeClaimList
+	for _, all := range []client.ObjectList{&pods, &services, &claims} {
+		if err := a.client.List(ctx, all, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+	}
+	for i := range pods.Items {
+		countPod(used, &pods.Items[i])
+	}
+	for i := range services.Items {
+		countService(used, &services.Items[i])
+	}
+	for i := range claims.Items {
+		add(used, corev1.ResourceRequestsStorage, claims.Items[i].Spec.Resources.Requests[corev1.ResourceStorage])
+	}
+	for name := range a.tenant.Quota {
+		counted, ok := counts(name)
+		if !ok {
+			continue
+		}
+		kind, err := a.client.RESTMapper().KindFor(counted.WithVersion(""))
+		if err != nil {
+			continue // the cluster does not have it
+		}
+		var objects metav1.PartialObjectMetadataList
+		objects.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := a.client.List(ctx, &objects, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		add(used, name, *resource.NewQuantity(int64(len(objects.Items)), resource.DecimalSI))
+	}
+	return nil
+}
+
+// counts is the resource whose objects a quota counts by a name; false for a name
+// that stands for something else.
+func counts(name corev1.ResourceName) (schema.GroupResource, bool) {
+	if counted, ok := strings.CutPrefix(string(name), "count/"); ok {
+		return schema.ParseGroupResource(counted), true
+	}
+	switch name {
+	case corev1.ResourceConfigMaps, corev1.ResourcePersistentVolumeClaims, corev1.ResourceReplicationControllers,
+		corev1.ResourceQuotas, corev1.ResourceSecrets, corev1.ResourceServices:
+		return schema.GroupResource{Resource: string(name)}, true
+	default:
+		return schema.GroupResource{}, false
+	}
+}
+
+// countPod adds up what a pod counts for in a quota. One that has ended counts as an
+// object alone.
+func countPod(used corev1.ResourceList, pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return
 	}
-	add(used, corev1.ResourcePods, resource.MustParse("1"))
-	add(used, "count/pods", resource.MustParse("1"))
+	add(used, corev1.ResourcePods, single)
 	for name, amount := range podresources.PodRequests(pod, podresources.PodResourcesOptions{}) {
 		add(used, "requests."+name, amount)
 		add(used, name, amount)
@@ -60,6 +112,20 @@ func count(used corev1.ResourceList, pod *corev1.Pod) {
 		add(used, "limits."+name, amount)
 	}
 }
+
+// countService adds up what a Service counts for beside itself.
+func countService(used corev1.ResourceList, service *corev1.Service) {
+	if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
+		add(used, corev1.ResourceServicesLoadBalancers, single)
+	}
+	for _, port := range service.Spec.Ports {
+		if port.NodePort != 0 {
+			add(used, corev1.ResourceServicesNodePorts, single)
+		}
+	}
+}
+
+var single = resource.MustParse("1")
 
 func add(used corev1.ResourceList, name corev1.ResourceName, amount resource.Quantity) {
 	sum := used[name]

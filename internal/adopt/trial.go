@@ -54,6 +54,7 @@ func (a *Adoption) Try(ctx context.Context, p *Plan) (err error) {
 		}
 		p.Pods[i].Next, p.Pods[i].Refused = next, a.said(refused, scratch.Name)
 	}
+	a.fit(p)
 	p.Refused, err = a.tryOthers(ctx, scratch)
 	p.Tried = err == nil
 	return err

@@ -66,6 +66,8 @@ func (a *app) printPods(p *adopt.Plan) {
 		switch {
 		case w.Refused != "":
 			next = "IS REFUSED: " + w.Refused
+		case w.Waits != "":
+			next = "WAITS: no new node of " + w.Next + " is as it asks: " + w.Waits
 		case w.Moves():
 			next = "MOVES to " + w.Next
 		case len(w.Now) == 0:

@@ -303,7 +303,7 @@ platform: {clusterName: demo, nodeClass: {kwok: {}}, nodePoolKey: node-pool}
 pools:
   pool-b: {instances: {capacityTypes: [on-demand]}}
 tenants:
-  shop: {pool: pool-b, quota: {pods: "1"}, access: [{group: shoppers, role: operator}]}
+  shop: {pool: pool-b, quota: {pods: "1", services: "0"}, access: [{group: shoppers, role: operator}]}
 `
 
 // TestAdopt takes over a namespace whose pods would not all come back where they
@@ -314,7 +314,7 @@ func TestAdopt(t *testing.T) {
 	c := start(t, sandbox.Options{Croft: croftBinary(t)})
 	c.kubectl(t, "", "create", "-f", "internal/e2e/testdata/adopt/nodepools.yaml").exits(t, 0)
 	c.kubectl(t, "", "create", "-f", "internal/e2e/testdata/adopt/shop.yaml").exits(t, 0)
-	c.running(t, "shop", 3)
+	c.running(t, "shop", 4)
 	steady := c.steady(t)
 	before := about(c.left(t), "shop", "")
 	file := write(t, shop)
@@ -340,7 +340,8 @@ func TestAdopt(t *testing.T) {
 			"Service shop/door", "[service-type]",
 			"RoleBinding shop/strangers", "lets in visitors",
 			"RoleBinding shop/shoppers", "goes with --remove-old",
-			"REPLACES ITS NODES", "pods       3", "ENDS",
+			"WAITS: no new node of pool-b is as it asks: ", "kubernetes.io/arch In [arm64]",
+			"REPLACES ITS NODES", "pods       4", "services   1", "ENDS",
 		} {
 			if !strings.Contains(said.stdout, line) {
 				t.Errorf("the plan does not say %q: %s", line, said)

@@ -1,0 +1,92 @@
+package adopt
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+	"sigs.k8s.io/karpenter/pkg/scheduling"
+
+	"croft.dev/croft/internal/wall"
+)
+
+// fit says of each workload whether new nodes of its pool can be as its pods ask:
+// those that it runs on may be, and the pool's to come may not.
+func (a *Adoption) fit(p *Plan) {
+	for i := range p.Pods {
+		w := &p.Pods[i]
+		w.Waits = ""
+		if w.Next != "" && w.Refused == "" {
+			w.Waits = a.misfit(w.pod, w.Next)
+		}
+	}
+}
+
+// misfit returns why no node that Karpenter makes for a pool is as a pod asks; empty
+// if one may be. Karpenter's own comparison is asked, without what only a cloud
+// knows: which of its instances have which labels.
+func (a *Adoption) misfit(pod *corev1.Pod, pool string) string {
+	var nodes *karpenterv1.NodePool
+	if declared := a.estate.Pool(pool); declared != nil {
+		for _, o := range wall.PoolObjects(&a.estate.Platform, declared) {
+			if made, ok := o.(*karpenterv1.NodePool); ok {
+				nodes = made
+			}
+		}
+	}
+	if nodes == nil {
+		return "" // another's, of which nothing is known
+	}
+	template := nodes.Spec.Template
+	offered := scheduling.NewNodeSelectorRequirementsWithMinValues(template.Spec.Requirements...)
+	offered.Add(scheduling.NewLabelRequirements(template.Labels).Values()...)
+	offered.Add(scheduling.NewLabelRequirements(map[string]string{karpenterv1.NodePoolLabelKey: nodes.Name}).Values()...)
+	why := ""
+	for _, asking := range a.alternatives(pod, pool) {
+		asked := scheduling.NewStrictPodRequirements(asking)
+		err := offered.Compatible(asked, func(o *scheduling.CompatibilityOptions) {
+			o.AllowUndefined = karpenterv1.WellKnownLabels.Union(ofProvider(asked, template.Spec.NodeClassRef.Group))
+		})
+		if err == nil {
+			return ""
+		}
+		if why == "" {
+			why = err.Error()
+		}
+	}
+	return why
+}
+
+// alternatives are the pod once for each of the terms of which its required node
+// affinity asks for any, as it is once it is placed.
+func (a *Adoption) alternatives(pod *corev1.Pod, pool string) []*corev1.Pod {
+	placed := pod.DeepCopy()
+	if placed.Spec.NodeSelector == nil {
+		placed.Spec.NodeSelector = map[string]string{}
+	}
+	placed.Spec.NodeSelector[a.estate.Platform.NodePoolKey] = pool
+	if placed.Spec.Affinity == nil || placed.Spec.Affinity.NodeAffinity == nil || placed.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return []*corev1.Pod{placed}
+	}
+	var all []*corev1.Pod
+	for _, term := range placed.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		one := placed.DeepCopy()
+		one.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms = []corev1.NodeSelectorTerm{term}
+		all = append(all, one)
+	}
+	return all
+}
+
+// ofProvider are the labels that a provider's nodes have by themselves, below the
+// group of its node classes. AWS's are below others as well (topology.k8s.aws).
+func ofProvider(asked scheduling.Requirements, group string) sets.Set[string] {
+	all := sets.New[string]()
+	for key := range asked {
+		domain, _, _ := strings.Cut(key, "/")
+		if domain == group || strings.HasSuffix(group, ".k8s.aws") && strings.HasSuffix(domain, ".k8s.aws") {
+			all.Insert(key)
+		}
+	}
+	return all
+}
