@@ -56,6 +56,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	if errors.As(err, &failed) {
 		if !failed.told {
 			say(errOut, "croft: %v\n", err)
+			printCures(errOut, err)
 		}
 		return exitFailed
 	}

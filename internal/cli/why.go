@@ -172,6 +172,13 @@ func printStory(w io.Writer, s why.Story) {
 	}
 }
 
+// printCures says what mends a failure, as far as the catalogue knows it.
+func printCures(w io.Writer, err error) {
+	for _, f := range cause.Match(err.Error()) {
+		printFinding(w, f)
+	}
+}
+
 func printFinding(w io.Writer, f cause.Finding) {
 	say(w, "%s\n", folded(f.Cause, "  cause: ", "         "))
 	say(w, "%s\n", folded(f.Cure, "  mend:  ", "         "))

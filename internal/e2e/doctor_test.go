@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -93,6 +94,7 @@ func TestDoctor(t *testing.T) {
 	t.Run("daemonset", func(t *testing.T) { doctorDaemonSet(t, c) })
 	t.Run("overlap", func(t *testing.T) { doctorOverlap(t, c) })
 	t.Run("departures", func(t *testing.T) { doctorDepartures(t, c) })
+	t.Run("old definitions", func(t *testing.T) { doctorOldDefinitions(t, c) })
 	t.Run("several", func(t *testing.T) {
 		out := c.croft(t, "doctor", "-o", "json").exits(t, 1)
 		var report struct{ Checks []doctor.Result }
@@ -239,4 +241,34 @@ func ownPool() *karpenterv1.NodePool {
 			},
 		}},
 	}
+}
+
+// doctorOldDefinitions takes a field out of a definition, as one of an older version
+// lacks it. It fails if whoever applies a file is not told what to do.
+func doctorOldDefinitions(t *testing.T, c *twoTenants) {
+	const name, field = "pools.croft.dev", "costCode"
+	eventually(t, patience, name+" to lose a field", func(ctx context.Context) error {
+		var definition apiextensionsv1.CustomResourceDefinition
+		c.get(t, "", name, &definition)
+		for i := range definition.Spec.Versions {
+			properties := definition.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties
+			delete(properties["spec"].Properties, field)
+		}
+		return c.admin.Update(ctx, &definition)
+	})
+	eventually(t, patience, "apply to name the cure", func(context.Context) error {
+		out := c.croft(t, "apply", "-f", c.file, "--wait=false")
+		if out.status != 1 || !strings.Contains(out.stderr, "."+field+": field not declared in schema") || !strings.Contains(out.stderr, "mend:  apply the definitions") {
+			return fmt.Errorf("it says %s", out)
+		}
+		return nil
+	})
+	c.finds(t, "kinds", doctor.Problem, 0, name, field)
+	c.croft(t, "install").exits(t, 0)
+	eventually(t, patience, "apply to succeed", func(context.Context) error {
+		if out := c.croft(t, "apply", "-f", c.file, "--wait=false"); out.status != 0 {
+			return fmt.Errorf("it says %s", out)
+		}
+		return nil
+	})
 }
