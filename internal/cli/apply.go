@@ -29,8 +29,9 @@ func newApply(a *app) *cobra.Command {
 		Short: "Declare what a file says in the cluster, and wait until it stands",
 		Long: `Declare what a file says in the cluster, and wait until it stands.
 
-The file is checked together with what the cluster has already: if anything is
-wrong, nothing at all is written. What the file does not name is left alone.`,
+The file is checked together with what the cluster has already, and the API
+server is asked in a dry run: if anything is wrong, nothing at all is written.
+What the file does not name is left alone.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, file, _, err := a.propose(cmd.Context(), &files)
@@ -38,7 +39,11 @@ wrong, nothing at all is written. What the file does not name is left alone.`,
 				return err
 			}
 			objects := file.Objects()
-			changes, err := apply.New(c).Apply(cmd.Context(), objects...)
+			applier := apply.New(c)
+			if _, err := applier.Diff(cmd.Context(), objects...); err != nil {
+				return failedf("nothing was written: %w", unreachable(err))
+			}
+			changes, err := applier.Apply(cmd.Context(), objects...)
 			a.printChanges(changes)
 			if err != nil {
 				return failed(unreachable(err))

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -18,6 +19,7 @@ import (
 	kwokv1alpha1 "sigs.k8s.io/karpenter/kwok/apis/v1alpha1"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/doctor"
 )
 
@@ -244,7 +246,8 @@ func ownPool() *karpenterv1.NodePool {
 }
 
 // doctorOldDefinitions takes a field out of a definition, as one of an older version
-// lacks it. It fails if whoever applies a file is not told what to do.
+// lacks it. It fails if whoever applies a file is not told what to do, or if half of
+// the file is applied.
 func doctorOldDefinitions(t *testing.T, c *twoTenants) {
 	const name, field = "pools.croft.dev", "costCode"
 	eventually(t, patience, name+" to lose a field", func(ctx context.Context) error {
@@ -256,13 +259,21 @@ func doctorOldDefinitions(t *testing.T, c *twoTenants) {
 		}
 		return c.admin.Update(ctx, &definition)
 	})
-	eventually(t, patience, "apply to name the cure", func(context.Context) error {
-		out := c.croft(t, "apply", "-f", c.file, "--wait=false")
-		if out.status != 1 || !strings.Contains(out.stderr, "."+field+": field not declared in schema") || !strings.Contains(out.stderr, "mend:  apply the definitions") {
-			return fmt.Errorf("it says %s", out)
+	eventually(t, patience, "the definition to count", func(context.Context) error {
+		if out := c.croft(t, "apply", "-f", c.file, "--wait=false"); out.status != 1 {
+			return fmt.Errorf("apply says %s", out)
 		}
 		return nil
 	})
+	out := c.croftReading(t, read(t, c.file)+"  newcomer: {pool: pool-a}\n", "apply", "-f", "-", "--wait=false").exits(t, 1)
+	for _, text := range []string{"nothing was written: ", "." + field + ": field not declared in schema", "mend:  apply the definitions"} {
+		if !strings.Contains(out.stderr, text) {
+			t.Errorf("it does not say %q: %s", text, out)
+		}
+	}
+	if err := c.admin.Get(t.Context(), client.ObjectKey{Name: "newcomer"}, &v1alpha1.Tenant{}); !apierrors.IsNotFound(err) {
+		t.Errorf("half of a file was applied: tenant newcomer: %v", err)
+	}
 	c.finds(t, "kinds", doctor.Problem, 0, name, field)
 	c.croft(t, "install").exits(t, 0)
 	eventually(t, patience, "apply to succeed", func(context.Context) error {
