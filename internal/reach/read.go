@@ -1,13 +1,16 @@
 package reach
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,17 +47,19 @@ func Read(ctx context.Context, c client.Reader) (*Map, error) {
 	return Of(s.Namespaces, s.Policies)
 }
 
-// Take reads every namespace and every network policy.
+// Take reads every namespace and every network policy. Namespaces that are being
+// deleted are left out once they have no pods: their policies go before they do, and
+// nobody is in them who could connect.
 func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
-	var namespaces corev1.NamespaceList
-	if err := c.List(ctx, &namespaces); err != nil {
-		return nil, fmt.Errorf("reading namespaces: %w", err)
+	namespaces, err := namespacesOf(ctx, c)
+	if err != nil {
+		return nil, err
 	}
 	var policies networkingv1.NetworkPolicyList
 	if err := c.List(ctx, &policies); err != nil {
 		return nil, fmt.Errorf("reading network policies: %w", err)
 	}
-	s := &Snapshot{Namespaces: namespaces.Items}
+	s := &Snapshot{}
 	for i := range policies.Items {
 		policies.Items[i].SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy")) // which a list leaves out
 		s.Policies = append(s.Policies, &policies.Items[i])
@@ -77,7 +82,40 @@ func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
 			return nil, err
 		}
 	}
+	// Those that began to go meanwhile may have lost policies already.
+	now, err := namespacesOf(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for name, n := range namespaces {
+		live, ok := now[name]
+		if ok && (live.DeletionTimestamp == nil || crowded(ctx, c, name)) {
+			s.Namespaces = append(s.Namespaces, n)
+		}
+	}
+	slices.SortFunc(s.Namespaces, func(a, b corev1.Namespace) int { return cmp.Compare(a.Name, b.Name) })
 	return s, nil
+}
+
+func namespacesOf(ctx context.Context, c client.Reader) (map[string]corev1.Namespace, error) {
+	var all corev1.NamespaceList
+	if err := c.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("reading namespaces: %w", err)
+	}
+	byName := make(map[string]corev1.Namespace, len(all.Items))
+	for _, n := range all.Items {
+		byName[n.Name] = n
+	}
+	return byName, nil
+}
+
+// crowded reports whether a namespace has pods, or may have: who cannot look cannot
+// rule it out.
+func crowded(ctx context.Context, c client.Reader, namespace string) bool {
+	var pods metav1.PartialObjectMetadataList
+	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+	err := c.List(ctx, &pods, client.InNamespace(namespace), client.Limit(1))
+	return err != nil || len(pods.Items) > 0
 }
 
 // list adds the objects of a kind, if the cluster serves it.
