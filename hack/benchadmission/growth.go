@@ -29,16 +29,20 @@ type grown struct {
 // while both are small is measured twice, since that is the noise.
 func growth(ctx context.Context, o options) (all []grown, err error) {
 	var clusters [2]*comparison
+	defer func() {
+		for _, c := range clusters {
+			if c != nil {
+				err = errors.Join(err, c.cluster.Down())
+			}
+		}
+	}()
 	for i := range clusters {
-		c, err := start(ctx, o, sandbox.Options{}, noPolicy, native)
-		if err != nil {
+		if clusters[i], err = start(ctx, o, sandbox.Options{}, noPolicy, native); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, c.cluster.Down()) }()
-		if err := c.prepare(ctx, tenants.Platform); err != nil {
+		if err := clusters[i].prepare(ctx, tenants.Platform); err != nil {
 			return nil, err
 		}
-		clusters[i] = c
 	}
 	few, many := clusters[0], clusters[1]
 	if err := few.growLines(ctx, o.sizes[0], few.lines...); err != nil {

@@ -42,7 +42,7 @@ func (a *Adoption) walled(namespaces []corev1.Namespace) ([]corev1.Namespace, []
 	for _, o := range a.standing() {
 		switch o := o.(type) {
 		case *networkingv1.NetworkPolicy, *unstructured.Unstructured:
-			policies = append(policies, o) // what is no policy of a network's is passed over there
+			policies = append(policies, o) // reach passes over what is none
 		case *corev1.Namespace:
 			i := slices.IndexFunc(labelled, func(n corev1.Namespace) bool { return n.Name == o.Name })
 			if i < 0 {

@@ -114,8 +114,8 @@ func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
 			return nil, err
 		}
 	}
-	a.fit(p)
 	if p.Tried, err = a.stands(ctx); err != nil || !p.Tried {
+		a.fit(p)
 		return p, err
 	}
 	return p, a.Try(ctx, p)

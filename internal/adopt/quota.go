@@ -44,7 +44,7 @@ func (a *Adoption) quota(ctx context.Context, p *Plan) error {
 }
 
 // use adds up what a namespace uses of what the quota names, as Kubernetes counts it.
-// Devices and storage of one class show on the ResourceQuota itself.
+// Storage of one class shows on the ResourceQuota itself.
 func (a *Adoption) use(ctx context.Context, used corev1.ResourceList, namespace string) error {
 	var pods corev1.PodList
 	var services corev1.ServiceList
