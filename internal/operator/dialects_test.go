@@ -59,8 +59,8 @@ func TestDialects(t *testing.T) {
 	}
 	watch("the beginning, before any networkpolicies were written anew")
 	judging := func(judge func(string)) {
-		f.writes.mu.Lock()
-		defer f.writes.mu.Unlock()
+		f.writes.judged.Lock()
+		defer f.writes.judged.Unlock()
 		f.writes.after = judge
 	}
 	judging(watch)

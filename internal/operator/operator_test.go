@@ -48,6 +48,9 @@ type field struct {
 type writes struct {
 	mu  sync.Mutex
 	all []string
+	// judged is held while a write is under way and while after judges it: whoever
+	// sets after waits for the judgements begun.
+	judged sync.RWMutex
 	// after is told of each, when it is done; nil for nobody.
 	after func(write string)
 }
@@ -70,11 +73,12 @@ func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	write := req.Method + " " + req.URL.RequestURI()
 	r.mu.Lock()
 	r.all = append(r.all, write)
-	after := r.after
 	r.mu.Unlock()
+	r.judged.RLock()
+	defer r.judged.RUnlock()
 	response, err := r.next.RoundTrip(req)
-	if after != nil {
-		after(write)
+	if r.after != nil {
+		r.after(write)
 	}
 	return response, err
 }
