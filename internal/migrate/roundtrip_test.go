@@ -33,14 +33,8 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, dialect := range []string{"dialect: Calico", "dialect: Calico, calico: {apiGroup: crd.projectcalico.org, tenantPolicies: true}", "dialect: ClusterNetworkPolicy", "dialect: AWS"} {
-		estates[dialect] = []byte(`
-platform: {clusterName: demo, nodeClass: {kwok: {}}, clusterDNS: [10.100.0.10, "fd00::10"], network: {platformNamespaces: [ingress], ` + dialect + `}}
-pools: {apps: {}}
-tenants:
-  shop: {pool: apps, namespaces: [shop, shop-ci], access: [{group: shoppers, role: operator}]}
-  bank: {pool: apps, network: {egress: Restricted, allowCIDRs: [10.20.0.0/16]}}
-`)
+	for name, dialect := range dialects {
+		estates[name] = spoken(dialect)
 	}
 	for name, data := range estates {
 		t.Run(name, func(t *testing.T) {
@@ -60,6 +54,25 @@ tenants:
 			}
 		})
 	}
+}
+
+// dialects are what platform.network says of how croft writes its policies.
+var dialects = map[string]string{
+	"Calico":               "dialect: Calico",
+	"Calico's storage":     "dialect: Calico, calico: {apiGroup: crd.projectcalico.org, tenantPolicies: true}",
+	"ClusterNetworkPolicy": "dialect: ClusterNetworkPolicy",
+	"AWS":                  "dialect: AWS",
+}
+
+// spoken is an estate in a dialect.
+func spoken(dialect string) []byte {
+	return []byte(`
+platform: {clusterName: demo, nodeClass: {kwok: {}}, clusterDNS: [10.100.0.10, "fd00::10"], network: {platformNamespaces: [ingress], ` + dialect + `}}
+pools: {apps: {}}
+tenants:
+  shop: {pool: apps, namespaces: [shop, shop-ci], access: [{group: shoppers, role: operator}]}
+  bank: {pool: apps, network: {egress: Restricted, allowCIDRs: [10.20.0.0/16]}}
+`)
 }
 
 // same compares what objects can carry.
