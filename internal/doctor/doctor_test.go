@@ -133,7 +133,7 @@ func (k *clinic) silent(t *testing.T, check string) {
 func (k *clinic) until(t *testing.T, check string, holds func(doctor.Result) bool) {
 	t.Helper()
 	var last doctor.Result
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		last = k.visit(t, check)
 		return holds(last), nil
 	})
@@ -275,7 +275,7 @@ func (k *clinic) kyverno(t *testing.T) {
 			},
 		}},
 	}}
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		return k.Create(ctx, policy) == nil, nil
 	})
 	if err != nil {

@@ -28,8 +28,9 @@ func withDocument004(t testing.TB) string {
 }
 
 // inEmpty is how much later than it may a node that is empty goes at the latest:
-// Karpenter looks every ten seconds, and waits for fifteen more before it is sure.
-const inEmpty = time.Minute
+// Karpenter looks every ten seconds, waits for fifteen more before it is sure, and
+// on a busy machine does so again. Unset, it would stay for an hour.
+const inEmpty = 3 * time.Minute
 
 // testDocument004 plays what document 004 shows: no node; two pods, and a node that
 // was made for them; no pods, and half a minute later no node.

@@ -43,7 +43,7 @@ func TestRealGatekeeper(t *testing.T) {
 	until := func(name string, holds func(Enforcement) bool) {
 		t.Helper()
 		var last Enforcement
-		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 			object, err := mutators.Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return false, err

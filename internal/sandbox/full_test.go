@@ -78,7 +78,7 @@ func TestFull(t *testing.T) {
 				}
 			}
 		}
-		for deadline := time.Now().Add(10 * time.Second); len(processes(t, c.Dir)) > 0; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); len(processes(t, c.Dir)) > 0; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("still there: %v", processes(t, c.Dir))
 			}

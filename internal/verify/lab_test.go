@@ -139,7 +139,7 @@ func (l *lab) loose(m mutant, want func(attack.Attack) bool, within time.Duratio
 	}
 	f.noticedBy = which
 	healed := func(a attack.Attack) bool { return a.Name == which }
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 2*patience, true, func(ctx context.Context) (bool, error) {
 		l.runners[where].Refresh()
 		results, err := l.runners[where].Run(ctx, l.attacks(where, healed), nil)
 		return err == nil && len(results) == 1 && results[0].Result == verify.Held, nil
@@ -181,7 +181,7 @@ func (l *lab) run(mutants []mutant) []finding {
 	group.Wait()
 	for i, f := range findings {
 		if f.noticedBy == "" && f.err == nil && !mutants[i].deep {
-			findings[i] = l.loose(mutants[i], func(a attack.Attack) bool { return a.Sweep == nil }, patience/5)
+			findings[i] = l.loose(mutants[i], func(a attack.Attack) bool { return a.Sweep == nil }, patience/3)
 			show(findings[i])
 		}
 	}

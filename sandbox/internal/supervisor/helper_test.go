@@ -137,7 +137,7 @@ func run(t *testing.T, specs ...Spec) (s *Supervisor, end func()) {
 // until waits for a condition on the statuses.
 func until(t *testing.T, s *Supervisor, what string, holds func(map[string]Status) bool) map[string]Status {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		all, changed := s.Statuses()
 		byName := map[string]Status{}
@@ -166,7 +166,7 @@ func alive(pid int) bool {
 
 func untilGone(t *testing.T, pids ...int) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for _, pid := range pids {
 		for alive(pid) {
 			if time.Now().After(deadline) {

@@ -54,7 +54,7 @@ func TestCheck(t *testing.T) {
 	await := func(want string) {
 		t.Helper()
 		var why string
-		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 			why = probe.Check(ctx, &e.Platform, tenant)
 			return why == want || want != "" && strings.Contains(why, want), nil
 		})
