@@ -13,6 +13,10 @@ const (
 	WallLabel = "croft.dev/wall"
 	// CostCodeLabel carries a Pool's or Tenant's cost code on nodes and namespaces.
 	CostCodeLabel = "croft.dev/cost-code"
+	// PlacementLabel with the value Gatekeeper selects, for its constraints, the
+	// namespaces that carry a tenant's rules below RulesAnnotationPrefix. It comes
+	// and goes with them in one write.
+	PlacementLabel = "croft.dev/placement"
 	// ManagedByLabel with the value ManagedBy marks every object that croft made.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of ManagedByLabel, and the name of croft's field manager.
@@ -26,6 +30,10 @@ const (
 	// deleting its tenant with `deletion: Delete` may delete it too. Adopted
 	// namespaces never carry it.
 	CreatedAnnotation = "croft.dev/created"
+	// RulesAnnotationPrefix precedes, on a namespace, those of the tenant's rules that
+	// Gatekeeper holds: "croft.dev/rules.pools" is a comma-separated list. They say
+	// what TenantRules say, in the one place where its CEL can read it.
+	RulesAnnotationPrefix = "croft.dev/rules."
 	// TagAnnotationPrefix precedes a Pool's tags where the cloud has none of its
 	// own, as on kwok nodes.
 	TagAnnotationPrefix = "tags.croft.dev/"

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/hack/internal/tenants"
+	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/sandbox"
@@ -104,8 +108,8 @@ func compare(ctx context.Context, name string, o options) (found compared, err e
 	return found, err
 }
 
-// prepare writes what stands once: the policies, and Gatekeeper's templates if
-// croft's objects are to be measured there; and the first namespace without policy.
+// prepare writes what stands once: the policies, and Gatekeeper's templates and
+// constraints if croft's objects are to be measured there; and the first namespace without policy.
 // No operator runs.
 func (c *comparison) prepare(ctx context.Context, platforms ...string) error {
 	for _, platform := range platforms {
@@ -115,11 +119,35 @@ func (c *comparison) prepare(ctx context.Context, platforms ...string) error {
 		}
 		objects := wall.PlatformObjects(&built.Platform)
 		exceptGatekeepers(objects)
-		if _, err := apply.New(c.admin).Apply(ctx, objects...); err != nil {
+		if err := c.applyAll(ctx, objects); err != nil {
+			return err
+		}
+		standing, err := tenants.Unstructured(objects)
+		if err != nil {
+			return err
+		}
+		constraints := slices.DeleteFunc(standing, func(o *unstructured.Unstructured) bool {
+			return o.GroupVersionKind().Group != admission.ConstraintsGroup
+		})
+		if err := c.awaitIngested(ctx, constraints); err != nil {
 			return err
 		}
 	}
 	return c.growLines(ctx, 1, c.lines[0])
+}
+
+// applyAll writes objects. The kinds of constraints come a moment after their
+// templates; until then, writing is tried again.
+func (c *comparison) applyAll(ctx context.Context, objects []client.Object) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		_, last = apply.New(c.admin).Apply(ctx, objects...)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("write what stands once: %w: %w", err, last)
+	}
+	return nil
 }
 
 // measureSize lets both lines of tenants grow, and measures.

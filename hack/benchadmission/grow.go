@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -78,7 +79,7 @@ func (c *comparison) grow(ctx context.Context, l *line, size int) error {
 	if err != nil {
 		return err
 	}
-	if err := c.awaitIngested(ctx, objects); err != nil {
+	if err := c.awaitIngested(ctx, slices.Concat(objects...)); err != nil {
 		return err
 	}
 	if err := c.awaitServiceAccounts(ctx, l); err != nil {
@@ -142,8 +143,7 @@ func (c *comparison) progress(l *line, number int) (done *atomic.Int64, stop fun
 	return done, func() { ticker.Stop(); close(ended) }
 }
 
-// write writes one object. The kinds of constraints come a moment after their
-// templates; until then, writing is tried again.
+// write writes one object; until that is done, it is tried again.
 func (c *comparison) write(ctx context.Context, o *unstructured.Unstructured) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
@@ -178,13 +178,11 @@ var statuses = []struct{ kind, label string }{
 }
 
 // awaitIngested waits until Gatekeeper says that it enforces all of the objects.
-func (c *comparison) awaitIngested(ctx context.Context, tenants [][]*unstructured.Unstructured) error {
+func (c *comparison) awaitIngested(ctx context.Context, objects []*unstructured.Unstructured) error {
 	wanted := map[string]int{}
-	for _, objects := range tenants {
-		for _, o := range objects {
-			if o.GetNamespace() == "" && o.GetKind() != "Namespace" {
-				wanted[o.GetKind()]++
-			}
+	for _, o := range objects {
+		if o.GetNamespace() == "" && o.GetKind() != "Namespace" {
+			wanted[o.GetKind()]++
 		}
 	}
 	if len(wanted) == 0 {

@@ -116,8 +116,8 @@ func (l *line) ofCroft(platform, prefix, engine string) error {
 // placing are the objects of a tenant that a policy engine reads, or is made of.
 // Roles and network policies are left out, since no pod comes up against them;
 // quota and limits are, since those are the API server's own, whoever places pods.
-// All of what Gatekeeper holds is in, also the constraints that are about other
-// kinds than pods: it looks at each of them before it knows that.
+// All of what Gatekeeper holds is in, also the mutators that are about other kinds
+// than pods: it looks at each of them before it knows that.
 func placing(p *estate.Platform, t *estate.Tenant, engine string) ([]*unstructured.Unstructured, error) {
 	all, err := tenants.Unstructured(wall.TenantObjects(p, t))
 	if err != nil {

@@ -3,6 +3,7 @@ package admission
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
@@ -27,8 +28,14 @@ var (
 )
 
 // Constrained is a policy that Gatekeeper holds too: the same CEL, as a
-// ConstraintTemplate for all tenants, and a constraint for each, whose parameters
-// are what the policy reads of the tenant's rules.
+// ConstraintTemplate and one constraint for all tenants. What the policy reads of a
+// tenant's rules is in annotations of its namespaces.
+//
+// A constraint for each tenant, with the rules as its parameters, would be what
+// Gatekeeper's users are used to. But Gatekeeper parses an object anew for each
+// constraint, of whatever kind, before it looks whether the two have to do with each
+// other (Matcher.Match in its pkg/target): with a thousand tenants, that was nine
+// tenths of what a pod's creation took.
 type Constrained struct {
 	// Kind is the constraints' kind, and in lower case the template's name.
 	Kind string
@@ -40,21 +47,32 @@ type Constrained struct {
 	Policy Validating
 }
 
-// parameter finds what an expression reads of a tenant's rules.
-var parameter = regexp.MustCompile(`params\.spec\.([A-Za-z]+)`)
+// ruleRead finds what an expression reads of a tenant's rules.
+var ruleRead = regexp.MustCompile(`params\.spec\.([A-Za-z]+)`)
+
+// rulesVariable are a namespace's annotations; the variables that expressions read
+// are made from it, and have its name before that of the rule.
+const rulesVariable = "rules"
+
+// variableOf is the variable for a field of TenantRules.
+func variableOf(field string) string {
+	return rulesVariable + strings.ToUpper(field[:1]) + field[1:]
+}
 
 // Template returns the ConstraintTemplate.
 func (c Constrained) Template() client.Object {
-	var variables, validations []any
-	properties := map[string]any{}
-	for _, p := range c.parameters(v1alpha1.TenantRulesSpec{}) {
-		properties[p.name] = p.schema
+	var validations []any
+	variables := []any{variable(rulesVariable, `has(namespaceObject.metadata.annotations) ? namespaceObject.metadata.annotations : {}`)}
+	for _, r := range c.reads(v1alpha1.TenantRulesSpec{}) {
+		variables = append(variables, variable(variableOf(r.field), r.expression()))
 	}
 	translate := func(expression string) string {
-		return parameter.ReplaceAllString(clean(expression), "variables.params.$1")
+		return ruleRead.ReplaceAllStringFunc(clean(expression), func(read string) string {
+			return "variables." + variableOf(ruleRead.FindStringSubmatch(read)[1])
+		})
 	}
 	for _, v := range c.Policy.Variables {
-		variables = append(variables, map[string]any{"name": v.Name, "expression": translate(v.Expression)})
+		variables = append(variables, variable(v.Name, translate(v.Expression)))
 	}
 	for _, r := range c.Policy.Rules {
 		validations = append(validations, map[string]any{"expression": translate(r.Holds), "messageExpression": translate(r.message())})
@@ -65,13 +83,7 @@ func (c Constrained) Template() client.Object {
 		only = `request.operation in ["CREATE", "UPDATE"]`
 	}
 	u := object(gatekeeperTemplates.WithKind("ConstraintTemplate"), strings.ToLower(c.Kind), map[string]any{
-		"crd": map[string]any{"spec": map[string]any{
-			"names": map[string]any{"kind": c.Kind},
-			"validation": map[string]any{
-				"legacySchema":    false,
-				"openAPIV3Schema": map[string]any{"type": "object", "properties": properties},
-			},
-		}},
+		"crd": map[string]any{"spec": map[string]any{"names": map[string]any{"kind": c.Kind}}},
 		"targets": []any{map[string]any{
 			"target": "admission.k8s.gatekeeper.sh",
 			"code": []any{map[string]any{"engine": "K8sNativeValidation", "source": map[string]any{
@@ -88,30 +100,46 @@ func (c Constrained) Template() client.Object {
 	return u
 }
 
-// Constraint returns one tenant's constraint.
-func (c Constrained) Constraint(rules v1alpha1.TenantRulesSpec) client.Object {
-	parameters := map[string]any{}
-	for _, p := range c.parameters(rules) {
-		parameters[p.name] = p.value
-	}
+func variable(name, expression string) map[string]any {
+	return map[string]any{"name": name, "expression": expression}
+}
+
+// constraintName is that of the one constraint of each kind.
+const constraintName = "croft"
+
+// Constraint returns the constraint for the namespaces of all tenants.
+func (c Constrained) Constraint() client.Object {
 	var kinds []any
 	for _, group := range slices.Sorted(maps.Keys(c.Matches)) {
 		kinds = append(kinds, map[string]any{"apiGroups": []any{group}, "kinds": anyList(c.Matches[group])})
 	}
-	return object(gatekeeperConstraints.WithKind(c.Kind), gatekeeperName("croft-"+rules.Tenant), map[string]any{
+	return object(gatekeeperConstraints.WithKind(c.Kind), constraintName, map[string]any{
 		"enforcementAction": "deny",
 		"match": map[string]any{
 			"kinds":             kinds,
 			"scope":             "Namespaced",
-			"namespaces":        anyList(rules.Namespaces),
-			"namespaceSelector": ofTenant(rules.Tenant),
+			"namespaceSelector": map[string]any{"matchLabels": map[string]any{v1alpha1.PlacementLabel: string(v1alpha1.PlacementGatekeeper)}},
 		},
-		"parameters": parameters,
 	})
 }
 
-// parameters are those of a tenant's rules that the policy reads.
-func (c Constrained) parameters(rules v1alpha1.TenantRulesSpec) []param {
+// Annotate puts on a namespace what the policies read of its tenant's rules, and the
+// label for which the constraints look.
+func Annotate(namespace client.Object, rules v1alpha1.TenantRulesSpec, policies []Constrained) {
+	labels, annotations := maps.Clone(namespace.GetLabels()), map[string]string{}
+	maps.Copy(annotations, namespace.GetAnnotations())
+	for _, c := range policies {
+		for _, r := range c.reads(rules) {
+			annotations[r.annotation()] = r.value
+		}
+	}
+	labels[v1alpha1.PlacementLabel] = string(v1alpha1.PlacementGatekeeper)
+	namespace.SetLabels(labels)
+	namespace.SetAnnotations(annotations)
+}
+
+// reads are those of a tenant's rules that the policy reads.
+func (c Constrained) reads(rules v1alpha1.TenantRulesSpec) []rule {
 	var expressions []string
 	for _, v := range c.Policy.Variables {
 		expressions = append(expressions, v.Expression)
@@ -120,37 +148,47 @@ func (c Constrained) parameters(rules v1alpha1.TenantRulesSpec) []param {
 		expressions = append(expressions, r.Holds, r.Message)
 	}
 	read := map[string]bool{}
-	for _, match := range parameter.FindAllStringSubmatch(strings.Join(expressions, "\n"), -1) {
+	for _, match := range ruleRead.FindAllStringSubmatch(strings.Join(expressions, "\n"), -1) {
 		read[match[1]] = true
 	}
-	return slices.DeleteFunc(parametersOf(rules), func(p param) bool { return !read[p.name] })
+	return slices.DeleteFunc(rulesOf(rules), func(r rule) bool { return !read[r.field] })
 }
 
-// param is a field of TenantRules as a parameter.
-type param struct {
-	name          string
-	schema, value any
+// rule is a field of TenantRules, under its name in JSON, as an annotation.
+type rule struct {
+	field, value string
+	isList       bool
 }
 
-// parametersOf are the fields of a tenant's rules, under their names in JSON.
-func parametersOf(rules v1alpha1.TenantRulesSpec) []param {
-	var all []param
+func (r rule) annotation() string { return v1alpha1.RulesAnnotationPrefix + r.field }
+
+// expression reads the rule back. One that is missing allows nothing.
+func (r rule) expression() string {
+	there := fmt.Sprintf("%q in variables.%s", r.annotation(), rulesVariable)
+	value := fmt.Sprintf("variables.%s[%q]", rulesVariable, r.annotation())
+	if r.isList {
+		return fmt.Sprintf(`%s && %s != "" ? %s.split(",") : []`, there, value, value)
+	}
+	return fmt.Sprintf(`%s ? %s : ""`, there, value)
+}
+
+// rulesOf are the fields of a tenant's rules that are text or lists of it.
+func rulesOf(rules v1alpha1.TenantRulesSpec) []rule {
+	var all []rule
 	v := reflect.ValueOf(rules)
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		switch field := v.Field(i); field.Kind() {
+		case reflect.String:
+			all = append(all, rule{field: name, value: field.String()})
 		case reflect.Slice:
-			values := make([]any, field.Len())
+			values := make([]string, field.Len())
 			for j := range values {
 				values[j] = field.Index(j).String()
 			}
-			all = append(all, param{name, map[string]any{"type": "array", "items": map[string]any{"type": "string"}}, values})
-		case reflect.Int64:
-			all = append(all, param{name, map[string]any{"type": "integer"}, field.Int()})
-		case reflect.Bool:
-			all = append(all, param{name, map[string]any{"type": "boolean"}, field.Bool()})
+			all = append(all, rule{field: name, value: strings.Join(values, ","), isList: true})
 		default:
-			all = append(all, param{name, map[string]any{"type": "string"}, field.String()})
+			// Nothing that Gatekeeper holds reads a number.
 		}
 	}
 	return all

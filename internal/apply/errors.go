@@ -3,6 +3,8 @@ package apply
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,10 +21,21 @@ type ObjectError struct {
 
 // Error implements error.
 func (e *ObjectError) Error() string {
-	if meta.IsNoMatchError(e.Err) {
+	switch {
+	case e.Unmade():
+		return fmt.Sprintf("%s: Gatekeeper has not made this kind of its ConstraintTemplate %s yet: kubectl get constrainttemplate %s -o yaml says what it reports",
+			e.Ref, strings.ToLower(e.Kind), strings.ToLower(e.Kind))
+	case meta.IsNoMatchError(e.Err):
 		return fmt.Sprintf("%s: this cluster does not know the kind %s (%s): install its CustomResourceDefinition", e.Ref, e.Kind, e.GroupVersion())
+	default:
+		return fmt.Sprintf("%s: %v", e.Ref, e.Err)
 	}
-	return fmt.Sprintf("%s: %v", e.Ref, e.Err)
+}
+
+// Unmade reports whether the object is a constraint whose kind Gatekeeper is still
+// to make: it does so a moment after its template was written.
+func (e *ObjectError) Unmade() bool {
+	return meta.IsNoMatchError(e.Err) && slices.Contains(GatekeeperConstraintKinds, e.GroupVersionKind)
 }
 
 // Unwrap implements errors' chain.

@@ -1,6 +1,8 @@
 package apply
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -30,11 +32,14 @@ var (
 	}
 	// GatekeeperPlatformKinds stand once in the cluster where Gatekeeper is the
 	// engine.
-	GatekeeperPlatformKinds = gatekeeper("templates", "v1", "ConstraintTemplate")
+	GatekeeperPlatformKinds = slices.Concat(GatekeeperConstraintKinds, gatekeeper("templates", "v1", "ConstraintTemplate"))
+	// GatekeeperConstraintKinds are those of them that a cluster has only once
+	// Gatekeeper has taken in their templates.
+	GatekeeperConstraintKinds = gatekeeper("constraints", "v1beta1",
+		"CroftPlacement", "CroftServices", "CroftIngresses", "CroftRoutes", "CroftGateways", "CroftCertificates")
 	// GatekeeperTenantKinds stand for one tenant where Gatekeeper is the engine. They
 	// are in no namespace.
-	GatekeeperTenantKinds = append(gatekeeper("mutations", "v1", "Assign", "ModifySet"),
-		gatekeeper("constraints", "v1beta1", "CroftPlacement", "CroftServices", "CroftIngresses", "CroftRoutes", "CroftGateways", "CroftCertificates")...)
+	GatekeeperTenantKinds = gatekeeper("mutations", "v1", "Assign", "ModifySet")
 	// PoolKinds stand for one pool. A cluster has only some of them. The NodePool
 	// goes before the class that its nodes are made from.
 	PoolKinds = []schema.GroupVersionKind{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,17 +50,20 @@ func (a *Applier) unmark(ctx context.Context, namespace *corev1.Namespace) error
 	return a.mergeMetadata(ctx, namespace, map[string]any{"labels": labels, "annotations": annotations})
 }
 
+// ownMarks are the keys on a namespace that nobody but croft and the platform's
+// admins give a meaning.
+var ownMarks = []string{
+	v1alpha1.TenantLabel, v1alpha1.WallLabel, v1alpha1.CostCodeLabel, v1alpha1.PlacementLabel, v1alpha1.AdoptAnnotation, v1alpha1.CreatedAnnotation,
+}
+
 // marksIn returns a null for each of croft's keys, as a merge patch removes them.
 func marksIn(have map[string]string) map[string]any {
 	marks := map[string]any{}
 	for key := range maps.Keys(have) {
-		switch key {
-		case v1alpha1.TenantLabel, v1alpha1.WallLabel, v1alpha1.CostCodeLabel, v1alpha1.AdoptAnnotation, v1alpha1.CreatedAnnotation:
+		switch {
+		case slices.Contains(ownMarks, key), strings.HasPrefix(key, v1alpha1.RulesAnnotationPrefix),
+			key == v1alpha1.ManagedByLabel && have[key] == v1alpha1.ManagedBy:
 			marks[key] = nil
-		case v1alpha1.ManagedByLabel:
-			if have[key] == v1alpha1.ManagedBy {
-				marks[key] = nil
-			}
 		}
 	}
 	return marks

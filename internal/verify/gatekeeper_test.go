@@ -3,12 +3,14 @@ package verify_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -24,8 +26,8 @@ import (
 // TestMutantsOfGatekeeper is TestMutants for what Gatekeeper holds, on a cluster
 // that has no MutatingAdmissionPolicy. The API server's own policies hold the same
 // rules and are asked first: so they are taken away, every attack must be stopped
-// by Gatekeeper then, and each mutator, each constraint and each rule of a template
-// must be missed by one of them.
+// by Gatekeeper then, and each mutator, each constraint, each rule of a template and
+// each rule on a namespace must be missed by one of them.
 func TestMutantsOfGatekeeper(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -46,7 +48,11 @@ func TestMutantsOfGatekeeper(t *testing.T) {
 	fmt.Printf("everything holds: %.0f s after the start\n", time.Since(started).Seconds())
 	l.withoutTwins(p)
 	fmt.Printf("what Gatekeeper holds too is held by Gatekeeper: %.0f s after the start\n", time.Since(started).Seconds())
-	report(t, l.run(l.gatekeeperMutants(p)), time.Since(started))
+	findings := l.run(l.gatekeeperMutants(p))
+	// Not at the same time: without its marks a namespace misses what every other
+	// mutant is to be noticed by.
+	findings = append(findings, l.run(l.markMutants(p))...)
+	report(t, findings, time.Since(started))
 }
 
 // constrainedBy reports an attack that a constraint of the kind stops too.
@@ -130,6 +136,42 @@ func (l *lab) gatekeeperMutants(p *proving) []mutant {
 		}
 	}
 	return all
+}
+
+// markMutants take from the namespaces one of the marks that Gatekeeper reads there.
+// Without the label no constraint asks; without a rule that allows something, what a
+// tenant may do is refused.
+func (l *lab) markMutants(p *proving) []mutant {
+	all := []mutant{{name: "namespaces without label " + v1alpha1.PlacementLabel, suspects: isConstrained}}
+	each := map[string][]mutation{}
+	for _, o := range p.scratch.Objects() {
+		namespace, ok := o.(*corev1.Namespace)
+		if !ok {
+			continue
+		}
+		unmarked := all[0].name
+		each[unmarked] = append(each[unmarked], l.edited(namespace, func(live client.Object) { delete(live.GetLabels(), v1alpha1.PlacementLabel) }))
+		for _, key := range slices.Sorted(maps.Keys(namespace.Annotations)) {
+			// That of the tenant is for messages.
+			if namespace.Annotations[key] == "" || key == v1alpha1.RulesAnnotationPrefix+"tenant" {
+				continue
+			}
+			name := "namespaces without annotation " + key
+			if each[name] == nil {
+				all = append(all, mutant{name: name, suspects: isOfOwn})
+			}
+			each[name] = append(each[name], l.edited(namespace, func(live client.Object) { delete(live.GetAnnotations(), key) }))
+		}
+	}
+	for i := range all {
+		all[i].object, all[i].mutate = "namespaces", allOf(each[all[i].name])
+	}
+	return all
+}
+
+// isOfOwn reports what a tenant must be able to ask for.
+func isOfOwn(a attack.Attack) bool {
+	return a.Kind == attack.Mirror && a.Request != nil && (a.Wall == "nodes" || a.Wall == "policy")
 }
 
 // changedByGatekeeper reports an attack or a mirror that the mutators have a part in.

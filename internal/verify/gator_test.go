@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,16 +43,20 @@ func TestTemplates(t *testing.T) {
 	for _, c := range constrained(parts) {
 		t.Run(c.Kind, func(t *testing.T) {
 			s := suite{dir: t.TempDir(), constrained: c}
-			for _, tenant := range []*estate.Tenant{by, on} {
+			tenants := []*estate.Tenant{by, on}
+			for _, tenant := range tenants {
+				s.template(t, parts, tenant, c.Template())
 				s.add(t, parts, tenant, scratch.Attacks())
 			}
 			if out, err := s.verify(gator); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			for i, rule := range c.Policy.Rules {
-				template := c.Template().(*unstructured.Unstructured)
-				askNothing(template, i)
-				s.write(t, "template.yaml", template.Object)
+				for _, tenant := range tenants {
+					template := c.Template().(*unstructured.Unstructured)
+					askNothing(template, i)
+					s.template(t, parts, tenant, template)
+				}
 				if out, err := s.verify(gator); err == nil {
 					t.Errorf("rule %s asks nothing, and no case fails:\n%s", rule.Name, out)
 				}
@@ -73,8 +78,8 @@ func constrained(p *estate.Platform) []admission.Constrained {
 	return all
 }
 
-// suite is a directory that gator reads: one template, a constraint for each
-// tenant, and their cases.
+// suite is a directory that gator reads: the constraint, and for each tenant the
+// template and its cases.
 type suite struct {
 	dir         string
 	constrained admission.Constrained
@@ -97,18 +102,52 @@ func (s *suite) write(t *testing.T, file string, content any) {
 	}
 }
 
+// template writes the template as it is for objects of one tenant: gator gives it no
+// namespace whose annotations it could read, and so they are put in its place.
+func (s *suite) template(t *testing.T, p *estate.Platform, tenant *estate.Tenant, template client.Object) {
+	t.Helper()
+	var annotations []string
+	for _, o := range wall.TenantObjects(p, tenant) {
+		if o, ok := o.(*corev1.Namespace); ok && o.Name == tenant.Namespaces[0] {
+			for key, value := range o.Annotations {
+				annotations = append(annotations, fmt.Sprintf("%q: %q", key, value))
+			}
+		}
+	}
+	slices.Sort(annotations)
+	object := template.DeepCopyObject().(*unstructured.Unstructured).Object
+	if !replaced(object, "has(namespaceObject.metadata.annotations) ? namespaceObject.metadata.annotations : {}", "{"+strings.Join(annotations, ", ")+"}") {
+		t.Fatal("the template does not read the namespace's annotations")
+	}
+	s.write(t, "template-"+tenant.Name+".yaml", object)
+}
+
+// replaced puts a text in the place of another wherever it is all of a value.
+func replaced(in any, before, after string) bool {
+	found := false
+	switch in := in.(type) {
+	case map[string]any:
+		for key, value := range in {
+			if value == before {
+				in[key], found = after, true
+			}
+			found = replaced(value, before, after) || found
+		}
+	case []any:
+		for _, value := range in {
+			found = replaced(value, before, after) || found
+		}
+	}
+	return found
+}
+
 // add adds the cases of one tenant.
 func (s *suite) add(t *testing.T, p *estate.Platform, tenant *estate.Tenant, attacks []attack.Attack) {
 	t.Helper()
-	constraint := "constraint-" + tenant.Name + ".yaml"
-	for _, o := range wall.TenantObjects(p, tenant) {
-		if u, ok := o.(*unstructured.Unstructured); ok && u.GetKind() == s.constrained.Kind {
-			// gator knows no namespaces and their labels.
-			unstructured.RemoveNestedField(u.Object, "spec", "match", "namespaceSelector")
-			s.write(t, constraint, u.Object)
-		}
-	}
-	s.write(t, "template.yaml", s.constrained.Template().(*unstructured.Unstructured).Object)
+	constraint := s.constrained.Constraint().(*unstructured.Unstructured).DeepCopy()
+	// gator knows no namespaces and their labels.
+	unstructured.RemoveNestedField(constraint.Object, "spec", "match", "namespaceSelector")
+	s.write(t, "constraint.yaml", constraint.Object)
 	var cases []any
 	for _, a := range attacks {
 		review := s.review(t, p, tenant, a)
@@ -125,7 +164,7 @@ func (s *suite) add(t *testing.T, p *estate.Platform, tenant *estate.Tenant, att
 	if len(cases) == 0 {
 		return
 	}
-	s.tests = append(s.tests, map[string]any{"name": tenant.Name, "template": "template.yaml", "constraint": constraint, "cases": cases})
+	s.tests = append(s.tests, map[string]any{"name": tenant.Name, "template": "template-" + tenant.Name + ".yaml", "constraint": "constraint.yaml", "cases": cases})
 	s.write(t, "suite.yaml", map[string]any{"apiVersion": "test.gatekeeper.sh/v1alpha1", "kind": "Suite", "tests": s.tests})
 }
 

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -105,8 +106,39 @@ func PoolObjects(p *estate.Platform, pool *estate.Pool) []client.Object {
 // TenantObjects returns what all walls want for one tenant, in the order in
 // which to write it: access comes last, when everything else stands.
 func TenantObjects(p *estate.Platform, t *estate.Tenant) []client.Object {
-	return collect(map[string]string{v1alpha1.TenantLabel: t.Name},
+	all := collect(map[string]string{v1alpha1.TenantLabel: t.Name},
 		func(w Wall) []client.Object { return w.Tenant(p, t) })
+	if p.Placement == v1alpha1.PlacementGatekeeper {
+		annotate(p, all)
+	}
+	return all
+}
+
+// annotate tells Gatekeeper on each namespace what TenantRules tell the API server
+// in it.
+func annotate(p *estate.Platform, objects []client.Object) {
+	rules := map[string]v1alpha1.TenantRulesSpec{}
+	for _, o := range objects {
+		if o, ok := o.(*v1alpha1.TenantRules); ok {
+			rules[o.Namespace] = o.Spec
+		}
+	}
+	for _, o := range objects {
+		if o, ok := o.(*corev1.Namespace); ok {
+			admission.Annotate(o, rules[o.Name], constrained(p))
+		}
+	}
+}
+
+// constrained are the policies of all walls that Gatekeeper holds too.
+func constrained(p *estate.Platform) []admission.Constrained {
+	var all []admission.Constrained
+	for _, w := range All() {
+		if w, ok := w.(constrains); ok {
+			all = append(all, w.Constraints(p)...)
+		}
+	}
+	return all
 }
 
 // Objects returns everything that an estate wants, in the order in which to

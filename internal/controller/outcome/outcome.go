@@ -31,7 +31,7 @@ func Of(err error) (reconcile.Result, error) {
 		switch {
 		// An event will tell: the namespace is annotated, or gone.
 		case is[*apply.NamespaceNotOwnedError](leaf), is[*apply.NamespaceTerminatingError](leaf):
-		case apierrors.IsConflict(leaf), apierrors.IsNotFound(leaf), apierrors.IsAlreadyExists(leaf):
+		case apierrors.IsConflict(leaf), apierrors.IsNotFound(leaf), apierrors.IsAlreadyExists(leaf), unmade(leaf):
 			result.RequeueAfter = soon
 		case meta.IsNoMatchError(leaf):
 			if result.RequeueAfter == 0 {
@@ -61,6 +61,12 @@ func Also(result *reconcile.Result, err *error, more error) {
 func is[T error](err error) bool {
 	var target T
 	return errors.As(err, &target)
+}
+
+// unmade is a kind that comes a moment after what was written before it.
+func unmade(err error) bool {
+	var object *apply.ObjectError
+	return errors.As(err, &object) && object.Unmade()
 }
 
 // Leaves takes joined errors apart.

@@ -169,7 +169,7 @@ func (c *Controller) stand(ctx context.Context, snapshot *declared.Snapshot, obj
 	spoken, dialectsErr := c.dialects.Look(network.Kinds(snapshot.Platform)...)
 	var after reconcile.Result
 	if len(watch.Among(needed, engines)) < len(needed) {
-		// The kinds of constraints come a moment after their templates.
+		// Gatekeeper may come later than croft.
 		after.RequeueAfter = watch.Absence
 	}
 	last := c.memory.of(tenant.Name)

@@ -19,7 +19,8 @@ func (Wall) Name() string { return "nodes" }
 // Platform returns the policies of placement that are not about pods.
 func (Wall) Platform(p *estate.Platform) []client.Object {
 	if p.Placement == v1alpha1.PlacementGatekeeper {
-		return append(checkBinding().Objects(), placementConstraint(p.NodePoolKey).Template())
+		check := placementConstraint(p.NodePoolKey)
+		return append(checkBinding().Objects(), check.Template(), check.Constraint())
 	}
 	return append(placeDaemonSets(p.NodePoolKey).Objects(), checkBinding().Objects()...)
 }
@@ -38,11 +39,10 @@ func (Wall) Pool(p *estate.Platform, pool *estate.Pool) []client.Object {
 }
 
 // Tenant returns nothing, since what differs between tenants is in their
-// TenantRules; but Gatekeeper has mutators and a constraint for each.
+// TenantRules; but Gatekeeper has mutators for each.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	if p.Placement != v1alpha1.PlacementGatekeeper {
 		return nil
 	}
-	rules := v1alpha1.TenantRulesSpec{Tenant: t.Name, Namespaces: t.Namespaces, Pools: t.Pools, RuntimeClasses: t.Allowances.RuntimeClasses}
-	return append(mutators(p.NodePoolKey, t), placementConstraint(p.NodePoolKey).Constraint(rules))
+	return mutators(p.NodePoolKey, t)
 }

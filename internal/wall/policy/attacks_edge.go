@@ -184,6 +184,10 @@ func (s scene) ingresses() []attack.Attack {
 	if s.host == "" {
 		return all
 	}
+	for _, namespace := range s.platform.Network.PlatformNamespaces[:min(1, len(s.platform.Network.PlatformNamespaces))] {
+		all = append(all, attack.Creating("sign-in-by-platform-service", "have ingress-nginx ask a Service of the platform who may come in", attack.Nobody,
+			s.ingress("sign-in-by-platform-service", annotated("nginx.ingress.kubernetes.io/auth-url", "http://auth."+namespace+".svc.cluster.local/oauth2/auth"))))
+	}
 	return append(all,
 		attack.Creating("serve-own-host", "serve a host of one's own by an Ingress, with TLS", attack.Nobody, s.ingress("serve-own-host", tls(s.host))),
 		attack.Creating("sign-in-by-own-service", "have ingress-nginx ask a Service of one's own who may come in", attack.Nobody, s.ingress("sign-in-by-own-service", func(i *networkingv1.Ingress) {

@@ -30,7 +30,7 @@ func (Wall) Platform(p *estate.Platform) []client.Object {
 	}
 	if p.Placement == v1alpha1.PlacementGatekeeper {
 		for _, c := range constraints() {
-			all = append(all, c.Template())
+			all = append(all, c.Template(), c.Constraint())
 		}
 	}
 	return all
@@ -45,8 +45,7 @@ func (Wall) Constraints(*estate.Platform) []admission.Constrained { return const
 // Pool returns nothing.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 
-// Tenant returns the tenant's namespaces with their rules, quota and limits, and
-// what Gatekeeper holds of the rules.
+// Tenant returns the tenant's namespaces with their rules, quota and limits.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	var all []client.Object
 	for _, name := range t.Namespaces {
@@ -57,9 +56,6 @@ func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	}
 	if p.Placement == v1alpha1.PlacementGatekeeper {
 		all = append(all, pullPolicyMutators(t)...)
-		for _, c := range constraints() {
-			all = append(all, c.Constraint(rulesOf(p, t)))
-		}
 	}
 	return all
 }

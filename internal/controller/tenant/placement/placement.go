@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// Placement prunes mutators and constraints.
+// Placement prunes mutators.
 type Placement struct{ applier *apply.Applier }
 
 // New returns a Placement that deletes by an Applier.
