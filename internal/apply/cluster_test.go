@@ -337,6 +337,8 @@ func refusedAdoptedReleased(b *bench) {
 	if _, ok := there.Annotations[v1alpha1.CreatedAnnotation]; ok {
 		b.Error("an adopted namespace is marked as created")
 	}
+	// A mark goes whoever wrote it.
+	b.patch(there, "kubectl-edit", `{"metadata":{"annotations":{"croft.dev/rules.pools":"apps"},"labels":{"croft.dev/placement":"Gatekeeper"}}}`)
 
 	if _, err := b.applier.Withdraw(b.Context(), there, b.tenant, v1alpha1.DeletionDelete); err != nil {
 		b.Fatal(err)

@@ -37,9 +37,11 @@ var (
 	// Gatekeeper has taken in their templates.
 	GatekeeperConstraintKinds = gatekeeper("constraints", "v1beta1",
 		"CroftPlacement", "CroftServices", "CroftIngresses", "CroftRoutes", "CroftGateways", "CroftCertificates")
-	// GatekeeperTenantKinds stand for one tenant where Gatekeeper is the engine. They
+	// GatekeeperMutatorKinds stand for one tenant where Gatekeeper is the engine. They
 	// are in no namespace.
-	GatekeeperTenantKinds = gatekeeper("mutations", "v1", "Assign", "ModifySet")
+	GatekeeperMutatorKinds = gatekeeper("mutations", "v1", "Assign", "ModifySet")
+	// GatekeeperTenantKinds are these, and the constraints that each tenant once had.
+	GatekeeperTenantKinds = slices.Concat(GatekeeperMutatorKinds, GatekeeperConstraintKinds)
 	// PoolKinds stand for one pool. A cluster has only some of them. The NodePool
 	// goes before the class that its nodes are made from.
 	PoolKinds = []schema.GroupVersionKind{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/sandbox"
 )
@@ -68,9 +71,21 @@ func TestGatekeeper(t *testing.T) {
 	t.Run("Delete", func(t *testing.T) { testGatekeeperDelete(t, c) })
 }
 
-// testMutatorDrift fails if nobody notices that a mutator or a constraint is gone.
+// testMutatorDrift fails if nobody notices that a mutator, a constraint, or a rule on
+// a namespace is gone, or if a constraint of a tenant's own stays, as tenants once
+// had.
 func testMutatorDrift(t *testing.T, c *cluster) {
-	for _, o := range c.gatekeepers(t, "tenant-a") {
+	const old = `{"apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "CroftServices", "metadata": {"name": "croft-tenant-a", "labels":
+		{"app.kubernetes.io/managed-by": "croft", "croft.dev/tenant": "tenant-a", "croft.dev/wall": "policy"}}, "spec": {"match": {"scope": "Namespaced", "namespaces": ["tenant-a"], "kinds": [{"apiGroups": [""], "kinds": ["Service"]}]}}}`
+	c.kubectl(t, old, "apply", "--server-side", "--field-manager", v1alpha1.ManagedBy, "-f", "-").exits(t, 0)
+	constraints := c.constraints(t)
+	if len(constraints) != len(apply.GatekeeperConstraintKinds) {
+		t.Errorf("%d constraints, want one of each kind: %v", len(constraints), constraints)
+	}
+	for _, o := range append(constraints, c.gatekeepers(t, "tenant-a")...) {
+		if o.GetName() == "croft-tenant-a" {
+			continue
+		}
 		gone := o.DeepCopyObject().(client.Object)
 		if err := c.admin.Delete(t.Context(), gone); err != nil {
 			t.Fatal(err)
@@ -86,6 +101,26 @@ func testMutatorDrift(t *testing.T, c *cluster) {
 			return nil
 		})
 	}
+	const rule = v1alpha1.RulesAnnotationPrefix + "pools"
+	c.kubectl(t, "", "annotate", "namespace", "tenant-a", rule+"-").exits(t, 0)
+	eventually(t, moments, "the rule to come back", func(ctx context.Context) error {
+		var namespace corev1.Namespace
+		if err := c.admin.Get(ctx, client.ObjectKey{Name: "tenant-a"}, &namespace); err != nil {
+			return err
+		}
+		if namespace.Annotations[rule] == "" {
+			return errors.New("it is not there")
+		}
+		return nil
+	})
+	eventually(t, moments, "the constraint of tenant-a's own to go", func(context.Context) error {
+		for _, o := range c.gatekeepers(t, "tenant-a") {
+			if o.GetName() == "croft-tenant-a" {
+				return errors.New("it is there")
+			}
+		}
+		return nil
+	})
 }
 
 // testUnsafe fails if nobody says that Gatekeeper would let pods through while it is
@@ -151,7 +186,7 @@ tenants:
 	c.croft(t, "delete", "tenant", "passing", "--yes").exits(t, 0)
 	c.isGone(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "passing"}})
 	if left := c.gatekeepers(t, "passing"); len(left) > 0 {
-		t.Errorf("%d mutators and constraints are left, of them %s", len(left), left[0].GetName())
+		t.Errorf("%d mutators are left, of them %s", len(left), left[0].GetName())
 	}
 }
 
@@ -198,12 +233,24 @@ func (c *cluster) only(t testing.TB, engine v1alpha1.PlacementEngine) error {
 	return nil
 }
 
-// gatekeepers are the mutators and constraints of a tenant.
+// gatekeepers are what of Gatekeeper's is a tenant's: its mutators.
 func (c *cluster) gatekeepers(t testing.TB, tenant string) []client.Object {
 	t.Helper()
+	return c.inGroup(t, ".gatekeeper.sh", client.MatchingLabels{v1alpha1.TenantLabel: tenant})
+}
+
+// constraints are those for all tenants.
+func (c *cluster) constraints(t testing.TB) []client.Object {
+	t.Helper()
+	return slices.DeleteFunc(c.inGroup(t, admission.ConstraintsGroup, ours), func(o client.Object) bool { return o.GetLabels()[v1alpha1.TenantLabel] != "" })
+}
+
+// inGroup are objects of the API groups whose names end so.
+func (c *cluster) inGroup(t testing.TB, group string, which client.MatchingLabels) []client.Object {
+	t.Helper()
 	var all []client.Object
-	for ref, o := range c.everything(t, client.MatchingLabels{v1alpha1.TenantLabel: tenant}) {
-		if strings.HasSuffix(ref.Group, ".gatekeeper.sh") {
+	for ref, o := range c.everything(t, which) {
+		if strings.HasSuffix(ref.Group, group) {
 			object := &metav1.PartialObjectMetadata{ObjectMeta: o}
 			object.SetGroupVersionKind(ref.GroupVersionKind)
 			all = append(all, object)

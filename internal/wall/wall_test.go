@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +48,8 @@ func TestConstantNumberOfPolicies(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&many, "  t%d: {pool: a}\n", i)
 	}
-	clusterWide := func(e *estate.Estate) string {
+	clusterWide := func(e *estate.Estate, engine v1alpha1.PlacementEngine) string {
+		e.Platform.Placement = engine
 		var all []client.Object
 		for _, o := range wall.Objects(e) {
 			if o.GetNamespace() == "" && o.GetLabels()[v1alpha1.TenantLabel] == "" && o.GetLabels()[v1alpha1.PoolLabel] == "" {
@@ -60,9 +62,66 @@ func TestConstantNumberOfPolicies(t *testing.T) {
 		}
 		return string(data)
 	}
-	if clusterWide(few) != clusterWide(parse(t, many.String())) {
-		t.Error("what stands once in the cluster is not the same with 2 tenants and with 1,000")
+	for _, engine := range []v1alpha1.PlacementEngine{v1alpha1.PlacementNative, v1alpha1.PlacementGatekeeper} {
+		if clusterWide(few, engine) != clusterWide(parse(t, many.String()), engine) {
+			t.Errorf("%s: what stands once in the cluster is not the same with 2 tenants and with 1,000", engine)
+		}
 	}
+}
+
+// TestRulesForGatekeeper wants on each namespace whatever the templates read there,
+// with the label that the constraints look for; and neither where another engine
+// places pods. It fails if a template reads what no annotation can carry.
+func TestRulesForGatekeeper(t *testing.T) {
+	e := load(t, "../cli/testdata/gatekeeper.yaml")
+	annotation := regexp.MustCompile(`croft\.dev/rules\.[A-Za-z]+`)
+	variable, declared := regexp.MustCompile(`variables\.(rules[A-Z][A-Za-z]*)`), regexp.MustCompile(`"name":"(rules[A-Z][A-Za-z]*)"`)
+	var read []string
+	for _, o := range wall.PlatformObjects(&e.Platform) {
+		if o.GetObjectKind().GroupVersionKind().Kind != "ConstraintTemplate" {
+			continue
+		}
+		data, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read = append(read, annotation.FindAllString(string(data), -1)...)
+		var has []string
+		for _, match := range declared.FindAllStringSubmatch(string(data), -1) {
+			has = append(has, match[1])
+		}
+		for _, match := range variable.FindAllStringSubmatch(string(data), -1) {
+			if !slices.Contains(has, match[1]) {
+				t.Errorf("%s reads %s, which it does not declare", o.GetName(), match[1])
+			}
+		}
+	}
+	if len(read) == 0 {
+		t.Fatal("no template reads any rule")
+	}
+	native := e.Platform
+	native.Placement = v1alpha1.PlacementNative
+	for _, tenant := range e.Tenants {
+		for _, o := range namespacesOf(wall.TenantObjects(&e.Platform, tenant)) {
+			for _, key := range read {
+				if _, ok := o.GetAnnotations()[key]; !ok {
+					t.Errorf("namespace %s does not say %s", o.GetName(), key)
+				}
+			}
+			if o.GetLabels()[v1alpha1.PlacementLabel] != string(v1alpha1.PlacementGatekeeper) {
+				t.Errorf("no constraint looks at namespace %s: %v", o.GetName(), o.GetLabels())
+			}
+		}
+		for _, o := range namespacesOf(wall.TenantObjects(&native, tenant)) {
+			if len(o.GetAnnotations()) > 0 || o.GetLabels()[v1alpha1.PlacementLabel] != "" {
+				t.Errorf("namespace %s is marked for Gatekeeper without need: %v, %v", o.GetName(), o.GetLabels(), o.GetAnnotations())
+			}
+		}
+	}
+}
+
+func namespacesOf(objects []client.Object) []client.Object {
+	return slices.DeleteFunc(objects, func(o client.Object) bool { return o.GetObjectKind().GroupVersionKind().Kind != "Namespace" })
 }
 
 // TestMarks wants every object to say whose it is, so that it can be found and

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,11 +20,13 @@ func TestOf(t *testing.T) {
 	refused := &apply.ObjectError{Err: &apply.NamespaceNotOwnedError{Namespace: "n"}}
 	forbidden := apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("no"))
 	missing := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "NodePool"}}
+	unmade := &apply.ObjectError{Ref: apply.Ref{GroupVersionKind: apply.GatekeeperConstraintKinds[0]}, Err: fmt.Errorf("read: %w", missing)}
 	for _, test := range []struct {
 		name           string
 		err            error
 		requeue, fails bool
 	}{
+		{"a kind that Gatekeeper is about to make", unmade, true, false},
 		{"nothing", nil, false, false},
 		{"people mend it", refused, false, false},
 		{"a namespace on its way out", &apply.NamespaceTerminatingError{Namespace: "n"}, false, false},
@@ -36,6 +39,9 @@ func TestOf(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			result, err := outcome.Of(test.err)
+			if test.err == error(unmade) && result.RequeueAfter > time.Second {
+				t.Errorf("it is looked again in %s, and the kind comes in a moment", result.RequeueAfter)
+			}
 			if (result.RequeueAfter > 0) != test.requeue || (err != nil) != test.fails {
 				t.Errorf("%v, %v", result, err)
 			}

@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// Placement prunes mutators.
+// Placement prunes mutators, and the constraints of before.
 type Placement struct{ applier *apply.Applier }
 
 // New returns a Placement that deletes by an Applier.
@@ -23,7 +23,7 @@ func New(a *apply.Applier) *Placement { return &Placement{a} }
 // Kinds are those that the engine needs for each tenant.
 func Kinds(engine v1alpha1.PlacementEngine) []schema.GroupVersionKind {
 	if engine == v1alpha1.PlacementGatekeeper {
-		return apply.GatekeeperTenantKinds
+		return apply.GatekeeperMutatorKinds
 	}
 	return nil
 }
