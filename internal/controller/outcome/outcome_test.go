@@ -39,7 +39,7 @@ func TestOf(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			result, err := outcome.Of(test.err)
-			if test.err == error(unmade) && result.RequeueAfter > time.Second {
+			if errors.Is(test.err, unmade) && result.RequeueAfter > time.Second {
 				t.Errorf("it is looked again in %s, and the kind comes in a moment", result.RequeueAfter)
 			}
 			if (result.RequeueAfter > 0) != test.requeue || (err != nil) != test.fails {
