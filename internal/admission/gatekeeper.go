@@ -126,7 +126,8 @@ func (c Constrained) Constraint() client.Object {
 // Annotate puts on a namespace what the policies read of its tenant's rules, and the
 // label for which the constraints look.
 func Annotate(namespace client.Object, rules v1alpha1.TenantRulesSpec, policies []Constrained) {
-	labels, annotations := maps.Clone(namespace.GetLabels()), map[string]string{}
+	labels, annotations := map[string]string{}, map[string]string{}
+	maps.Copy(labels, namespace.GetLabels())
 	maps.Copy(annotations, namespace.GetAnnotations())
 	for _, c := range policies {
 		for _, r := range c.reads(rules) {
