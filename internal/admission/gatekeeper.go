@@ -59,10 +59,19 @@ func variableOf(field string) string {
 	return rulesVariable + strings.ToUpper(field[:1]) + field[1:]
 }
 
+const (
+	// namespaceUnknown holds in Gatekeeper before 3.22, which tells CEL nothing of
+	// namespaces. There the rules are the API server's alone, in place of refusing
+	// everything. Later ones refuse by themselves if they do not find the namespace
+	// by whose labels they match.
+	namespaceUnknown     = `namespaceObject == null`
+	namespaceAnnotations = `has(namespaceObject.metadata.annotations) ? namespaceObject.metadata.annotations : {}`
+)
+
 // Template returns the ConstraintTemplate.
 func (c Constrained) Template() client.Object {
 	var validations []any
-	variables := []any{variable(rulesVariable, `has(namespaceObject.metadata.annotations) ? namespaceObject.metadata.annotations : {}`)}
+	variables := []any{variable(rulesVariable, namespaceAnnotations)}
 	for _, r := range c.reads(v1alpha1.TenantRulesSpec{}) {
 		variables = append(variables, variable(variableOf(r.field), r.expression()))
 	}
@@ -75,7 +84,9 @@ func (c Constrained) Template() client.Object {
 		variables = append(variables, variable(v.Name, translate(v.Expression)))
 	}
 	for _, r := range c.Policy.Rules {
-		validations = append(validations, map[string]any{"expression": translate(r.Holds), "messageExpression": translate(r.message())})
+		validations = append(validations, map[string]any{
+			"expression": fmt.Sprintf("%s || (%s)", namespaceUnknown, translate(r.Holds)), "messageExpression": translate(r.message()),
+		})
 	}
 	// A deletion has no object to judge, and an audit no operation.
 	only := `request.operation != "DELETE"`

@@ -28,6 +28,8 @@ import (
 // TestTemplates tries croft's ConstraintTemplates with Gatekeeper's own gator: the
 // attacks that a constraint must stop, and the mirrors that it must not, are the
 // cases of a suite. Then each rule is made to ask nothing, and the suite must fail.
+// As they stand, the templates must ask nothing of gator, which tells them of no
+// namespace, as Gatekeeper before 3.22 does not.
 func TestTemplates(t *testing.T) {
 	gator, err := sandbox.Tool("gator")
 	if err != nil {
@@ -42,14 +44,16 @@ func TestTemplates(t *testing.T) {
 	parts, by, on := scratch.Parts()
 	for _, c := range constrained(parts) {
 		t.Run(c.Kind, func(t *testing.T) {
-			s := suite{dir: t.TempDir(), constrained: c}
 			tenants := []*estate.Tenant{by, on}
-			for _, tenant := range tenants {
-				s.template(t, parts, tenant, c.Template())
-				s.add(t, parts, tenant, scratch.Attacks())
-			}
-			if out, err := s.verify(gator); err != nil {
-				t.Fatalf("%v\n%s", err, out)
+			s, blind := suite{dir: t.TempDir(), constrained: c}, suite{dir: t.TempDir(), constrained: c, blind: true}
+			for _, s := range []*suite{&s, &blind} {
+				for _, tenant := range tenants {
+					s.template(t, parts, tenant, c.Template())
+					s.add(t, parts, tenant, scratch.Attacks())
+				}
+				if out, err := s.verify(gator); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
 			}
 			for i, rule := range c.Policy.Rules {
 				for _, tenant := range tenants {
@@ -83,7 +87,9 @@ func constrained(p *estate.Platform) []admission.Constrained {
 type suite struct {
 	dir         string
 	constrained admission.Constrained
-	tests       []any
+	// blind leaves the template as it stands.
+	blind bool
+	tests []any
 }
 
 func (s *suite) verify(gator string) (string, error) {
@@ -102,7 +108,7 @@ func (s *suite) write(t *testing.T, file string, content any) {
 	}
 }
 
-// template writes the template as it is for objects of one tenant: gator gives it no
+// template writes the template as it is for objects of one tenant: gator tells it of no
 // namespace whose annotations it could read, and so they are put in its place.
 func (s *suite) template(t *testing.T, p *estate.Platform, tenant *estate.Tenant, template client.Object) {
 	t.Helper()
@@ -116,20 +122,22 @@ func (s *suite) template(t *testing.T, p *estate.Platform, tenant *estate.Tenant
 	}
 	slices.Sort(annotations)
 	object := template.DeepCopyObject().(*unstructured.Unstructured).Object
-	if !replaced(object, "has(namespaceObject.metadata.annotations) ? namespaceObject.metadata.annotations : {}", "{"+strings.Join(annotations, ", ")+"}") {
+	literal := "{" + strings.Join(annotations, ", ") + "}"
+	if !s.blind && (!replaced(object, "namespaceObject == null || ", "") ||
+		!replaced(object, "has(namespaceObject.metadata.annotations) ? namespaceObject.metadata.annotations : {}", literal)) {
 		t.Fatal("the template does not read the namespace's annotations")
 	}
 	s.write(t, "template-"+tenant.Name+".yaml", object)
 }
 
-// replaced puts a text in the place of another wherever it is all of a value.
+// replaced puts a text in the place of another wherever a value begins with it.
 func replaced(in any, before, after string) bool {
 	found := false
 	switch in := in.(type) {
 	case map[string]any:
 		for key, value := range in {
-			if value == before {
-				in[key], found = after, true
+			if rest, ok := strings.CutPrefix(fmt.Sprint(value), before); ok {
+				in[key], found = after+rest, true
 			}
 			found = replaced(value, before, after) || found
 		}
@@ -155,7 +163,7 @@ func (s *suite) add(t *testing.T, p *estate.Platform, tenant *estate.Tenant, att
 			continue
 		}
 		assertion := map[string]any{"violations": "no"}
-		if a.Kind == attack.Breach {
+		if a.Kind == attack.Breach && !s.blind {
 			assertion = map[string]any{"violations": "yes", "message": `\[` + a.StoppedBy.Rule + `\]`}
 		}
 		s.write(t, "case-"+a.Name+".yaml", review)
