@@ -25,7 +25,7 @@ func TestLines(t *testing.T) {
 		engine string
 	}{
 		native:       {[]string{"Namespace", "TenantRules"}, engineNative},
-		onGatekeeper: {[]string{"Namespace", "TenantRules", "Assign", "ModifySet", "CroftPlacement", "CroftServices"}, engineGatekeeper},
+		onGatekeeper: {[]string{"Namespace", "TenantRules", "Assign", "ModifySet"}, engineGatekeeper},
 		alone:        {[]string{"Namespace", "Assign"}, engineGatekeeper},
 	} {
 		t.Run(name, func(t *testing.T) {

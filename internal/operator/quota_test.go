@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -220,9 +221,22 @@ func (c *census) in(what, namespace string) int64 {
 	return c.spaces[what+" in "+namespace]
 }
 
+// clients create objects.
+type clients struct {
+	sync.WaitGroup
+	// refused is what the last pod was refused for.
+	refused atomic.Value
+}
+
 // rush has clients create objects in a namespace until the context is done, each
-// after a pause. What the quota refuses is tried again.
-func (f *field) rush(ctx context.Context, all *sync.WaitGroup, namespace string, clients int, pause time.Duration) {
+// after a pause. What the quota refuses is tried again. A test that ends early waits
+// for them.
+func (f *field) rush(ctx context.Context, all *clients, namespace string, clients int, pause time.Duration) {
+	ctx, cancel := context.WithCancel(ctx)
+	f.Cleanup(func() {
+		cancel()
+		all.Wait()
+	})
 	for i := range clients {
 		all.Go(func() {
 			for pace := rate.NewLimiter(rate.Every(pause), 1); pace.Wait(ctx) == nil; {
@@ -237,7 +251,11 @@ func (f *field) rush(ctx context.Context, all *sync.WaitGroup, namespace string,
 				o.SetGenerateName("rush-")
 				o.SetLabels(map[string]string{"rush": "true"})
 				// The API server gives up on a quota that too many want at once.
-				if err := f.client.Create(f.Context(), o); err != nil && !apierrors.IsForbidden(err) && !apierrors.IsConflict(err) {
+				err := f.client.Create(f.Context(), o)
+				if _, isPod := o.(*corev1.Pod); err != nil && isPod {
+					all.refused.Store(err.Error())
+				}
+				if err != nil && ctx.Err() == nil && !apierrors.IsForbidden(err) && !apierrors.IsConflict(err) {
 					f.Errorf("create in %s: %v", namespace, err)
 					return
 				}
@@ -260,7 +278,7 @@ func quotaLate(f *field, stop *func()) {
 	if err := f.cluster.Stop(manager); err != nil {
 		f.Fatal(err)
 	}
-	var clients sync.WaitGroup
+	var clients clients
 	ctx, cancel := context.WithCancel(f.Context())
 	f.rush(ctx, &clients, "late-a", 4, 10*time.Millisecond)
 	f.eventually("the share of late-b to be lowered", func() string {
@@ -319,7 +337,7 @@ func quotaRush(f *field) {
 	}
 
 	// Three want everything, some more than others, so that shares move meanwhile.
-	var clients sync.WaitGroup
+	var clients clients
 	ctx, cancel := context.WithCancel(f.Context())
 	f.rush(ctx, &clients, "rush-a", 16, 10*time.Millisecond)
 	f.rush(ctx, &clients, "rush-b", 8, 50*time.Millisecond)
@@ -328,7 +346,7 @@ func quotaRush(f *field) {
 	f.eventually("the quota to be used up", func() string {
 		maps, _ := census.of("configmaps")
 		if milli, _ := census.of("cpu"); maps < configMaps*9/10 || milli < cpu*9/10 {
-			return fmt.Sprintf("%d ConfigMaps, %dm CPU", maps, milli)
+			return fmt.Sprintf("%d ConfigMaps, %dm CPU; the last pod: %v", maps, milli, clients.refused.Load())
 		}
 		return ""
 	})
