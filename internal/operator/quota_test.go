@@ -97,7 +97,8 @@ func statuses(quotas map[string]corev1.ResourceQuota) string {
 	return all.String()
 }
 
-// settled waits until the shares are in force and add up to the whole quota.
+// settled waits until the shares are in force and add up to the quota, but for less
+// than a quarter of what is not used: nobody who is not short is asked to take that.
 func (f *field) settled(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 	f.Helper()
 	f.ready(t)
@@ -108,15 +109,17 @@ func (f *field) settled(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 		}
 		quotas = f.quotas(t.Name)
 		for name, total := range t.Spec.Quota {
-			sum := resource.Quantity{}
+			sum, used := resource.Quantity{}, resource.Quantity{}
 			for _, entry := range t.Status.Shares {
 				quota := quotas[entry.Namespace]
 				if !share.Same(entry.Hard, quota.Spec.Hard) || !share.Same(entry.Hard, quota.Status.Hard) {
 					return fmt.Sprintf("%s: ledger %v, status %v", entry.Namespace, entry.Hard, quota.Status)
 				}
 				sum.Add(entry.Hard[name])
+				used.Add(quota.Status.Used[name])
 			}
-			if sum.Cmp(total) != 0 || len(t.Status.Shares) < len(t.Spec.Namespaces) {
+			left, room := total.MilliValue()-sum.MilliValue(), total.MilliValue()-used.MilliValue()
+			if left < 0 || left > 0 && 4*left >= room || len(t.Status.Shares) < len(t.Spec.Namespaces) {
 				return fmt.Sprintf("%s: %s of %s: %v", name, sum.String(), total.String(), statuses(quotas))
 			}
 		}
