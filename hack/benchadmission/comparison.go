@@ -109,7 +109,8 @@ func compare(ctx context.Context, name string, o options) (found compared, err e
 }
 
 // prepare writes what stands once: the policies, and Gatekeeper's templates and
-// constraints if croft's objects are to be measured there; and the first namespace without policy.
+// constraints if croft's objects are to be measured there; and the first namespace
+// without policy.
 // No operator runs.
 func (c *comparison) prepare(ctx context.Context, platforms ...string) error {
 	for _, platform := range platforms {

@@ -246,8 +246,8 @@ func (c *census) in(what, namespace string) int64 {
 	return c.spaces[what+" in "+namespace]
 }
 
-// clients create objects.
-type clients struct {
+// crowd is clients that create objects.
+type crowd struct {
 	sync.WaitGroup
 	// refused is what the last pod was refused for.
 	refused atomic.Value
@@ -256,7 +256,7 @@ type clients struct {
 // rush has clients create objects in a namespace until the context is done, each
 // after a pause. What the quota refuses is tried again. A test that ends early waits
 // for them.
-func (f *field) rush(ctx context.Context, all *clients, namespace string, clients int, pause time.Duration) {
+func (f *field) rush(ctx context.Context, all *crowd, namespace string, clients int, pause time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	f.Cleanup(func() {
 		cancel()
@@ -303,7 +303,7 @@ func quotaLate(f *field, stop *func()) {
 	if err := f.cluster.Stop(manager); err != nil {
 		f.Fatal(err)
 	}
-	var clients clients
+	var clients crowd
 	ctx, cancel := context.WithCancel(f.Context())
 	f.rush(ctx, &clients, "late-a", 4, 10*time.Millisecond)
 	f.eventually("the share of late-b to be lowered", func() string {
@@ -362,7 +362,7 @@ func quotaRush(f *field) {
 	}
 
 	// Three want everything, some more than others, so that shares move meanwhile.
-	var clients clients
+	var clients crowd
 	ctx, cancel := context.WithCancel(f.Context())
 	f.rush(ctx, &clients, "rush-a", 16, 10*time.Millisecond)
 	f.rush(ctx, &clients, "rush-b", 8, 50*time.Millisecond)

@@ -21,6 +21,7 @@ import (
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/verify"
+	"croft.dev/croft/internal/wall"
 )
 
 // TestMutantsOfGatekeeper is TestMutants for what Gatekeeper holds, on a cluster
@@ -190,7 +191,7 @@ func generic(o metav1.Object) string {
 // templateMutants let each rule of a template hold always.
 func (l *lab) templateMutants(p *proving, template *unstructured.Unstructured) []mutant {
 	var all []mutant
-	for _, c := range constrained(p.platform) {
+	for _, c := range wall.Constrained(p.platform) {
 		if strings.ToLower(c.Kind) != template.GetName() {
 			continue
 		}

@@ -42,7 +42,7 @@ func TestTemplates(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts, by, on := scratch.Parts()
-	for _, c := range constrained(parts) {
+	for _, c := range wall.Constrained(parts) {
 		t.Run(c.Kind, func(t *testing.T) {
 			tenants := []*estate.Tenant{by, on}
 			s, blind := suite{dir: t.TempDir(), constrained: c}, suite{dir: t.TempDir(), constrained: c, blind: true}
@@ -67,19 +67,6 @@ func TestTemplates(t *testing.T) {
 			}
 		})
 	}
-}
-
-// constrained are the policies that Gatekeeper holds too.
-func constrained(p *estate.Platform) []admission.Constrained {
-	var all []admission.Constrained
-	for _, w := range wall.All() {
-		if w, ok := w.(interface {
-			Constraints(*estate.Platform) []admission.Constrained
-		}); ok {
-			all = append(all, w.Constraints(p)...)
-		}
-	}
-	return all
 }
 
 // suite is a directory that gator reads: the constraint, and for each tenant the
@@ -136,8 +123,8 @@ func replaced(in any, before, after string) bool {
 	switch in := in.(type) {
 	case map[string]any:
 		for key, value := range in {
-			if rest, ok := strings.CutPrefix(fmt.Sprint(value), before); ok {
-				in[key], found = after+rest, true
+			if text, ok := value.(string); ok && strings.HasPrefix(text, before) {
+				in[key], found = after+text[len(before):], true
 			}
 			found = replaced(value, before, after) || found
 		}

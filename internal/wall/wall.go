@@ -123,15 +123,17 @@ func annotate(p *estate.Platform, objects []client.Object) {
 			rules[o.Namespace] = o.Spec
 		}
 	}
+	policies := Constrained(p)
 	for _, o := range objects {
 		if o, ok := o.(*corev1.Namespace); ok {
-			admission.Annotate(o, rules[o.Name], constrained(p))
+			admission.Annotate(o, rules[o.Name], policies)
 		}
 	}
 }
 
-// constrained are the policies of all walls that Gatekeeper holds too.
-func constrained(p *estate.Platform) []admission.Constrained {
+// Constrained are the policies of all walls that Gatekeeper holds too, where it is
+// the engine.
+func Constrained(p *estate.Platform) []admission.Constrained {
 	var all []admission.Constrained
 	for _, w := range All() {
 		if w, ok := w.(constrains); ok {

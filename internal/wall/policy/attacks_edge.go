@@ -184,9 +184,9 @@ func (s scene) ingresses() []attack.Attack {
 	if s.host == "" {
 		return all
 	}
-	for _, namespace := range s.platform.Network.PlatformNamespaces[:min(1, len(s.platform.Network.PlatformNamespaces))] {
+	if platform := s.platform.Network.PlatformNamespaces; len(platform) > 0 {
 		all = append(all, attack.Creating("sign-in-by-platform-service", "have ingress-nginx ask a Service of the platform who may come in", attack.Nobody,
-			s.ingress("sign-in-by-platform-service", annotated("nginx.ingress.kubernetes.io/auth-url", "http://auth."+namespace+".svc.cluster.local/oauth2/auth"))))
+			s.ingress("sign-in-by-platform-service", annotated("nginx.ingress.kubernetes.io/auth-url", "http://auth."+platform[0]+".svc.cluster.local/oauth2/auth"))))
 	}
 	return append(all,
 		attack.Creating("serve-own-host", "serve a host of one's own by an Ingress, with TLS", attack.Nobody, s.ingress("serve-own-host", tls(s.host))),
