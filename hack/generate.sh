@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Writes everything that is generated from the code below the given directory:
-# deep copies, CRDs, the API reference, the list of the walls' rules, the catalogue of
-# causes. Called by `make generate`.
+# deep copies, CRDs, the API reference, the list of the walls' rules, the catalogues of
+# add-ons and causes, the conditions and reasons, the instance types of AWS. Called by
+# `make generate`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 to=$1
@@ -12,4 +13,8 @@ bin/controller-gen crd:generateEmbeddedObjectMeta=false paths=./api/... output:c
 bin/crd-ref-docs --source-path=api/v1alpha1 --config=hack/crd-ref-docs.yaml \
   --renderer=markdown --output-path="$to/docs/api.md" >/dev/null 2>&1
 go run ./hack/wallsdoc docs/walls.md "$to/docs/walls.md"
+go run ./hack/addonsdoc docs/addons.md "$to/docs/addons.md"
 go run ./hack/causesdoc docs/troubleshooting.md "$to/docs/troubleshooting.md"
+go run ./hack/conditionsdoc docs/conditions.md "$to/docs/conditions.md"
+mkdir -p "$to/internal/estate"
+go run ./hack/instancetypes "$to/internal/estate/zz_generated.instance_types.go"

@@ -36,6 +36,10 @@ const (
 	ReasonApplied = "Applied"
 	// ReasonApplyFailed: the API server refused an object; the message names it.
 	ReasonApplyFailed = "ApplyFailed"
+	// ReasonRejected: the API server rejects an object as invalid, or an admission
+	// policy does; the message names it. A person must correct the declaration, or the
+	// policy that rejects it.
+	ReasonRejected = "Rejected"
 	// ReasonNamespaceNotOwned: a namespace of that name exists, croft did not
 	// create it, and no platform admin has permitted its adoption.
 	ReasonNamespaceNotOwned = "NamespaceNotOwned"

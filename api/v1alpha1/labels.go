@@ -14,8 +14,7 @@ const (
 	// CostCodeLabel carries a Pool's or Tenant's cost code on nodes and namespaces.
 	CostCodeLabel = "croft.dev/cost-code"
 	// PlacementLabel with the value Gatekeeper selects, for its constraints, the
-	// namespaces that carry a tenant's rules below RulesAnnotationPrefix. It comes
-	// and goes with them in one write.
+	// namespaces that carry a tenant's rules below RulesAnnotationPrefix.
 	PlacementLabel = "croft.dev/placement"
 	// ManagedByLabel with the value ManagedBy marks every object that croft made.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
@@ -30,10 +29,31 @@ const (
 	// deleting its tenant with `deletion: Delete` may delete it too. Adopted
 	// namespaces never carry it.
 	CreatedAnnotation = "croft.dev/created"
-	// RulesAnnotationPrefix precedes, on a namespace, those of the tenant's rules that
-	// Gatekeeper holds: "croft.dev/rules.pools" is a comma-separated list. They say
-	// what TenantRules say, in the one place where its CEL can read it.
+	// OwnerAnnotation on a namespace names the tenant that croft last wrote it for. It
+	// counts only as croft's own field: by it croft knows a namespace of the tenant's
+	// whose TenantLabel somebody took away.
+	OwnerAnnotation = "croft.dev/owner"
+	// AppliedAnnotation is a hash of the last content that croft applied to an
+	// object. Field ownership does not reach into atomic lists and maps: without the
+	// hash, a field that croft wants no longer looks like a default of the API server.
+	AppliedAnnotation = "croft.dev/applied"
+	// RulesAnnotationPrefix precedes, on a namespace, the tenant's rules as the admission
+	// policies read them: "croft.dev/rules.pools" is a comma-separated list, in which %2C
+	// is a comma and %25 a percent sign. They say what TenantRules say.
 	RulesAnnotationPrefix = "croft.dev/rules."
+	// MaxObjectBytesAnnotation on a namespace says how large a Secret or ConfigMap may
+	// be there, with either engine. The policy that reads it looks at every kind of
+	// object, so it must not wait for TenantRules.
+	MaxObjectBytesAnnotation = RulesAnnotationPrefix + "maxObjectBytes"
+	// MaxHelmReleaseBytesAnnotation says the same of a release of Helm's.
+	MaxHelmReleaseBytesAnnotation = RulesAnnotationPrefix + "maxHelmReleaseBytes"
+	// MaxOtherObjectBytesAnnotation says the same of every other kind.
+	MaxOtherObjectBytesAnnotation = RulesAnnotationPrefix + "maxOtherObjectBytes"
+	// ScratchLabel marks what `croft verify` makes for itself, and removes at its end.
+	ScratchLabel = "croft.dev/scratch"
+	// ScratchUntilAnnotation says until when that may be needed, in RFC 3339. What is
+	// there later was left by a run that was killed, and the next one removes it.
+	ScratchUntilAnnotation = "croft.dev/scratch-until"
 	// TagAnnotationPrefix precedes a Pool's tags where the cloud has none of its
 	// own, as on kwok nodes.
 	TagAnnotationPrefix = "tags.croft.dev/"

@@ -42,6 +42,17 @@ type PlatformSpec struct {
 	// +optional
 	TenantDomain string `json:"tenantDomain,omitempty"`
 
+	// TopLevelNamespaces are namespaces that tenants may have although they are
+	// called as hosts outside end: by a country's top-level domain, by one that pods
+	// call much, such as com or dev, or by one of the cluster's own, such as svc. The
+	// Service google of a namespace com answers for google.com in every pod.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="must be the name of a namespace"
+	// +listType=set
+	// +optional
+	TopLevelNamespaces []string `json:"topLevelNamespaces,omitempty"`
+
 	// ClusterDNS are the addresses that pods resolve names at, for nodes that do
 	// not find them out themselves and for node-local DNS caches.
 	// +kubebuilder:validation:MaxItems=3
@@ -51,14 +62,54 @@ type PlatformSpec struct {
 	// +optional
 	ClusterDNS []string `json:"clusterDNS,omitempty"`
 
-	// Admins are the groups of people who may change what croft manages.
-	// Members of system:masters always may.
+	// Admins are the groups of people who may declare the platform, its pools and
+	// tenants, read what auditors may, and change the objects that croft manages as
+	// far as other roles let them. They are named as the API server sees them:
+	// groupPrefix is not put before them. Members of system:masters always may.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	// +listType=set
 	// +optional
 	Admins []string `json:"admins,omitempty"`
+
+	// Auditors are the groups of people who may read all that `croft status`,
+	// `doctor`, `reach`, `why` and `diff` read in the whole cluster, and write
+	// nothing. Secrets are not among it. They are named as the API server sees them.
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	// +listType=set
+	// +optional
+	Auditors []string `json:"auditors,omitempty"`
+
+	// ClassReaders are the groups of people who may read StorageClasses,
+	// IngressClasses, GatewayClasses, PriorityClasses, RuntimeClasses, DeviceClasses
+	// and VolumeSnapshotClasses, which Kubernetes lets no tenant do: a group of all
+	// developers, named as the API server sees it, or system:authenticated.
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	// +listType=set
+	// +optional
+	ClassReaders []string `json:"classReaders,omitempty"`
+
+	// Addons are kinds of add-ons that tenants' people may use in their namespaces,
+	// beyond those that the roles viewer and operator know: viewers read them,
+	// operators write them. See docs/addons.md for what the known ones open.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=apiGroup
+	// +optional
+	Addons []Addon `json:"addons,omitempty"`
+
+	// Roles are roles of the platform's own, by name, that a Tenant's access may name
+	// beside viewer and operator. They give no more than operator does. After a role
+	// was added, `croft install` lets croft's operator write it.
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$'))",message="names of roles are at most 40 lower-case letters, digits and '-', beginning with a letter"
+	// +optional
+	Roles map[string]OwnRole `json:"roles,omitempty"`
 
 	// GroupPrefix is put before every group that a Tenant's access names, as the
 	// API server's --oidc-groups-prefix does: with "oidc:", the group devs is
@@ -101,6 +152,67 @@ type PlatformSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	TenantDefaults TenantDefaults `json:"tenantDefaults,omitempty"`
+}
+
+// Addon is an API group of which tenants' people may use some kinds.
+type Addon struct {
+	// APIGroup is the API group, such as monitoring.coreos.com. Kubernetes' own, and
+	// those that would undo a wall, are refused.
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])+[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be the API group of an add-on, such as monitoring.coreos.com"
+	// +required
+	APIGroup string `json:"apiGroup"`
+	// Resources are the kinds as RBAC names them: plural, in lower case, such as
+	// servicemonitors. Kinds of the whole cluster stay out of reach.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=127
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(/scale)?$')",message="must be the plural name of a kind in lower case, such as servicemonitors"
+	// +listType=set
+	// +required
+	Resources []string `json:"resources"`
+	// ReadOnly keeps operators from writing them.
+	// +optional
+	ReadOnly bool `json:"readOnly,omitempty"`
+}
+
+// OwnRole is a role of the platform's own.
+type OwnRole struct {
+	// Rules are what it gives, each within what the role operator gives.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	// +required
+	Rules []RoleRule `json:"rules"`
+}
+
+// RoleRule gives verbs on kinds, as a rule of Kubernetes' RBAC does. There are no
+// wildcards.
+type RoleRule struct {
+	// APIGroups are API groups; "" is Kubernetes' core group.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	// +required
+	APIGroups []string `json:"apiGroups"`
+	// Resources are kinds as RBAC names them, such as deployments or pods/log.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=127
+	// +listType=set
+	// +required
+	Resources []string `json:"resources"`
+	// Verbs are what may be done, such as get, list, watch, create, update, patch
+	// and delete.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	// +required
+	Verbs []string `json:"verbs"`
 }
 
 // PlacementEngine is what puts tenants' pods on their pools.
@@ -162,6 +274,28 @@ type PlatformNetwork struct {
 	// +listType=set
 	// +optional
 	PlatformNamespaces []string `json:"platformNamespaces,omitempty"`
+
+	// MetadataAddresses are the addresses at which clouds hand credentials to whoever
+	// asks from an instance. No tenant reaches them, over NAT64 (64:ff9b::/96) neither.
+	// The default names those of AWS (with ECS), Google Cloud, Azure, Alibaba Cloud and
+	// Oracle Cloud. 169.254.170.23 and fd00:ec2::23, at which the EKS Pod Identity
+	// agent serves each pod its own credentials, are not among them: pods need these.
+	// A list that is given replaces the default as a whole.
+	// +kubebuilder:default={"169.254.169.254","fd00:ec2::254","169.254.170.2","100.100.100.200","168.63.129.16","192.0.0.192","fd20:ce::254"}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=45
+	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address, such as 169.254.169.254"
+	// +listType=set
+	// +optional
+	MetadataAddresses []string `json:"metadataAddresses,omitempty"`
+}
+
+// DefaultMetadataAddresses returns those of a Platform that names none: of all
+// clouds (169.254.169.254), and beside it of AWS over IPv6, of ECS, Alibaba Cloud,
+// Azure, Oracle Cloud, and Google Cloud over IPv6.
+func DefaultMetadataAddresses() []string {
+	return []string{"169.254.169.254", "fd00:ec2::254", "169.254.170.2", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd20:ce::254"}
 }
 
 // CalicoAPIGroup is an API group of Calico's.

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -79,6 +80,14 @@ type TenantSpec struct {
 	// +optional
 	Quota corev1.ResourceList `json:"quota,omitzero"`
 
+	// QuotaMinimums are parts of the quota that are reserved for namespaces, by
+	// name: a namespace's share never falls below its minimum, whatever the others
+	// use. Together they fit into the quota. None by default.
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(ns, size(self[ns]) > 0)",message="must name at least one resource of each namespace, such as {pods: \"40\"}; leave a namespace without a minimum out"
+	// +optional
+	QuotaMinimums map[string]corev1.ResourceList `json:"quotaMinimums,omitempty"`
+
 	// Limits are the requests and limits of containers. They replace the
 	// Platform's default as a whole.
 	// +optional
@@ -127,9 +136,11 @@ type Access struct {
 	Role Role `json:"role"`
 }
 
-// Role is what somebody may do in a tenant's namespaces.
+// Role is what somebody may do in a tenant's namespaces: viewer, operator, or one
+// of the Platform's roles.
 //
-// +kubebuilder:validation:Enum=viewer;operator
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=40
 type Role string
 
 const (
@@ -215,8 +226,8 @@ type Allowances struct {
 	// +listType=set
 	// +optional
 	Registries []string `json:"registries,omitzero"`
-	// ImagePullPolicies are what containers may ask for; the first is given to
-	// those that ask for another. Always alone by default: with any other, a
+	// ImagePullPolicies are what containers and image volumes may ask for; the first
+	// is given to those that ask for another. Always alone by default: with any other, a
 	// container may run an image that somebody else's secret pulled to the node.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
@@ -226,14 +237,14 @@ type Allowances struct {
 	ImagePullPolicies []corev1.PullPolicy `json:"imagePullPolicies,omitzero"`
 	// PriorityClasses are those that pods may ask for; none by default. Where the
 	// cluster has a default class, it must be allowed for pods to be admitted.
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	// +optional
 	PriorityClasses []string `json:"priorityClasses,omitzero"`
 	// RuntimeClasses are those that pods may ask for; none by default.
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
@@ -241,45 +252,226 @@ type Allowances struct {
 	RuntimeClasses []string `json:"runtimeClasses,omitzero"`
 	// StorageClasses are those that claims may ask for; any by default. The empty
 	// name, which asks for a volume that exists already, is never among "*".
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	// +optional
 	StorageClasses []string `json:"storageClasses,omitzero"`
 	// IngressClasses are those that Ingresses may ask for; any by default.
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	// +optional
 	IngressClasses []string `json:"ingressClasses,omitzero"`
 	// GatewayClasses are those that Gateways may ask for; any by default.
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	// +optional
 	GatewayClasses []string `json:"gatewayClasses,omitzero"`
+	// Issuers are those that Certificates may name, as KIND/NAME: ClusterIssuer/letsencrypt,
+	// or Issuer/* for every Issuer of the namespace. A kind of another API group has that
+	// behind it: AWSPCAClusterIssuer.awspca.cert-manager.io/internal. Any by default.
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:XValidation:rule="self == '*' || self.matches('^[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9.]*[a-z0-9])?)?/([*]|[a-z0-9]([-a-z0-9.]*[a-z0-9])?)$')",message="must be the kind and the name of an issuer, such as ClusterIssuer/letsencrypt or Issuer/*, or \"*\" for any"
+	// +listType=set
+	// +optional
+	Issuers []string `json:"issuers,omitzero"`
+	// IssuerTypes are what Issuers that the tenant writes itself may be, as
+	// cert-manager's field is called; selfSigned and ca by default. The others make
+	// cert-manager connect to the address that the Issuer names.
+	// +kubebuilder:validation:MaxItems=5
+	// +kubebuilder:validation:items:Enum=acme;ca;selfSigned;vault;venafi
+	// +listType=set
+	// +optional
+	IssuerTypes []string `json:"issuerTypes,omitzero"`
+	// SourceHosts are the hosts that Flux fetches from for the tenant, exact or with a
+	// leading "*." for everything below. "*", the default, is every host outside of the
+	// cluster that has a name; a host inside, or an address, is named. Services of the
+	// tenant's own namespaces and of the platform's need no naming.
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:XValidation:rule="self == '*' || isIP(self) || self.matches('^(\\\\*\\\\.)?([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\\\.)*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",message="must be a host in lower case, such as github.com or *.example.org, an address, or \"*\" for every host outside of the cluster"
+	// +listType=set
+	// +optional
+	SourceHosts []string `json:"sourceHosts,omitzero"`
 	// CSIDrivers are those that pods may mount inline volumes of, such as
 	// secrets-store.csi.k8s.io; none by default. Claims are not concerned.
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	// +optional
 	CSIDrivers []string `json:"csiDrivers,omitzero"`
+	// DeviceClasses are those that ResourceClaims and pods may ask for devices of,
+	// such as gpu.example.com; none by default. The scheduler searches for devices
+	// while all other pods wait: grant a class only where its users may hold it up.
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	// +optional
+	DeviceClasses []string `json:"deviceClasses,omitzero"`
+	// VolumeTypes are those that pods may mount beside configMap, secret, projected,
+	// downwardAPI, emptyDir, persistentVolumeClaim, ephemeral, image and, of
+	// csiDrivers, csi; none by default. Each of them reaches from the node, past every
+	// NetworkPolicy, or mounts any disk of the cloud account by its ID. hostPath is not
+	// among them: Pod Security allows it at the level privileged alone.
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:Enum=awsElasticBlockStore;azureDisk;azureFile;cephfs;cinder;fc;flexVolume;flocker;gcePersistentDisk;gitRepo;glusterfs;iscsi;nfs;photonPersistentDisk;portworxVolume;quobyte;rbd;scaleIO;storageos;vsphereVolume;*
+	// +listType=set
+	// +optional
+	VolumeTypes []VolumeType `json:"volumeTypes,omitzero"`
+	// VolumeAttributesClasses are those that claims may ask for, such as for more
+	// IOPS; none by default. Kubernetes lets a claim change it at any time.
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	// +optional
+	VolumeAttributesClasses []string `json:"volumeAttributesClasses,omitzero"`
+	// MaxVolumeSize is the most storage that one claim may ask for; 1Ti by default.
+	// All claims together are bounded by requests.storage in the tenant's quota.
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="must be more than 0, such as 500Gi"
+	// +optional
+	MaxVolumeSize *resource.Quantity `json:"maxVolumeSize,omitempty"`
+	// ShareWith are the people and service accounts beyond the tenant's own to whom
+	// its RoleBindings may give roles; nobody by default. The tenant's own are the
+	// groups and users of its access and the service accounts of its namespaces.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	ShareWith []Sharer `json:"shareWith,omitzero"`
+	// CloudIdentities are the identities at a cloud that service accounts may name
+	// in the annotations of AWS (eks.amazonaws.com/role-arn), Google
+	// (iam.gke.io/gcp-service-account), Azure (azure.workload.identity/client-id)
+	// and Alibaba (pod-identity.alibabacloud.com/role-name): whole, or up to a
+	// trailing "*", such as arn:aws:iam::111122223333:role/shop-*; none by default.
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[^*,]*[*]?$')",message="must be an identity, or the beginning of some with a trailing \"*\", such as arn:aws:iam::111122223333:role/shop-*"
+	// +listType=set
+	// +optional
+	CloudIdentities []string `json:"cloudIdentities,omitzero"`
+	// ClusterIPs are the addresses that Services may choose for themselves; none by
+	// default: the cluster gives each Service one that is free. An address that is
+	// chosen may be one that another tenant's Service had a moment ago, or that the
+	// cluster's DNS is about to take.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=45
+	// +kubebuilder:validation:items:XValidation:rule="self == '*' || isIP(self)",message="must be an IP address, such as 10.100.7.7, or \"*\" for any"
+	// +listType=set
+	// +optional
+	ClusterIPs []string `json:"clusterIPs,omitzero"`
+	// MaxTokenExpirationSeconds is how long a token of a service account may be
+	// valid that somebody asks for (kubectl create token); 86400, a day, by default.
+	// Tokens that pods mount are the kubelet's to ask for, and end with their pod.
+	// +kubebuilder:validation:Minimum=600
+	// +optional
+	MaxTokenExpirationSeconds *int64 `json:"maxTokenExpirationSeconds,omitempty"`
+	// TokenSecrets says whether Secrets may be of the type
+	// kubernetes.io/service-account-token, whose tokens never expire; false by
+	// default.
+	// +optional
+	TokenSecrets *bool `json:"tokenSecrets,omitempty"`
 	// MaxTerminationGracePeriodSeconds is how long a pod may take to end; 3600,
 	// an hour, by default. It is at least the 30 that a pod gets which asks for
 	// nothing.
 	// +kubebuilder:validation:Minimum=30
 	// +optional
 	MaxTerminationGracePeriodSeconds *int64 `json:"maxTerminationGracePeriodSeconds,omitempty"`
+	// MaxObjectBytes is the largest Secret or ConfigMap that may be written; 262144,
+	// 256 KiB, by default. An object is measured as it is stored, with its metadata.
+	// Together with the quota it bounds what a tenant can hold of etcd.
+	// +kubebuilder:validation:Minimum=16384
+	// +kubebuilder:validation:Maximum=1572864
+	// +optional
+	MaxObjectBytes *int64 `json:"maxObjectBytes,omitempty"`
+	// MaxHelmReleaseBytes is the largest Secret of type helm.sh/release.v1, in which
+	// Helm keeps each revision of a release; maxObjectBytes by default. Large charts
+	// need up to 1048576, 1 MiB.
+	// +kubebuilder:validation:Minimum=16384
+	// +kubebuilder:validation:Maximum=1572864
+	// +optional
+	MaxHelmReleaseBytes *int64 `json:"maxHelmReleaseBytes,omitempty"`
+	// MaxOtherObjectBytes is the largest object of any other kind, such as a pod, a
+	// Deployment or an add-on's; 49152, 48 KiB, by default. Events and Leases are
+	// held to 8 KiB whatever this says.
+	// +kubebuilder:validation:Minimum=16384
+	// +kubebuilder:validation:Maximum=1572864
+	// +optional
+	MaxOtherObjectBytes *int64 `json:"maxOtherObjectBytes,omitempty"`
 	// DoNotDisrupt says whether pods may carry karpenter.sh/do-not-disrupt, which
-	// keeps their nodes until the pool's ttl and terminationGracePeriod; false by
-	// default.
+	// keeps their nodes until the pool's ttl and terminationGracePeriod, or what says
+	// the same to the cluster-autoscaler or the descheduler; false by default.
 	// +optional
 	DoNotDisrupt *bool `json:"doNotDisrupt,omitempty"`
+	// Annotations are annotations and labels that objects may carry although an
+	// add-on would act upon them: a key, a key and its value as KEY=VALUE, or all
+	// below a prefix, which ends in a slash; none by default. See docs/addons.md for
+	// the add-ons that croft knows.
+	// +kubebuilder:validation:MaxItems=24
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:XValidation:rule="!self.contains(',')",message="must be an annotation's key, KEY=VALUE, or a prefix that ends in a slash, without commas"
+	// +listType=set
+	// +optional
+	Annotations []string `json:"annotations,omitzero"`
+	// UnknownAnnotations says what becomes of annotations whose prefix croft's
+	// catalogue of add-ons does not know: Allow, Warn or Deny; Warn by default, since
+	// most of them are read by nobody, and one that is read by an add-on should be
+	// seen. Bare pods are not warned about; what makes pods is.
+	// +optional
+	UnknownAnnotations UnknownAnnotations `json:"unknownAnnotations,omitempty"`
 }
+
+// VolumeType is a type of volumes, as a pod names it.
+type VolumeType string
+
+// Sharer is a group, a user or a service account that a tenant may share with.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.group) ? 1 : 0) + (has(self.user) ? 1 : 0) + (has(self.serviceAccount) ? 1 : 0) == 1",message="set exactly one of group, user and serviceAccount"
+type Sharer struct {
+	// Group is a group as the API server sees it: the Platform's groupPrefix is not
+	// put before it. "*" is any group but those that begin with system:.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('system:')",message="groups that begin with system: are Kubernetes' own and hold everybody or nobody you want: name a group of your identity provider, or a serviceAccount"
+	// +optional
+	Group string `json:"group,omitempty"`
+	// User is the name of a single user, as the API server sees it. "*" is any user
+	// but those that begin with system:.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('system:')",message="users that begin with system: are Kubernetes' own: name a person or a robot of your identity provider, or a serviceAccount"
+	// +optional
+	User string `json:"user,omitempty"`
+	// ServiceAccount is a service account, as NAMESPACE/NAME, or all of a namespace,
+	// as NAMESPACE/*.
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/([*]|[a-z0-9]([-a-z0-9.]*[a-z0-9])?)$')",message="must be NAMESPACE/NAME, such as monitoring/prometheus, or NAMESPACE/*"
+	// +optional
+	ServiceAccount string `json:"serviceAccount,omitempty"`
+}
+
+// UnknownAnnotations says what becomes of annotations that the catalogue of add-ons
+// does not know.
+//
+// +kubebuilder:validation:Enum=Allow;Warn;Deny
+type UnknownAnnotations string
+
+const (
+	// UnknownAllow lets them through.
+	UnknownAllow UnknownAnnotations = "Allow"
+	// UnknownWarn lets them through with a warning.
+	UnknownWarn UnknownAnnotations = "Warn"
+	// UnknownDeny refuses them.
+	UnknownDeny UnknownAnnotations = "Deny"
+)
 
 // ContainerLimits are the requests and limits of containers, as in a LimitRange.
 type ContainerLimits struct {

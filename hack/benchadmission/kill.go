@@ -22,8 +22,7 @@ import (
 // scenarioLabel on a pod says for which scenario it was created.
 const scenarioLabel = "bench.croft.dev/scenario"
 
-// outage is how long pods may be refused: an API server that starts anew looks only
-// every half minute for kinds like TenantRules, which are not its own.
+// outage is how long pods may be refused while an engine comes back.
 const outage = 3 * time.Minute
 
 // scenario is a way in which the engine is killed.

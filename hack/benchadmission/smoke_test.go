@@ -6,12 +6,15 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"croft.dev/croft/internal/sandbox"
 )
 
 // TestSmoke measures as little as can be, on real clusters: it fails if pods do not
 // come out as the lines say, or if one gets in unplaced where none should. The API
 // server is not killed, since it takes half a minute to let pods in again.
 func TestSmoke(t *testing.T) {
+	sandbox.Thorough(t)
 	if testing.Short() {
 		t.Skip("starts control planes")
 	}

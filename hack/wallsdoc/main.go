@@ -13,6 +13,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/hack/internal/document"
 	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/verify"
 	"croft.dev/croft/internal/wall"
 )
@@ -21,7 +22,7 @@ func main() { document.Main(generate) }
 
 func generate() (string, error) {
 	platform := v1alpha1.Platform{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName}, Spec: v1alpha1.PlatformSpec{
-		ClusterName: "demo", TenantDomain: "tenants.example.org", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}},
+		ClusterName: "demo", TenantDomain: "tenants.example.org", Admins: []string{"platform-admins"}, Auditors: []string{"platform-auditors"}, NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}},
 		Network: v1alpha1.PlatformNetwork{PlatformNamespaces: []string{"ingress"}},
 	}}
 	var attacks []attack.Attack
@@ -43,7 +44,34 @@ func generate() (string, error) {
 	for _, w := range wall.All() {
 		section(&b, w.Name(), rules, slices.DeleteFunc(slices.Clone(attacks), func(a attack.Attack) bool { return a.Wall != w.Name() }), attacks)
 	}
+	limits(&b, platform)
 	return b.String(), nil
+}
+
+// limits are the bounds of all policies, those of one list once.
+func limits(b *strings.Builder, platform v1alpha1.Platform) {
+	b.WriteString("\n## The bounds\n\n| in | at most | since |\n|---|---|---|\n")
+	type row struct{ in, most, since string }
+	var rows []row
+	all := &estate.Platform{PlatformSpec: platform.Spec}
+	all.Network.Dialect = v1alpha1.DialectCalico
+	policies := map[row][]string{}
+	for _, policy := range wall.Bounded(all) {
+		for _, bound := range policy.Bounds {
+			of := ""
+			if bound.Of != "" {
+				of = " " + bound.Of
+			}
+			r := row{code(bound.Path), fmt.Sprint(bound.Max) + of, bound.Because}
+			if policies[r] == nil {
+				rows = append(rows, r)
+			}
+			policies[r] = append(policies[r], code(policy.Name))
+		}
+	}
+	for _, r := range rows {
+		fmt.Fprintf(b, "| %s (%s) | %s | %s |\n", r.in, strings.Join(policies[r], ", "), r.most, cell(r.since))
+	}
 }
 
 func inDialect(platform v1alpha1.Platform, dialect v1alpha1.NetworkDialect) (*verify.Scratch, error) {

@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -47,43 +45,29 @@ type Constrained struct {
 	Policy Validating
 }
 
-// ruleRead finds what an expression reads of a tenant's rules.
-var ruleRead = regexp.MustCompile(`params\.spec\.([A-Za-z]+)`)
-
-// rulesVariable are a namespace's annotations; the variables that expressions read
-// are made from it, and have its name before that of the rule.
-const rulesVariable = "rules"
-
-// variableOf is the variable for a field of TenantRules.
-func variableOf(field string) string {
-	return rulesVariable + strings.ToUpper(field[:1]) + field[1:]
-}
-
 const (
 	// namespaceUnknown holds in Gatekeeper before 3.22, which tells CEL nothing of
 	// namespaces. There the rules are the API server's alone, in place of refusing
 	// everything. Later ones refuse by themselves if they do not find the namespace
 	// by whose labels they match.
-	namespaceUnknown     = `namespaceObject == null`
+	namespaceUnknown = `namespaceObject == null`
+	// gatekeeperRules is the variable for the namespace's annotations.
+	gatekeeperRules      = "rules"
 	namespaceAnnotations = `has(namespaceObject.metadata.annotations) ? namespaceObject.metadata.annotations : {}`
 )
 
 // Template returns the ConstraintTemplate.
 func (c Constrained) Template() client.Object {
 	var validations []any
-	variables := []any{variable(rulesVariable, namespaceAnnotations)}
-	for _, r := range c.reads(v1alpha1.TenantRulesSpec{}) {
-		variables = append(variables, variable(variableOf(r.field), r.expression()))
+	variables := []any{variable(gatekeeperRules, namespaceAnnotations)}
+	for _, r := range rulesIn(rulesOf(v1alpha1.TenantRulesSpec{}), expressionsOf(c.Policy.declared(), c.Policy.Asked())...) {
+		variables = append(variables, variable(variableOf(r.field), r.leniently()))
 	}
-	translate := func(expression string) string {
-		return ruleRead.ReplaceAllStringFunc(clean(expression), func(read string) string {
-			return "variables." + variableOf(ruleRead.FindStringSubmatch(read)[1])
-		})
-	}
-	for _, v := range c.Policy.Variables {
+	translate := func(expression string) string { return fromVariables(clean(expression)) }
+	for _, v := range c.Policy.declared() {
 		variables = append(variables, variable(v.Name, translate(v.Expression)))
 	}
-	for _, r := range c.Policy.Rules {
+	for _, r := range c.Policy.Asked() {
 		validations = append(validations, map[string]any{
 			"expression": fmt.Sprintf("%s || (%s)", namespaceUnknown, translate(r.Holds)), "messageExpression": translate(r.message()),
 		})
@@ -107,7 +91,7 @@ func (c Constrained) Template() client.Object {
 			}}},
 		}},
 	})
-	u.SetAnnotations(said(c.Policy.Rules))
+	u.SetAnnotations(said(c.Policy.Asked()))
 	return u
 }
 
@@ -134,76 +118,11 @@ func (c Constrained) Constraint() client.Object {
 	})
 }
 
-// Annotate puts on a namespace what the policies read of its tenant's rules, and the
-// label for which the constraints look.
-func Annotate(namespace client.Object, rules v1alpha1.TenantRulesSpec, policies []Constrained) {
-	labels, annotations := map[string]string{}, map[string]string{}
+// MarkForGatekeeper puts on a namespace the label for which the constraints look.
+func MarkForGatekeeper(namespace client.Object) {
+	labels := map[string]string{v1alpha1.PlacementLabel: string(v1alpha1.PlacementGatekeeper)}
 	maps.Copy(labels, namespace.GetLabels())
-	maps.Copy(annotations, namespace.GetAnnotations())
-	for _, c := range policies {
-		for _, r := range c.reads(rules) {
-			annotations[r.annotation()] = r.value
-		}
-	}
-	labels[v1alpha1.PlacementLabel] = string(v1alpha1.PlacementGatekeeper)
 	namespace.SetLabels(labels)
-	namespace.SetAnnotations(annotations)
-}
-
-// reads are those of a tenant's rules that the policy reads.
-func (c Constrained) reads(rules v1alpha1.TenantRulesSpec) []rule {
-	var expressions []string
-	for _, v := range c.Policy.Variables {
-		expressions = append(expressions, v.Expression)
-	}
-	for _, r := range c.Policy.Rules {
-		expressions = append(expressions, r.Holds, r.Message)
-	}
-	read := map[string]bool{}
-	for _, match := range ruleRead.FindAllStringSubmatch(strings.Join(expressions, "\n"), -1) {
-		read[match[1]] = true
-	}
-	return slices.DeleteFunc(rulesOf(rules), func(r rule) bool { return !read[r.field] })
-}
-
-// rule is a field of TenantRules, under its name in JSON, as an annotation.
-type rule struct {
-	field, value string
-	isList       bool
-}
-
-func (r rule) annotation() string { return v1alpha1.RulesAnnotationPrefix + r.field }
-
-// expression reads the rule back. One that is missing allows nothing.
-func (r rule) expression() string {
-	there := fmt.Sprintf("%q in variables.%s", r.annotation(), rulesVariable)
-	value := fmt.Sprintf("variables.%s[%q]", rulesVariable, r.annotation())
-	if r.isList {
-		return fmt.Sprintf(`%s && %s != "" ? %s.split(",") : []`, there, value, value)
-	}
-	return fmt.Sprintf(`%s ? %s : ""`, there, value)
-}
-
-// rulesOf are the fields of a tenant's rules that are text or lists of it.
-func rulesOf(rules v1alpha1.TenantRulesSpec) []rule {
-	var all []rule
-	v := reflect.ValueOf(rules)
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		switch field := v.Field(i); field.Kind() {
-		case reflect.String:
-			all = append(all, rule{field: name, value: field.String()})
-		case reflect.Slice:
-			values := make([]string, field.Len())
-			for j := range values {
-				values[j] = field.Index(j).String()
-			}
-			all = append(all, rule{field: name, value: strings.Join(values, ","), isList: true})
-		default:
-			// Nothing that Gatekeeper holds reads a number.
-		}
-	}
-	return all
 }
 
 // Mutator is one of Gatekeeper's for a tenant.
@@ -220,6 +139,9 @@ type Mutator struct {
 	Location string
 	// OnlyMissing leaves the field alone where it is there.
 	OnlyMissing bool
+	// Within is a path that must be there, for the field not to be made with all that
+	// is around it; "" for none.
+	Within string
 	// Value is assigned; Values are merged into a list.
 	Value  any
 	Values []any
@@ -236,6 +158,9 @@ func (m Mutator) Object(tenant string, namespaces []string) client.Object {
 	}
 	if m.OnlyMissing {
 		parameters["pathTests"] = []any{map[string]any{"subPath": m.Location, "condition": "MustNotExist"}}
+	}
+	if m.Within != "" {
+		parameters["pathTests"] = []any{map[string]any{"subPath": m.Within, "condition": "MustExist"}}
 	}
 	return object(gatekeeperMutations.WithKind(m.Kind), gatekeeperName("croft-"+m.Name+"."+tenant), map[string]any{
 		"applyTo": []any{map[string]any{

@@ -1,17 +1,20 @@
 // Package admission writes croft's admission policies in the one form that they
-// all have: they hold in tenants' namespaces only, read the namespace's
-// TenantRules as their parameter where they need it, deny where these are
+// all have: they hold in tenants' namespaces only, read the tenant's rules from
+// annotations of the namespace where they need them, deny where these are
 // missing, and fail closed.
 //
-// The parameter is found by a fixed name in the request's own namespace, so a
-// policy costs the same however many tenants there are; a selector, or one
+// The API server has the request's own namespace at hand, so a policy costs the same
+// however many tenants there are; a parameter that is found by a selector, or one
 // binding per tenant, would not (kubernetes/kubernetes#133383).
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -34,6 +37,9 @@ type Resource struct {
 	Version    string
 	Resources  []string
 	Operations []admissionv1.OperationType
+	// Namespaced leaves out what is in no namespace, where Resources are "*": a
+	// namespace selector alone lets that through.
+	Namespaced bool
 }
 
 // Variable is a CEL expression that others refer to as variables.Name.
@@ -51,6 +57,19 @@ type Rule struct {
 	// Message is a CEL expression of what the tenant reads: which field, what is
 	// allowed.
 	Message string
+	// Costly says that Holds costs more than Message, which is then made for every
+	// request: asking once more whether it is needed would double the cost.
+	Costly bool
+	// Fine is true only where the rule holds, goes through no list and is cheaper than
+	// Holds: it is asked first, of objects over their bounds, too. "" for none. It is what
+	// keeps messages from being made that cannot ask Holds once more: those of Costly
+	// rules, and of rules that ask the authorizer.
+	Fine string
+	// Cheap rules go through no list, and are asked of objects over their bounds,
+	// too.
+	Cheap bool
+
+	guarded bool
 }
 
 // RuleAnnotation begins the key of an annotation of a policy that says what a
@@ -61,15 +80,63 @@ const (
 	SaysAnnotation = "croft.dev/says"
 )
 
-// message is evaluated by the API server for every request, also for those that
-// the rule lets through: so it is made only where the rule is broken. Only the
-// rules themselves can ask the authorizer.
+// validation is the rule as the API server has it. A message expression is evaluated for
+// every request, also for those that the rule lets through. A message that is the same
+// for everybody costs nothing.
+func (r Rule) validation() admissionv1.Validation {
+	v := admissionv1.Validation{Expression: clean(r.Holds), Reason: ptr.To(metav1.StatusReasonForbidden)}
+	if text, same := constant(r.Message); same {
+		v.Message = Refusal(r.Name) + text
+	} else {
+		v.MessageExpression = r.message()
+	}
+	return v
+}
+
+// MessageOf is a CEL expression for what a validation says.
+func MessageOf(v admissionv1.Validation) string { return cmp.Or(v.MessageExpression, Quote(v.Message)) }
+
+// literals are strings that are added up.
+var (
+	literals = regexp.MustCompile(`^"(?:[^"\\]|\\.)*"(?:\s*\+\s*"(?:[^"\\]|\\.)*")*$`)
+	literal  = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+)
+
+// constant is the text of an expression that reads nothing.
+func constant(expression string) (string, bool) {
+	expression = clean(expression)
+	if !literals.MatchString(expression) {
+		return "", false
+	}
+	var all strings.Builder
+	for _, quoted := range literal.FindAllString(expression, -1) {
+		text, err := strconv.Unquote(quoted)
+		if err != nil {
+			return "", false
+		}
+		all.WriteString(text)
+	}
+	return all.String(), true
+}
+
+// message is made only where the rule is broken. Only the rules themselves can ask the
+// authorizer.
 func (r Rule) message() string {
 	message := Quote(Refusal(r.Name)) + " + (" + clean(r.Message) + ")"
-	if strings.Contains(r.Holds, "authorizer.") {
-		return message
+	if !r.Costly && !strings.Contains(r.Holds, "authorizer.") {
+		return "(" + clean(r.Holds) + `) ? "" : ` + message
 	}
-	return "(" + clean(r.Holds) + `) ? "" : ` + message
+	var none []string
+	if r.Fine != "" {
+		none = append(none, clean(r.Fine))
+	}
+	if r.guarded {
+		none = append(none, "!variables."+withinVariable)
+	}
+	if len(none) > 0 {
+		return strings.Join(none, " || ") + ` ? "" : ` + message
+	}
+	return message
 }
 
 // Refusal is how everything begins that a rule tells a tenant.
@@ -92,11 +159,8 @@ type Validating struct {
 	// Except are left out of Resources.
 	Except []Resource
 	// Selection leaves out objects before anything else is asked; none if empty.
-	// It is the only way to let croft write into a namespace whose TenantRules the
-	// API server has not seen yet: a missing parameter denies before any condition
-	// is evaluated.
 	Selection Selection
-	// Ruleless policies do not read TenantRules.
+	// Ruleless policies do not read a tenant's rules.
 	Ruleless bool
 	// Anywhere is for objects that are in no namespace, or that would choose by
 	// their own labels whether the policy looks at them. Such a policy is Ruleless,
@@ -106,15 +170,28 @@ type Validating struct {
 	// warning.
 	Warns bool
 	// Only are CEL expressions, by name, that must all hold for the policy to
-	// look at a request. They can use neither namespaceObject nor variables.
-	Only      map[string]string
+	// look at a request. They can use neither namespaceObject nor variables, and so no
+	// rules.
+	Only map[string]string
+	// Bounds are the most entries of each list that an expression goes through: see
+	// Bound. Rules are asked, and variables evaluated, within them only; conditions
+	// must see to it themselves.
+	Bounds []Bound
+	// Early variables are for the bounds, too. They go through lists that a bound
+	// before theirs is for, or through none.
+	Early     []Variable
 	Variables []Variable
 	Rules     []Rule
+
+	// ofTemplates: the objects are templates of pods.
+	ofTemplates bool
+	// lean policies are sent without variables that are read once.
+	lean bool
 }
 
 // Has reports whether one of the rules has the name.
 func (v Validating) Has(rule string) bool {
-	return slices.ContainsFunc(v.Rules, func(r Rule) bool { return r.Name == rule })
+	return slices.ContainsFunc(v.Asked(), func(r Rule) bool { return r.Name == rule })
 }
 
 // Objects returns the policy and its bindings.
@@ -123,44 +200,40 @@ func (v Validating) Objects() []client.Object {
 	if v.Warns {
 		action = admissionv1.Warn
 	}
+	declared, asked := v.declared(), v.Asked()
+	read := readingOf(v.Resources, expressionsOf(declared, asked)...)
+	all := variables(read.variables(), declared)
+	for i := range asked {
+		asked[i] = read.rule(asked[i])
+	}
+	if v.lean {
+		all, asked = inlined(all, asked, 2)
+	}
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		TypeMeta:   typeMeta("ValidatingAdmissionPolicy"),
-		ObjectMeta: metav1.ObjectMeta{Name: v.Name, Annotations: said(v.Rules)},
+		ObjectMeta: metav1.ObjectMeta{Name: v.Name, Annotations: said(asked)},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy:    ptr.To(admissionv1.Fail),
 			MatchConstraints: tenants(v.Resources, v.Selection),
 			MatchConditions:  conditions(v.Only),
-			Variables:        variables(v.Variables),
+			Variables:        written(all),
 		},
 	}
 	policy.Spec.MatchConstraints.ExcludeResourceRules = resourceRules(v.Except)
 	if v.Anywhere {
 		policy.Spec.MatchConstraints.NamespaceSelector = &metav1.LabelSelector{}
 	}
-	if !v.Ruleless {
-		policy.Spec.ParamKind = paramKind()
+	for _, r := range asked {
+		policy.Spec.Validations = append(policy.Spec.Validations, r.validation())
 	}
-	for _, r := range v.Rules {
-		policy.Spec.Validations = append(policy.Spec.Validations, admissionv1.Validation{
-			Expression:        clean(r.Holds),
-			MessageExpression: r.message(),
-			Reason:            ptr.To(metav1.StatusReasonForbidden),
-		})
-	}
-	objects := []client.Object{policy}
-	for _, b := range bindings(v.Name, v.Resources, v.Ruleless) {
-		objects = append(objects, &admissionv1.ValidatingAdmissionPolicyBinding{
-			TypeMeta:   typeMeta("ValidatingAdmissionPolicyBinding"),
-			ObjectMeta: metav1.ObjectMeta{Name: b.name},
-			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-				PolicyName:        v.Name,
-				ParamRef:          b.paramRef,
-				MatchResources:    b.matches,
-				ValidationActions: []admissionv1.ValidationAction{action},
-			},
-		})
-	}
-	return objects
+	return []client.Object{policy, &admissionv1.ValidatingAdmissionPolicyBinding{
+		TypeMeta:   typeMeta("ValidatingAdmissionPolicyBinding"),
+		ObjectMeta: metav1.ObjectMeta{Name: v.Name},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        v.Name,
+			ValidationActions: []admissionv1.ValidationAction{action},
+		},
+	}}
 }
 
 // Mutating is a policy that changes what is written.
@@ -180,40 +253,42 @@ type Mutating struct {
 	// nothing left to do in its own outcome, since it is run again when a webhook
 	// has changed the object after it.
 	Patch string
+
+	// lean policies are sent without variables that are read once.
+	lean bool
 }
 
 // Objects returns the policy and its bindings.
 func (m Mutating) Objects() []client.Object {
-	objects := []client.Object{
+	read := readingOf(m.Resources, append(expressionsOf(m.Variables, nil), m.Patch)...)
+	all, patch := variables(read.variables(), m.Variables), read.patch(m.Patch)
+	if m.lean {
+		var rules []Rule
+		all, rules = inlined(all, []Rule{{Holds: patch}}, 1)
+		patch = rules[0].Holds
+	}
+	return []client.Object{
 		&admissionv1.MutatingAdmissionPolicy{
 			TypeMeta:   typeMeta("MutatingAdmissionPolicy"),
 			ObjectMeta: metav1.ObjectMeta{Name: m.Name, Annotations: map[string]string{SaysAnnotation: m.Says}},
 			Spec: admissionv1.MutatingAdmissionPolicySpec{
-				ParamKind:          paramKind(),
 				FailurePolicy:      ptr.To(admissionv1.Fail),
 				ReinvocationPolicy: admissionv1.IfNeededReinvocationPolicy,
 				MatchConstraints:   tenants(m.Resources, ""),
 				MatchConditions:    conditions(m.Only),
-				Variables:          variables(m.Variables),
+				Variables:          written(all),
 				Mutations: []admissionv1.Mutation{{
 					PatchType: admissionv1.PatchTypeJSONPatch,
-					JSONPatch: &admissionv1.JSONPatch{Expression: clean(m.Patch)},
+					JSONPatch: &admissionv1.JSONPatch{Expression: patch},
 				}},
 			},
 		},
-	}
-	for _, b := range bindings(m.Name, m.Resources, false) {
-		objects = append(objects, &admissionv1.MutatingAdmissionPolicyBinding{
+		&admissionv1.MutatingAdmissionPolicyBinding{
 			TypeMeta:   typeMeta("MutatingAdmissionPolicyBinding"),
-			ObjectMeta: metav1.ObjectMeta{Name: b.name},
-			Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{
-				PolicyName:     m.Name,
-				ParamRef:       b.paramRef,
-				MatchResources: b.matches,
-			},
-		})
+			ObjectMeta: metav1.ObjectMeta{Name: m.Name},
+			Spec:       admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: m.Name},
+		},
 	}
-	return objects
 }
 
 func said(rules []Rule) map[string]string {
@@ -227,13 +302,22 @@ func said(rules []Rule) map[string]string {
 // NotByPlatform is a condition that holds for requests of everybody but croft's
 // operator, the platform's admins and the controller that empties namespaces.
 func NotByPlatform(admins []string) map[string]string {
+	return map[string]string{"not-by-the-platform": fmt.Sprintf(
+		"!(request.userInfo.username in [%s, %s]) && !request.userInfo.groups.exists(g, g in %s)",
+		Quote(OperatorUser), Quote(namespaceController), adminGroups(admins))}
+}
+
+// ByAdmins is a CEL expression that is true for requests of the platform's admins.
+func ByAdmins(admins []string) string {
+	return fmt.Sprintf("request.userInfo.groups.exists(g, g in %s)", adminGroups(admins))
+}
+
+func adminGroups(admins []string) string {
 	groups := make([]string, 0, len(admins)+1)
 	for _, g := range append([]string{"system:masters"}, admins...) {
 		groups = append(groups, Quote(g))
 	}
-	return map[string]string{"not-by-the-platform": fmt.Sprintf(
-		"!(request.userInfo.username in [%s, %s]) && !request.userInfo.groups.exists(g, g in [%s])",
-		Quote(OperatorUser), Quote(namespaceController), strings.Join(groups, ", "))}
+	return "[" + strings.Join(groups, ", ") + "]"
 }
 
 // Quote writes a string as a CEL literal.
@@ -241,14 +325,6 @@ func Quote(s string) string { return fmt.Sprintf("%q", s) }
 
 func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: kind}
-}
-
-func paramKind() *admissionv1.ParamKind {
-	return &admissionv1.ParamKind{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"}
-}
-
-func paramRef(missing admissionv1.ParameterNotFoundActionType) *admissionv1.ParamRef {
-	return &admissionv1.ParamRef{Name: v1alpha1.TenantRulesName, ParameterNotFoundAction: &missing}
 }
 
 // tenants matches the resources in tenants' namespaces, in whatever version of
@@ -273,6 +349,10 @@ func tenants(resources []Resource, selection Selection) *admissionv1.MatchResour
 func resourceRules(resources []Resource) []admissionv1.NamedRuleWithOperations {
 	var rules []admissionv1.NamedRuleWithOperations
 	for _, r := range resources {
+		scope := admissionv1.AllScopes
+		if r.Namespaced {
+			scope = admissionv1.NamespacedScope
+		}
 		rules = append(rules, admissionv1.NamedRuleWithOperations{
 			RuleWithOperations: admissionv1.RuleWithOperations{
 				Operations: r.Operations,
@@ -280,7 +360,7 @@ func resourceRules(resources []Resource) []admissionv1.NamedRuleWithOperations {
 					APIGroups:   []string{r.Group},
 					APIVersions: []string{r.Version},
 					Resources:   r.Resources,
-					Scope:       ptr.To(admissionv1.AllScopes),
+					Scope:       &scope,
 				},
 			},
 		})
@@ -296,10 +376,19 @@ func conditions(only map[string]string) []admissionv1.MatchCondition {
 	return list
 }
 
-func variables(vars []Variable) []admissionv1.Variable {
-	list := make([]admissionv1.Variable, 0, len(vars))
-	for _, v := range vars {
-		list = append(list, admissionv1.Variable{Name: v.Name, Expression: clean(v.Expression)})
+// variables are those that read the rules, and those that are made from them.
+func variables(read, made []Variable) []Variable {
+	all := slices.Concat(read, made)
+	for i := range all {
+		all[i].Expression = fromNamespace(clean(all[i].Expression))
+	}
+	return all
+}
+
+func written(variables []Variable) []admissionv1.Variable {
+	list := make([]admissionv1.Variable, 0, len(variables))
+	for _, v := range variables {
+		list = append(list, admissionv1.Variable{Name: v.Name, Expression: v.Expression})
 	}
 	return list
 }

@@ -75,7 +75,7 @@ func (a *Adoption) stands(ctx context.Context) (bool, error) {
 	if errors.As(err, &object) {
 		return false, nil // such as a kind that is installed with the Platform
 	}
-	return diff == "" && err == nil, err
+	return len(diff) == 0 && err == nil, err
 }
 
 // namespaces reads those of the tenant that are there.

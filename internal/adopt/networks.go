@@ -3,14 +3,12 @@ package adopt
 import (
 	"context"
 	"maps"
-	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/apply"
@@ -130,132 +128,4 @@ func (a *Adoption) after(now *reach.Snapshot, p *Plan) ([]corev1.Namespace, []cl
 		return gone[apply.RefOf(o)] || isOurs(o) && slices.Contains(a.tenant.Namespaces, o.GetNamespace())
 	})
 	return namespaces, append(policies, walls...)
-}
-
-// judgeNetworkPolicy asks whether everything that a policy lets through is let
-// through by croft's. What it denies croft's deny too: they select every pod, both
-// ways.
-func (a *Adoption) judgeNetworkPolicy(o *unstructured.Unstructured) (bool, string) {
-	var policy networkingv1.NetworkPolicy
-	if into(o, &policy) != nil {
-		return false, ""
-	}
-	own := policy.Namespace
-	stranger := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "croft-adopt-stranger"}}
-	system := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, Labels: map[string]string{corev1.LabelMetadataName: metav1.NamespaceSystem}}}
-	known := []corev1.Namespace{stranger, system}
-	for _, name := range a.estate.Platform.Network.PlatformNamespaces {
-		known = append(known, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}})
-	}
-	known, walls := a.walled(known)
-	judge, err := reach.Of(known, walls)
-	if err != nil {
-		return false, "cannot be compared: " + err.Error()
-	}
-	within := func(flows []attack.Flow, ingress bool) bool {
-		for _, f := range flows {
-			v, err := judge.Judge(f)
-			if err != nil || ingress && !v.Ingress.Allowed || !ingress && !v.Egress.Allowed {
-				return false
-			}
-		}
-		return true
-	}
-	for _, rule := range policy.Spec.Ingress {
-		for _, peer := range everybody(rule.From) {
-			flows, ok := flowsOf(peer, own, known, rule.Ports, func(f *attack.Flow, namespace, ip string, _ map[string]string) {
-				f.FromNamespace, f.FromIP, f.ToNamespace = namespace, ip, own
-			})
-			if !ok || !within(flows, true) {
-				return false, "lets in more than the tenant's walls: stays, and adds up with them"
-			}
-		}
-	}
-	for _, rule := range policy.Spec.Egress {
-		for _, peer := range everybody(rule.To) {
-			flows, ok := flowsOf(peer, own, known, rule.Ports, func(f *attack.Flow, namespace, ip string, pod map[string]string) {
-				f.FromNamespace, f.ToNamespace, f.ToIP, f.ToLabels = own, namespace, ip, pod
-			})
-			if !ok || !within(flows, false) {
-				return false, "lets out more than the tenant's walls: stays, and adds up with them"
-			}
-		}
-	}
-	return true, "croft's policies let through all that it does, and deny the rest"
-}
-
-// everybody is what a rule without peers means.
-func everybody(peers []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyPeer {
-	if len(peers) > 0 {
-		return peers
-	}
-	return []networkingv1.NetworkPolicyPeer{
-		{NamespaceSelector: &metav1.LabelSelector{}},
-		{IPBlock: &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}},
-	}
-}
-
-// flowsOf are connections that a peer stands for. It is false where they cannot be
-// told in full, so that nobody relies on them.
-func flowsOf(peer networkingv1.NetworkPolicyPeer, own string, known []corev1.Namespace, ports []networkingv1.NetworkPolicyPort,
-	fill func(*attack.Flow, string, string, map[string]string)) ([]attack.Flow, bool) {
-	type side struct {
-		namespace, ip string
-		pod           map[string]string
-	}
-	var sides []side
-	switch {
-	case peer.IPBlock != nil:
-		block, err := netip.ParsePrefix(peer.IPBlock.CIDR)
-		if err != nil {
-			return nil, false
-		}
-		sides = append(sides, side{ip: block.Masked().Addr().Next().String()})
-		for _, address := range []string{internet, metadata} {
-			if block.Contains(netip.MustParseAddr(address)) {
-				sides = append(sides, side{ip: address})
-			}
-		}
-	default:
-		var pod map[string]string
-		if peer.PodSelector != nil {
-			pod = peer.PodSelector.MatchLabels
-		}
-		for _, n := range known {
-			if peer.NamespaceSelector == nil && n.Name == own || peer.NamespaceSelector != nil && matches(peer.NamespaceSelector, n.Labels) {
-				sides = append(sides, side{namespace: n.Name, pod: pod})
-			}
-		}
-		// A selector that none of these namespaces has may yet choose others.
-		if len(sides) == 0 {
-			return nil, false
-		}
-	}
-	if len(ports) == 0 {
-		ports = []networkingv1.NetworkPolicyPort{{}}
-	}
-	var flows []attack.Flow
-	for _, s := range sides {
-		for _, port := range ports {
-			f := attack.Flow{Port: somePort, Protocol: string(corev1.ProtocolTCP)}
-			if port.Protocol != nil {
-				f.Protocol = string(*port.Protocol)
-			}
-			if port.Port != nil {
-				f.Port = port.Port.IntValue() // of a name 0, which no policy of croft's allows by itself
-			}
-			fill(&f, s.namespace, s.ip, s.pod)
-			flows = append(flows, f)
-			if port.EndPort != nil {
-				f.Port = int(*port.EndPort)
-				flows = append(flows, f)
-			}
-		}
-	}
-	return flows, true
-}
-
-func matches(selector *metav1.LabelSelector, have map[string]string) bool {
-	chosen, err := metav1.LabelSelectorAsSelector(selector)
-	return err != nil || chosen.Matches(labels.Set(have))
 }

@@ -1,6 +1,9 @@
 package adopt
 
 import (
+	"fmt"
+	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/reach"
 )
@@ -90,6 +94,76 @@ func TestJudgeNetworkPolicy(t *testing.T) {
 		for dialect, network := range dialects {
 			t.Run(name+" "+dialect, func(t *testing.T) {
 				a := adopting(t, network, "")
+				if replaced, why := a.judgeNetworkPolicy(networkPolicy(t, test.spec)); replaced != test.replaced {
+					t.Errorf("replaced: %t, want %t: %s", replaced, test.replaced, why)
+				}
+			})
+		}
+	}
+}
+
+// TestJudgeAddresses fails if a policy to addresses is judged by one of them: each
+// part of its networks must be let through, in each family and on each port.
+func TestJudgeAddresses(t *testing.T) {
+	restricted := func(cidrs string) string { return ", network: {egress: Restricted, allowCIDRs: [" + cidrs + "]}" }
+	to := func(peers, more string) string {
+		return "{podSelector: {}, policyTypes: [Egress], egress: [{to: [" + peers + "]" + more + "}]}"
+	}
+	named := func(names string) string {
+		return "{namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [" + names + "]}]}"
+	}
+	excepted := func(ipv6 bool) string {
+		var all []string
+		for _, a := range estate.Metadata(&v1alpha1.PlatformNetwork{}) {
+			if a.Is6() == ipv6 {
+				all = append(all, fmt.Sprintf("%q", netip.PrefixFrom(a, a.BitLen())))
+			}
+		}
+		return strings.Join(all, ", ")
+	}
+	for name, test := range map[string]struct {
+		tenant, spec string
+		replaced     bool
+	}{
+		"a network of which the first part is granted": {restricted("10.0.0.0/24"), to("{ipBlock: {cidr: 10.0.0.0/8}}", ""), false},
+		"of which the last part is granted":            {restricted("10.128.0.0/9"), to("{ipBlock: {cidr: 10.0.0.0/8}}", ""), false},
+		"the network that is granted":                  {restricted("10.0.0.0/24"), to("{ipBlock: {cidr: 10.0.0.0/24}}", ""), true},
+		"a part of it":                                 {restricted("10.0.0.0/8"), to("{ipBlock: {cidr: 10.7.0.0/24}}", ""), true},
+		"two halves are a whole":                       {restricted("10.0.0.0/9, 10.128.0.0/9"), to("{ipBlock: {cidr: 10.0.0.0/8}}", ""), true},
+		"two halves with a hole":                       {restricted("10.0.0.0/9, 10.128.0.0/10"), to("{ipBlock: {cidr: 10.0.0.0/8}}", ""), false},
+		"what it leaves out is not granted":            {restricted("10.0.0.0/9"), to("{ipBlock: {cidr: 10.0.0.0/8, except: [10.128.0.0/9]}}", ""), true},
+		"it leaves out too little":                     {restricted("10.0.0.0/9"), to("{ipBlock: {cidr: 10.0.0.0/8, except: [10.128.0.0/10]}}", ""), false},
+		"the second of its networks":                   {restricted("10.0.0.0/24"), to("{ipBlock: {cidr: 10.0.0.0/25}}, {ipBlock: {cidr: 10.0.1.0/25}}", ""), false},
+		"the last address":                             {restricted("10.0.0.0/32, 10.0.0.1/32, 10.0.0.2/32"), to("{ipBlock: {cidr: 10.0.0.0/30}}", ""), false},
+		"all addresses":                                {restricted("0.0.0.0/2"), to("{ipBlock: {cidr: 0.0.0.0/0}}", ""), false},
+		"IPv6, of which a part is granted":             {restricted("\"2001:db8::/48\""), to("{ipBlock: {cidr: \"2001:db8::/32\"}}", ""), false},
+		"IPv6 that is granted":                         {restricted("\"2001:db8::/32\""), to("{ipBlock: {cidr: \"2001:db8:7::/48\"}}", ""), true},
+		"the other family":                             {restricted("10.0.0.0/8"), to("{ipBlock: {cidr: 10.0.0.0/8}}, {ipBlock: {cidr: \"2001:db8::/32\"}}", ""), false},
+		"everywhere but metadata":                      {"", to("{ipBlock: {cidr: 0.0.0.0/0, except: ["+excepted(false)+"]}}", ""), true},
+		"everywhere but some metadata":                 {"", to("{ipBlock: {cidr: 0.0.0.0/0, except: [169.254.169.254/32]}}", ""), false},
+		"everywhere but metadata, IPv6":                {"", to("{ipBlock: {cidr: \"::/0\", except: ["+excepted(true)+"]}}", ""), true},
+		"metadata by IPv6":                             {"", to("{ipBlock: {cidr: \"fd00::/8\"}}", ""), false},
+		"everywhere, IPv4 metadata left out":           {"", to("{ipBlock: {cidr: 0.0.0.0/0, except: ["+excepted(false)+"]}}, {ipBlock: {cidr: \"::/0\"}}", ""), false},
+		"a port of the network that is granted":        {restricted("10.0.0.0/24"), to("{ipBlock: {cidr: 10.0.0.0/24}}", ", ports: [{port: 5432}]"), true},
+		"no network at all":                            {restricted(""), to("{ipBlock: {cidr: 10.0.0.0/24}}", ""), false},
+		// The same mistake, with selectors and ports.
+		"its namespace and another's":     {"", to(named("shop-ci, bank")+"}", ""), true}, // Open egress
+		"its namespace and another's in":  {"", "{podSelector: {}, ingress: [{from: [" + named("shop-ci, bank") + "}]}]}", false},
+		"the platform's and another's in": {"", "{podSelector: {}, ingress: [{from: [" + named("ingress, bank") + "}]}]}", false},
+		"the platform's two in":           {"", "{podSelector: {}, ingress: [{from: [" + named("ingress, shop") + "}]}]}", true},
+		"all but its own come in":         {"", "{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [shop]}]}}]}]}", false},
+		"tenants come in":                 {"", "{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchExpressions: [{key: croft.dev/tenant, operator: Exists}]}}]}]}", false},
+		"the tenant comes in":             {"", "{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {croft.dev/tenant: shop}}}]}]}", true},
+		"the tenant and another come in":  {"", "{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchExpressions: [{key: croft.dev/tenant, operator: In, values: [shop, bank]}]}}]}]}", false},
+		"DNS, and a port more":            {restricted(""), to(named("kube-system")+", podSelector: {matchLabels: {k8s-app: kube-dns}}}", ", ports: [{port: 53, protocol: UDP}, {port: 9153}]"), false},
+		"DNS, and ports up to":            {restricted(""), to(named("kube-system")+", podSelector: {matchLabels: {k8s-app: kube-dns}}}", ", ports: [{port: 53, endPort: 55, protocol: UDP}]"), false},
+		"DNS by a port with a name":       {restricted(""), to(named("kube-system")+", podSelector: {matchLabels: {k8s-app: kube-dns}}}", ", ports: [{port: dns, protocol: UDP}]"), false},
+		"DNS by an expression":            {restricted(""), to(named("kube-system")+", podSelector: {matchExpressions: [{key: k8s-app, operator: In, values: [kube-dns]}]}}", ", ports: [{port: 53, protocol: UDP}]"), true},
+		"DNS by UDP on all ports":         {restricted(""), to(named("kube-system")+", podSelector: {matchLabels: {k8s-app: kube-dns}}}", ", ports: [{protocol: UDP}]"), false},
+	} {
+		for dialect, network := range dialects {
+			t.Run(name+" "+dialect, func(t *testing.T) {
+				a := adopting(t, network, test.tenant)
 				if replaced, why := a.judgeNetworkPolicy(networkPolicy(t, test.spec)); replaced != test.replaced {
 					t.Errorf("replaced: %t, want %t: %s", replaced, test.replaced, why)
 				}

@@ -2,6 +2,7 @@ package adopt
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/wall/policy"
 )
 
 // tryOthers writes a copy of every object that a rule is about into the scratch
@@ -116,6 +118,12 @@ func anew(o *unstructured.Unstructured, namespace string) *unstructured.Unstruct
 	case "PersistentVolumeClaim":
 		if o.GetAnnotations()["pv.kubernetes.io/bind-completed"] != "" {
 			unstructured.RemoveNestedField(clean.Object, "spec", "volumeName")
+			annotations := clean.GetAnnotations()
+			maps.DeleteFunc(annotations, func(key, _ string) bool { return slices.Contains(policy.BindingAnnotations, key) })
+			if len(annotations) == 0 {
+				annotations = nil
+			}
+			clean.SetAnnotations(annotations)
 		}
 	}
 	return clean

@@ -2,10 +2,7 @@ package adopt
 
 import (
 	"context"
-	"fmt"
 	"slices"
-
-	"croft.dev/croft/api/v1alpha1"
 )
 
 // Plan says what taking a tenant over means, before anything is done.
@@ -33,6 +30,8 @@ type Plan struct {
 type Namespace struct {
 	Name  string         `json:"name"`
 	State NamespaceState `json:"state"`
+	// From is the tenant whose it is, or was.
+	From string `json:"from,omitempty"`
 }
 
 // NamespaceState says whose a namespace is.
@@ -48,6 +47,9 @@ const (
 	Taken NamespaceState = "taken"
 	// Foreign namespaces are another tenant's.
 	Foreign NamespaceState = "foreign"
+	// Kept namespaces still have the walls of a tenant that is deleted, or that does
+	// not declare them any more.
+	Kept NamespaceState = "kept"
 )
 
 // Refusal is an object that the rules would refuse if it were written anew.
@@ -92,22 +94,12 @@ func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
 		return nil, err
 	}
 	for _, name := range a.tenant.Namespaces {
-		n := Namespace{Name: name, State: Missing}
-		if found, ok := live[name]; ok {
-			switch found.Labels[v1alpha1.TenantLabel] {
-			case "":
-				n.State = Free
-			case a.tenant.Name:
-				n.State = Taken
-			default:
-				n.State = Foreign
-				p.Blocking = append(p.Blocking, fmt.Sprintf("namespace %s belongs to tenant %s: take it out of that tenant first", name, found.Labels[v1alpha1.TenantLabel]))
-			}
-			if found.DeletionTimestamp != nil {
-				p.Blocking = append(p.Blocking, fmt.Sprintf("namespace %s is being deleted: wait until it is gone", name))
-			}
+		n, blocking, err := a.stateOf(ctx, name, live[name])
+		if err != nil {
+			return nil, err
 		}
 		p.Namespaces = append(p.Namespaces, n)
+		p.Blocking = append(p.Blocking, blocking...)
 	}
 	for _, look := range []func(context.Context, *Plan) error{a.pods, a.beside, a.traffic, a.pools, a.quota} {
 		if err := look(ctx, p); err != nil {

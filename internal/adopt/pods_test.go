@@ -78,8 +78,8 @@ func TestAnew(t *testing.T) {
 			"{apiVersion: v1, kind: Service, metadata: {name: db, namespace: scratch}, spec: {clusterIP: None}}",
 		},
 		"a claim that was bound": {
-			"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop, annotations: {pv.kubernetes.io/bind-completed: \"yes\"}}, spec: {volumeName: pvc-1, storageClassName: fast}}",
-			"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: scratch, annotations: {pv.kubernetes.io/bind-completed: \"yes\"}}, spec: {storageClassName: fast}}",
+			"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop, annotations: {a: b, pv.kubernetes.io/bind-completed: \"yes\", volume.kubernetes.io/selected-node: node-1}}, spec: {volumeName: pvc-1, storageClassName: fast}}",
+			"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: scratch, annotations: {a: b}}, spec: {storageClassName: fast}}",
 		},
 		"a claim that names its volume": {
 			"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop}, spec: {volumeName: mine}}",

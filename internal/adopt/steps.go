@@ -31,6 +31,12 @@ func (a *Adoption) Note(ctx context.Context, p *Plan) error {
 		if !there || noted || namespace.Labels[v1alpha1.TenantLabel] == a.tenant.Name {
 			continue
 		}
+		if a.isKept(namespace) {
+			if err := a.noteKept(ctx, r, namespace); err != nil {
+				return err
+			}
+			continue
+		}
 		marks := Marks{}
 		for key := range wanted.Labels {
 			if value, ok := namespace.Labels[key]; ok {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
@@ -78,9 +79,16 @@ func (a *Adoption) scratch() scratch {
 // real tenant's, since objects name these.
 func (s scratch) objects(like *estate.Tenant) []client.Object {
 	objects := wall.TenantObjects(s.platform, s.Tenant)
+	var namespace *corev1.Namespace
 	for _, o := range objects {
-		if rules, ok := o.(*v1alpha1.TenantRules); ok {
-			rules.Spec.Namespaces = slices.Concat(like.Namespaces, s.Namespaces)
+		switch o := o.(type) {
+		case *corev1.Namespace:
+			namespace = o
+		case *v1alpha1.TenantRules:
+			o.Spec.Namespaces = slices.Concat(like.Namespaces, s.Namespaces)
+			if namespace != nil { // which comes before what is in it
+				admission.Annotate(namespace, o.Spec)
+			}
 		}
 	}
 	return objects

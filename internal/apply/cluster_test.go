@@ -75,17 +75,22 @@ func TestCluster(t *testing.T) {
 		{"a role is changed", roleChanged},
 		{"only ours is pruned", prunesOnlyOurs},
 		{"a namespace is refused, then adopted, then released", refusedAdoptedReleased},
+		{"a release misses nothing that the cache does not show yet", releasedWithoutCache},
 		{"another tenant's namespace is refused", othersRefused},
+		{"a namespace whose label is gone is the tenant's that had it", unlabelledHealed},
 		{"no access without walls", noAccessWithoutWalls},
+		{"rules are carried to namespaces that do not have them", rulesCarried},
 		{"a diff changes nothing", diffChangesNothing},
 		{"a kind that is missing is named", missingKind},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			test.run(&bench{
-				T: t, client: somebody, applier: apply.New(croft), writes: writes,
-				namespace: fmt.Sprintf("shop-%d", i), tenant: fmt.Sprintf("tenant-%d", i),
+		for name, applier := range map[string]*apply.Applier{"live": apply.New(croft), "cached": apply.NewCached(croft, somebody)} {
+			t.Run(test.name+", "+name, func(t *testing.T) {
+				test.run(&bench{
+					T: t, client: somebody, applier: applier, writes: writes,
+					namespace: fmt.Sprintf("shop-%d-%s", i, name), tenant: fmt.Sprintf("tenant-%d-%s", i, name),
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -377,6 +382,45 @@ func othersRefused(b *bench) {
 	}
 }
 
+func unlabelledHealed(b *bench) {
+	b.apply(apply.Created, b.space())
+	unlabel := func() { b.patch(b.space(), "kubectl-label", `{"metadata":{"labels":{"croft.dev/tenant":null}}}`) }
+	refused := func(by *bench, what string) {
+		b.Helper()
+		var notOwned *apply.NamespaceNotOwnedError
+		if _, err := by.applier.Apply(b.Context(), by.space()); !errors.As(err, &notOwned) {
+			b.Errorf("%s: err = %v, want it refused", what, err)
+		}
+	}
+	thief := *b
+	thief.tenant = "thief"
+
+	unlabel()
+	refused(&thief, "by a tenant that never had it")
+	b.apply(apply.Configured, b.space())
+	b.settled(b.space())
+	live := b.space()
+	b.get(live)
+	if live.Annotations[v1alpha1.CreatedAnnotation] != "true" {
+		b.Error("the namespace is not croft's to delete any more")
+	}
+
+	// An annotation that somebody else wrote says nothing, nor does one on a namespace
+	// that was made anew.
+	unlabel()
+	b.patch(b.space(), "kubectl-annotate", `{"metadata":{"annotations":{"croft.dev/owner":"thief"}}}`)
+	refused(&thief, "by the tenant that a forged annotation names")
+	refused(b, "by the tenant that another annotation named before")
+	forged := thief
+	forged.namespace += "-forged"
+	if err := b.client.Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: forged.namespace, Annotations: map[string]string{v1alpha1.OwnerAnnotation: "thief", v1alpha1.CreatedAnnotation: "true"},
+	}}, client.FieldOwner("croft")); err != nil {
+		b.Fatal(err)
+	}
+	refused(&forged, "with every annotation forged")
+}
+
 func noAccessWithoutWalls(b *bench) {
 	broken := b.deny()
 	broken.Spec.PolicyTypes = []networkingv1.PolicyType{"Sideways"}
@@ -394,11 +438,11 @@ func noAccessWithoutWalls(b *bench) {
 func diffChangesNothing(b *bench) {
 	diff := func(objects ...client.Object) string {
 		b.Helper()
-		text, err := b.applier.Diff(b.Context(), objects...)
+		differences, err := b.applier.Diff(b.Context(), objects...)
 		if err != nil {
 			b.Fatal(err)
 		}
-		return text
+		return differences.String()
 	}
 	if text := diff(b.space(), b.deny()); !strings.Contains(text, "+kind: NetworkPolicy\n") {
 		b.Errorf("before anything is there:\n%s", text)
@@ -431,5 +475,52 @@ func missingKind(b *bench) {
 	}
 	if changes, err := b.applier.Prune(b.Context(), apply.OfPool("p"), "", nil, apply.PoolKinds...); err != nil || len(changes) != 0 {
 		b.Errorf("prune: %v, %v", changes, err)
+	}
+}
+
+// rulesCarried fails if the tenants of an older croft, or retained ones, are left without
+// rules, if rules that are there are overwritten, or if a namespace that is nobody's gets
+// some.
+func rulesCarried(b *bench) {
+	const pools, tenant = v1alpha1.RulesAnnotationPrefix + "pools", v1alpha1.RulesAnnotationPrefix + "tenant"
+	free := b.namespace + "-free"
+	for name, labels := range map[string]map[string]string{b.namespace: {v1alpha1.TenantLabel: b.tenant}, free: nil} {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{pools: "mine"}}}
+		rules := &v1alpha1.TenantRules{
+			ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: v1alpha1.TenantRulesName, Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}},
+			Spec:       v1alpha1.TenantRulesSpec{Tenant: b.tenant, Pools: []string{"theirs"}, Egress: v1alpha1.EgressOpen},
+		}
+		empty := []string{}
+		s := &rules.Spec
+		s.Namespaces, s.PlatformNamespaces, s.AllowCIDRs, s.Domains, s.Registries = empty, empty, empty, empty, empty
+		s.PriorityClasses, s.RuntimeClasses, s.StorageClasses, s.IngressClasses, s.GatewayClasses, s.CSIDrivers = empty, empty, empty, empty, empty, empty
+		s.Issuers, s.IssuerTypes, s.SourceHosts, s.DeviceClasses, s.VolumeAttributesClasses = empty, empty, empty, empty, empty
+		s.Subjects, s.CloudIdentities, s.ClusterIPs, s.VolumeTypes = empty, empty, empty, []v1alpha1.VolumeType{}
+		s.ServiceTypes, s.ImagePullPolicies = []corev1.ServiceType{}, []corev1.PullPolicy{}
+		s.Annotations, s.UnknownAnnotations = empty, v1alpha1.UnknownAllow
+		for _, o := range []client.Object{namespace, rules} {
+			if err := b.client.Create(b.Context(), o); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	for range 2 {
+		b.writes.Store(0)
+		if err := b.applier.CarryRules(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if n := b.writes.Load(); n != 0 {
+		b.Errorf("%d writes where all rules are there", n)
+	}
+	var namespace corev1.Namespace
+	for name, want := range map[string]string{b.namespace: b.tenant, free: ""} {
+		if err := b.client.Get(b.Context(), client.ObjectKey{Name: name}, &namespace); err != nil {
+			b.Fatal(err)
+		}
+		if got := namespace.Annotations; got[tenant] != want || got[pools] != "mine" {
+			b.Errorf("namespace %s has %v, want tenant %q and pools mine", name, got, want)
+		}
+		namespace = corev1.Namespace{}
 	}
 }

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -9,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"croft.dev/croft/api/v1alpha1"
 )
 
 // tree is an object as plain JSON values.
@@ -52,7 +55,10 @@ func wanted(o client.Object) (tree, error) {
 		t["metadata"] = kept
 	}
 	dropNulls(t)
-	return t, nil
+	if tenant := o.GetLabels()[v1alpha1.TenantLabel]; gvk.Kind == "Namespace" && tenant != "" {
+		note(t, v1alpha1.OwnerAnnotation, tenant)
+	}
+	return t, sign(t)
 }
 
 func dropNulls(v any) {
@@ -72,23 +78,51 @@ func dropNulls(v any) {
 	}
 }
 
-// settled reports whether a live object already has everything that is wanted.
-// What it has besides is the matter of ownership.
+// settled reports whether a live object already has everything that is wanted,
+// and nothing that croft once wanted and wants no longer. Labels and annotations of
+// others are their matter, and so are free fields; who added anything else is the
+// matter of ownership.
 func settled(live client.Object, want tree) (bool, error) {
 	t, err := treeOf(live)
 	if err != nil {
 		return false, err
 	}
-	for field, v := range want {
-		// Objects that were read as Go types do not carry their own kind.
-		if field == "apiVersion" || field == "kind" {
-			continue
-		}
-		if !covers(t[field], v) {
-			return false, nil
+	dropNulls(t)
+	return metadataSettled(t, want) && contentSettled(t, want), nil
+}
+
+// metadataSettled leaves out the signature, which counts only where it is needed.
+func metadataSettled(live, want tree) bool {
+	metadata, _ := want["metadata"].(tree)
+	annotations, signed := metadata["annotations"].(tree)
+	if signed {
+		annotations = maps.Clone(annotations)
+		delete(annotations, v1alpha1.AppliedAnnotation)
+		metadata = maps.Clone(metadata)
+		metadata["annotations"] = annotations
+		if len(annotations) == 0 {
+			delete(metadata, "annotations")
 		}
 	}
-	return true, nil
+	return covers(live["metadata"], metadata)
+}
+
+// contentSettled accepts what a live object has besides only if it was there, or
+// came by a default, when croft last applied the same content.
+func contentSettled(live, want tree) bool {
+	kind, _ := want["kind"].(string)
+	exceeds := false
+	for field, v := range contentOf(live) {
+		wanted, ok := want[field]
+		exceeds = exceeds || (!ok || !covers(wanted, v)) && !freeOf(kind).Has(fieldpath.MakePathOrDie(field))
+	}
+	for field, v := range contentOf(want) {
+		if !covers(live[field], v) {
+			return false
+		}
+	}
+	signed := signature(want) // "" where something else than croft applies it
+	return !exceeds || signed == "" || signature(live) == signed
 }
 
 // covers reports whether have says all that want says. Lists must be of one

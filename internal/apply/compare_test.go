@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"croft.dev/croft/api/v1alpha1"
 )
 
 func TestCovers(t *testing.T) {
@@ -52,7 +54,7 @@ func TestWantedSaysOnlyWhatTheWallSays(t *testing.T) {
 	}
 	expected := tree{
 		"apiVersion": "v1", "kind": "ResourceQuota",
-		"metadata": tree{"namespace": "shop", "name": "croft"},
+		"metadata": tree{"namespace": "shop", "name": "croft", "annotations": tree{v1alpha1.AppliedAnnotation: signature(want)}},
 		"spec":     tree{"hard": tree{"cpu": "1"}},
 	}
 	if !covers(want, expected) || !covers(expected, want) {
@@ -97,6 +99,49 @@ func TestSettled(t *testing.T) {
 			}
 			got, err := settled(test.live, want)
 			if err != nil || got != test.settled {
+				t.Errorf("settled = %v, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestSettledBySignature is about an element of an atomic list that says more than
+// is wanted: by a default, or since croft once wanted it.
+func TestSettledBySignature(t *testing.T) {
+	limits := func(item corev1.LimitRangeItem) *corev1.LimitRange {
+		return &corev1.LimitRange{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "LimitRange"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "croft"},
+			Spec:       corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}},
+		}
+	}
+	four := corev1.ResourceList{"cpu": resource.MustParse("4")}
+	narrow, wide := corev1.LimitRangeItem{Min: four}, corev1.LimitRangeItem{Min: four, Max: four}
+	for _, test := range []struct {
+		name          string
+		want, applied *corev1.LimitRange
+		live          *corev1.LimitRange
+		settled       bool
+	}{
+		{"a default", limits(narrow), limits(narrow), limits(wide), true},
+		{"a field that croft wanted", limits(narrow), limits(wide), limits(wide), false},
+		{"no signature, and more than is wanted", limits(narrow), nil, limits(wide), false},
+		{"no signature, and what is wanted", limits(narrow), nil, limits(narrow), true},
+		{"another's signature, and what is wanted", limits(narrow), limits(wide), limits(narrow), true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			want, err := wanted(test.want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.applied != nil {
+				applied, err := wanted(test.applied)
+				if err != nil {
+					t.Fatal(err)
+				}
+				test.live.Annotations = map[string]string{v1alpha1.AppliedAnnotation: signature(applied)}
+			}
+			if got, err := settled(test.live, want); err != nil || got != test.settled {
 				t.Errorf("settled = %v, %v", got, err)
 			}
 		})

@@ -18,41 +18,63 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Diff says what Apply would change, as unified diffs of YAML, live against
-// wanted, and changes nothing: the API server is asked in a dry run. Objects
-// that would stay as they are, are left out. What would be refused is among the
-// errors, each naming its object.
-func (a *Applier) Diff(ctx context.Context, objects ...client.Object) (string, error) {
+// Difference is what would become of one object.
+type Difference struct {
+	Ref
+	// Action is Created, Configured or Deleted.
+	Action Action
+	// Text is a unified diff of YAML, live against wanted.
+	Text string
+}
+
+// Differences are those of several objects, in the order in which they would be
+// written.
+type Differences []Difference
+
+// String is one text with a unified diff for each object.
+func (d Differences) String() string {
 	var all strings.Builder
+	for _, difference := range d {
+		all.WriteString(difference.Text)
+	}
+	return all.String()
+}
+
+// Diff says what Apply would change, and changes nothing: the API server is asked
+// in a dry run. Objects that would stay as they are, are left out. What would be
+// refused is among the errors, each naming its object.
+func (a *Applier) Diff(ctx context.Context, objects ...client.Object) (Differences, error) {
+	var all Differences
 	var errs []error
 	for _, o := range objects {
-		text, err := a.diff(ctx, o)
+		differences, err := a.diff(ctx, o)
 		if err != nil {
 			errs = append(errs, &ObjectError{Ref: RefOf(o), Err: err})
 		}
-		all.WriteString(text)
+		all = append(all, differences...)
 	}
-	return all.String(), errors.Join(errs...)
+	return all, errors.Join(errs...)
 }
 
-func (a *Applier) diff(ctx context.Context, o client.Object) (string, error) {
+// diff returns one difference, or none.
+func (a *Applier) diff(ctx context.Context, o client.Object) (Differences, error) {
 	want, err := wanted(o)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	found, err := a.find(ctx, o, want)
 	if err != nil || found.stands {
-		return "", err
+		return nil, err
 	}
 	if namespace, ok := found.live.(*corev1.Namespace); ok && o.GetLabels()[v1alpha1.TenantLabel] != "" {
 		if err := claim(namespace, o.GetLabels()[v1alpha1.TenantLabel]); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	before, after := tree{}, want
 	if found.live != nil {
 		if before, err = treeOf(found.live); err != nil {
-			return "", err
+			return nil, err
 		}
 		before["apiVersion"], before["kind"] = want["apiVersion"], want["kind"]
 	}
@@ -62,15 +84,75 @@ func (a *Applier) diff(ctx context.Context, o client.Object) (string, error) {
 	// What it stands in is yet to be made, and cannot be asked.
 	case found.live == nil && apierrors.IsNotFound(err):
 	case roleRefChanged(err):
+	case mayNotPatch(err):
+		if after, err = laidOverLive(before, want, found.live); err != nil {
+			return nil, err
+		}
 	default:
-		return "", err
+		return nil, err
 	}
 	if found.invaded {
 		if err := removeForeign(after, found.live, want); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
-	return unified(RefOf(o).String(), before, after)
+	return compare(RefOf(o), before, after)
+}
+
+// mayNotPatch reports that RBAC refuses the request: the walls are written by the
+// operator, and people who may read them may ask what would change.
+func mayNotPatch(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot patch resource ")
+}
+
+// laidOverLive is what applying want over a live object comes to, without the API
+// server: fields that want does not name stay, but for those that croft applied. Where
+// croft applied other content, nothing tells which fields in the elements of lists came
+// by defaults, and the lists are shown as they are wanted.
+func laidOverLive(before, want tree, live client.Object) (tree, error) {
+	after := laidOver(before, want, signature(before) == signature(want))
+	if live == nil {
+		return after, nil
+	}
+	kind, _ := want["kind"].(string)
+	owned, err := ownershipOf(kind, live.GetManagedFields())
+	if err != nil || owned.ours == nil {
+		return after, err
+	}
+	owned.ours.Iterate(func(path fieldpath.Path) {
+		if !says(want, path) && !notes.Has(path) {
+			without(after, path)
+		}
+	})
+	return after, nil
+}
+
+func laidOver(before, want tree, merge bool) tree {
+	after := runtime.DeepCopyJSON(before)
+	for name, value := range want {
+		after[name] = valueOver(after[name], value, merge)
+	}
+	return after
+}
+
+func valueOver(before, want any, merge bool) any {
+	switch want := want.(type) {
+	case tree:
+		if before, ok := before.(tree); ok {
+			return laidOver(before, want, merge)
+		}
+	case []any:
+		before, ok := before.([]any)
+		if !ok || !merge || len(before) != len(want) {
+			break
+		}
+		all := make([]any, len(want))
+		for i := range want {
+			all[i] = valueOver(before[i], want[i], merge)
+		}
+		return all
+	}
+	return want
 }
 
 // removeForeign takes from a dry run's outcome what takeOver would let the API
@@ -119,23 +201,32 @@ func without(v any, path fieldpath.Path) any {
 	}
 }
 
-// unified compares two objects as people would have written them.
-func unified(name string, before, after tree) (string, error) {
+// compare returns the difference between two states of an object as people would
+// have written them, if they differ in that. An empty state is none.
+func compare(ref Ref, before, after tree) (Differences, error) {
 	b, err := readable(before)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	w, err := readable(after)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: lines(b), B: lines(w), FromFile: name + " (live)", ToFile: name + " (wanted)", Context: 3,
+		A: lines(b), B: lines(w), FromFile: ref.String() + " (live)", ToFile: ref.String() + " (wanted)", Context: 3,
 	})
-	if err != nil {
-		return "", fmt.Errorf("compare: %w", err)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("compare: %w", err)
+	case text == "":
+		return nil, nil
+	case len(before) == 0:
+		return Differences{{ref, Created, text}}, nil
+	case len(after) == 0:
+		return Differences{{ref, Deleted, text}}, nil
+	default:
+		return Differences{{ref, Configured, text}}, nil
 	}
-	return text, nil
 }
 
 func lines(text string) []string {
@@ -156,6 +247,7 @@ func readable(t tree) (string, error) {
 		}
 	}
 	dropNulls(t)
+	unnoted(t)
 	text, err := yaml.Marshal(t)
 	return string(text), err
 }

@@ -27,6 +27,8 @@ func (e *ObjectError) Error() string {
 			e.Ref, strings.ToLower(e.Kind), strings.ToLower(e.Kind))
 	case meta.IsNoMatchError(e.Err):
 		return fmt.Sprintf("%s: this cluster does not know the kind %s (%s): install its CustomResourceDefinition", e.Ref, e.Kind, e.GroupVersion())
+	case strings.HasPrefix(e.Name, "croft-role-") && mayNotPatch(e.Err):
+		return fmt.Sprintf("%s: croft's operator may not write this role yet: a cluster administrator runs `croft install` once more", e.Ref)
 	default:
 		return fmt.Sprintf("%s: %v", e.Ref, e.Err)
 	}
@@ -68,13 +70,18 @@ type NamespaceNotOwnedError struct {
 	Namespace, Tenant string
 	// Owner is the tenant whose namespace it is; empty if it is none's.
 	Owner string
+	// Created says that croft created it, for a tenant that nothing names any more.
+	Created bool
 }
 
 // Error implements error.
 func (e *NamespaceNotOwnedError) Error() string {
 	why := "exists already and croft did not create it"
-	if e.Owner != "" {
+	switch {
+	case e.Owner != "":
 		why = "belongs to tenant " + e.Owner
+	case e.Created:
+		why = "exists already, and its label " + v1alpha1.TenantLabel + " is gone"
 	}
 	return fmt.Sprintf("namespace %s %s: if tenant %s is to have it, a platform admin runs `kubectl annotate namespace %s %s=%s --overwrite`",
 		e.Namespace, why, e.Tenant, e.Namespace, v1alpha1.AdoptAnnotation, e.Tenant)

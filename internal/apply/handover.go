@@ -54,11 +54,31 @@ func (a *Applier) Restore(ctx context.Context, objects ...client.Object) error {
 		if !ok {
 			continue
 		}
+		if fresh.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy {
+			errs = append(errs, a.restoreOwn(ctx, fresh))
+			continue
+		}
 		if err := a.client.Create(ctx, fresh, client.FieldOwner(Restorer)); client.IgnoreAlreadyExists(err) != nil {
 			errs = append(errs, &ObjectError{Ref: RefOf(o), Err: err})
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// restoreOwn applies a wall that a deleted tenant has left, so that it is croft's
+// again and goes with the namespace's next tenant.
+func (a *Applier) restoreOwn(ctx context.Context, o client.Object) error {
+	live, err := a.read(ctx, a.client, o)
+	if err == nil && live == nil {
+		var want tree
+		if want, err = treeOf(o); err == nil {
+			_, err = a.patch(ctx, want)
+		}
+	}
+	if err != nil {
+		return &ObjectError{Ref: RefOf(o), Err: err}
+	}
+	return nil
 }
 
 // Save creates an object or, if it was read, writes it over the version that was.

@@ -22,6 +22,7 @@ var (
 	PlatformKinds = []schema.GroupVersionKind{
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicyBinding"},
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
 	}
 	// NativePlatformKinds stand once in the cluster where the API server is the
@@ -36,7 +37,7 @@ var (
 	// GatekeeperConstraintKinds are those of them that a cluster has only once
 	// Gatekeeper has taken in their templates.
 	GatekeeperConstraintKinds = gatekeeper("constraints", "v1beta1",
-		"CroftPlacement", "CroftServices", "CroftIngresses", "CroftRoutes", "CroftGateways", "CroftCertificates")
+		"CroftPlacement", "CroftServices", "CroftIngresses", "CroftRoutes", "CroftGateways", "CroftCertificates", "CroftAnnotations")
 	// GatekeeperMutatorKinds stand for one tenant where Gatekeeper is the engine. They
 	// are in no namespace.
 	GatekeeperMutatorKinds = gatekeeper("mutations", "v1", "Assign", "ModifySet")

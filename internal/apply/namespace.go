@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"croft.dev/croft/api/v1alpha1"
 )
@@ -20,7 +22,7 @@ func (a *Applier) namespace(ctx context.Context, o *corev1.Namespace, tenant str
 		return Failed, nil, err
 	}
 	if live == nil {
-		if err := a.bear(ctx, o); err != nil {
+		if err := a.createNamespace(ctx, o); err != nil {
 			return Failed, nil, err
 		}
 		_, _, err := a.object(ctx, o)
@@ -29,7 +31,7 @@ func (a *Applier) namespace(ctx context.Context, o *corev1.Namespace, tenant str
 	if err := claim(live, tenant); err != nil {
 		return Failed, nil, err
 	}
-	adopted := live.Labels[v1alpha1.TenantLabel] != tenant
+	adopted := live.Labels[v1alpha1.TenantLabel] != tenant && !unlabelled(live, tenant)
 	if adopted {
 		if err := a.annotate(ctx, live, v1alpha1.CreatedAnnotation, nil); err != nil {
 			return Failed, nil, err
@@ -65,11 +67,14 @@ func (a *Applier) liveNamespace(ctx context.Context, o *corev1.Namespace, tenant
 	return namespace, nil
 }
 
-// claim reports why a namespace is not the tenant's to have.
+// claim reports why a namespace is not the tenant's to have. The tenant's are those
+// that its label says, that an admin's annotation offers to it, and that had its
+// label until somebody took it away.
 func claim(live *corev1.Namespace, tenant string) error {
 	owner := live.Labels[v1alpha1.TenantLabel]
-	if owner != tenant && live.Annotations[v1alpha1.AdoptAnnotation] != tenant {
-		return &NamespaceNotOwnedError{Namespace: live.Name, Tenant: tenant, Owner: owner}
+	if owner != tenant && live.Annotations[v1alpha1.AdoptAnnotation] != tenant && !unlabelled(live, tenant) {
+		_, created := live.Annotations[v1alpha1.CreatedAnnotation]
+		return &NamespaceNotOwnedError{Namespace: live.Name, Tenant: tenant, Owner: owner, Created: created}
 	}
 	if live.DeletionTimestamp != nil {
 		return &NamespaceTerminatingError{Namespace: live.Name}
@@ -77,10 +82,26 @@ func claim(live *corev1.Namespace, tenant string) error {
 	return nil
 }
 
-// bear creates a namespace. Applying would do so too, but would as well take
+// unlabelled reports whether a namespace has no tenant's label, and croft last wrote
+// it for this tenant. The annotation alone would not do: whoever changes it, or
+// writes it on a namespace that croft never had, owns it from then on in place of
+// croft. So a namespace that was deleted and created anew is nobody's again.
+func unlabelled(live *corev1.Namespace, tenant string) bool {
+	if live.Labels[v1alpha1.TenantLabel] != "" || live.Annotations[v1alpha1.OwnerAnnotation] != tenant {
+		return false
+	}
+	owned := fieldpath.MakePathOrDie("metadata", "annotations", v1alpha1.OwnerAnnotation)
+	return slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		fields, err := fieldsOf(entry)
+		return err == nil && isOurs(entry) && fields.Has(owned)
+	})
+}
+
+// createNamespace creates a namespace. Applying would do so too, but would as well take
 // over one that somebody else creates at the same moment. What tells whose it is
-// comes with it, so that a croft that dies here finds it again.
-func (a *Applier) bear(ctx context.Context, o *corev1.Namespace) error {
+// comes with it, so that a croft that dies here finds it again. The tenant's rules come
+// a moment later: until then nothing that they decide can be created.
+func (a *Applier) createNamespace(ctx context.Context, o *corev1.Namespace) error {
 	born := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: o.Name,
 		Labels: map[string]string{

@@ -72,9 +72,16 @@ func (o ownership) abandoned(want tree) bool {
 	}
 	found := false
 	// Not Set.All: its iterator panics when the loop ends early.
-	o.ours.Iterate(func(path fieldpath.Path) { found = found || !says(want, path) })
+	o.ours.Iterate(func(path fieldpath.Path) { found = found || !says(want, path) && !notes.Has(path) })
 	return found
 }
+
+// notes are the fields in which croft remembers something of its own. They may be
+// left over on an object that something else than croft applies today.
+var notes = fieldpath.NewSet(
+	fieldpath.MakePathOrDie("metadata", "annotations", v1alpha1.AppliedAnnotation),
+	fieldpath.MakePathOrDie("metadata", "annotations", v1alpha1.OwnerAnnotation),
+)
 
 // isOurs reports whether an entry is croft's apply. What was written under
 // croft's name in any other way was written by somebody else, but for the birth

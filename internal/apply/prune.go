@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,6 +28,10 @@ func OfPool(name string) Owner { return Owner{v1alpha1.PoolLabel, name} }
 // OfTenant owns what stands for one tenant.
 func OfTenant(name string) Owner { return Owner{v1alpha1.TenantLabel, name} }
 
+// OfAnyTenant owns what stands for whichever tenant: in a namespace that has changed
+// hands also what was made for the tenant before.
+func OfAnyTenant() Owner { return Owner{label: v1alpha1.TenantLabel} }
+
 // selector selects what walls made for the owner. croft's own installation has
 // no wall's label and is never selected.
 func (o Owner) selector() (labels.Selector, error) {
@@ -41,9 +44,12 @@ func (o Owner) selector() (labels.Selector, error) {
 		{v1alpha1.ManagedByLabel, selection.Equals, []string{v1alpha1.ManagedBy}},
 		{v1alpha1.WallLabel, selection.Exists, nil},
 	}
-	if o.label != "" {
+	switch {
+	case o.name != "":
 		needs = append(needs, need{o.label, selection.Equals, []string{o.name}})
-	} else {
+	case o.label != "":
+		needs = append(needs, need{o.label, selection.Exists, nil})
+	default:
 		needs = append(needs,
 			need{v1alpha1.PoolLabel, selection.DoesNotExist, nil},
 			need{v1alpha1.TenantLabel, selection.DoesNotExist, nil})
@@ -70,20 +76,26 @@ func (a *Applier) Prune(ctx context.Context, owner Owner, namespace string, keep
 }
 
 // DiffPrune says what Prune would delete, as Diff does.
-func (a *Applier) DiffPrune(ctx context.Context, owner Owner, namespace string, keep []client.Object, kinds ...schema.GroupVersionKind) (string, error) {
+func (a *Applier) DiffPrune(ctx context.Context, owner Owner, namespace string, keep []client.Object, kinds ...schema.GroupVersionKind) (Differences, error) {
 	surplus, err := a.surplusOf(ctx, owner, namespace, keep, kinds)
-	var all strings.Builder
-	errs := []error{err}
-	for _, o := range surplus {
+	deleted, diffErr := DiffDeleted(surplus...)
+	return deleted, errors.Join(err, diffErr)
+}
+
+// DiffDeleted shows the deletion of live objects, as Diff does.
+func DiffDeleted(objects ...client.Object) (Differences, error) {
+	var all Differences
+	var errs []error
+	for _, o := range objects {
 		before, err := treeOf(o)
 		if err == nil {
-			var text string
-			text, err = unified(RefOf(o).String(), before, tree{})
-			all.WriteString(text)
+			var deleted Differences
+			deleted, err = compare(RefOf(o), before, tree{})
+			all = append(all, deleted...)
 		}
 		errs = append(errs, err)
 	}
-	return all.String(), errors.Join(errs...)
+	return all, errors.Join(errs...)
 }
 
 func (a *Applier) surplusOf(ctx context.Context, owner Owner, namespace string, keep []client.Object, kinds []schema.GroupVersionKind) ([]client.Object, error) {

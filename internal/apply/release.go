@@ -17,9 +17,20 @@ import (
 // access first, and then takes croft's labels and annotations off it. Workloads
 // are left alone. A Release that is cut short is completed by the next: the label
 // that the namespace is found by goes last.
+//
+// It reads from the API server: a cache may not show an object that was created a
+// moment ago, and nobody looks for it once the label is gone.
 func (a *Applier) Release(ctx context.Context, namespace *corev1.Namespace) ([]Change, error) {
-	made, err := a.surplus(ctx, nil, slices.Concat(TenantKinds, DialectKinds), client.InNamespace(namespace.Name),
-		client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
+	a = a.uncached()
+	live := &corev1.Namespace{}
+	if err := a.client.Get(ctx, client.ObjectKeyFromObject(namespace), live); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if live.UID != namespace.UID || live.Labels[v1alpha1.TenantLabel] != namespace.Labels[v1alpha1.TenantLabel] {
+		return nil, nil // it is another's by now
+	}
+	namespace = live
+	made, err := a.madeIn(ctx, namespace.Name)
 	changes, deleteErr := a.delete(ctx, made)
 	if err := errors.Join(err, deleteErr); err != nil {
 		return changes, err
@@ -29,6 +40,36 @@ func (a *Applier) Release(ctx context.Context, namespace *corev1.Namespace) ([]C
 		change.Action, change.Err = Failed, &ObjectError{Ref: change.Ref, Err: err}
 	}
 	return append(changes, change), errors.Join(change.Err)
+}
+
+// uncached returns an Applier that reads from the API server.
+func (a *Applier) uncached() *Applier {
+	if a.live == nil {
+		return a
+	}
+	return New(liveClient{a.client, a.live})
+}
+
+// liveClient is a client that reads from the API server.
+type liveClient struct {
+	client.Client
+	live client.Reader
+}
+
+// Get implements client.Reader.
+func (c liveClient) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	return c.live.Get(ctx, key, o, opts...)
+}
+
+// List implements client.Reader.
+func (c liveClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return c.live.List(ctx, list, opts...)
+}
+
+// madeIn returns what croft made in a namespace, access first.
+func (a *Applier) madeIn(ctx context.Context, namespace string) ([]client.Object, error) {
+	return a.surplus(ctx, nil, slices.Concat(TenantKinds, DialectKinds), client.InNamespace(namespace),
+		client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 }
 
 // unmark takes off what croft has put on a namespace. Applying nothing takes off
@@ -53,7 +94,7 @@ func (a *Applier) unmark(ctx context.Context, namespace *corev1.Namespace) error
 // ownMarks are the keys on a namespace that nobody but croft and the platform's
 // admins give a meaning.
 var ownMarks = []string{
-	v1alpha1.TenantLabel, v1alpha1.WallLabel, v1alpha1.CostCodeLabel, v1alpha1.PlacementLabel, v1alpha1.AdoptAnnotation, v1alpha1.CreatedAnnotation,
+	v1alpha1.TenantLabel, v1alpha1.WallLabel, v1alpha1.CostCodeLabel, v1alpha1.PlacementLabel, v1alpha1.AdoptAnnotation, v1alpha1.CreatedAnnotation, v1alpha1.OwnerAnnotation,
 }
 
 // marksIn returns a null for each of croft's keys, as a merge patch removes them.

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,8 +29,49 @@ func (a *Applier) Withdraw(ctx context.Context, namespace *corev1.Namespace, ten
 		return changes, nil
 	}
 	change := Change{Ref: Ref{corev1.SchemeGroupVersion.WithKind("Namespace"), client.ObjectKeyFromObject(namespace)}, Action: Deleted}
-	if err := a.client.Delete(ctx, namespace, client.Preconditions{UID: ptr.To(namespace.UID)}); client.IgnoreNotFound(err) != nil {
+	// Over the version that was looked at: it may have been given to another tenant since.
+	over := client.Preconditions{UID: ptr.To(namespace.UID), ResourceVersion: ptr.To(namespace.ResourceVersion)}
+	if err := a.client.Delete(ctx, namespace, over); client.IgnoreNotFound(err) != nil {
 		change.Action, change.Err = Failed, &ObjectError{Ref: change.Ref, Err: fmt.Errorf("delete: %w", err)}
 	}
 	return append(changes, change), change.Err
+}
+
+// DiffWithdraw says what Withdraw would take away, as Diff does.
+func (a *Applier) DiffWithdraw(ctx context.Context, namespace *corev1.Namespace, tenant string, policy v1alpha1.DeletionPolicy) (Differences, error) {
+	if policy != v1alpha1.DeletionDelete {
+		return a.DiffPrune(ctx, OfTenant(tenant), namespace.Name, nil, AccessKinds...)
+	}
+	before := namespace.DeepCopy()
+	before.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if namespace.Annotations[v1alpha1.CreatedAnnotation] == "true" {
+		access, err := a.DiffPrune(ctx, OfTenant(tenant), namespace.Name, nil, AccessKinds...)
+		deleted, diffErr := DiffDeleted(before)
+		return append(access, deleted...), errors.Join(err, diffErr)
+	}
+	made, err := a.madeIn(ctx, namespace.Name)
+	deleted, diffErr := DiffDeleted(made...)
+	marks, marksErr := diffUnmarked(before)
+	return append(deleted, marks...), errors.Join(err, diffErr, marksErr)
+}
+
+// diffUnmarked shows a namespace before and after its release, as far as that can
+// be told without a request: what croft alone has set is not asked for.
+func diffUnmarked(namespace *corev1.Namespace) (Differences, error) {
+	after := namespace.DeepCopy()
+	for key := range marksIn(after.Labels) {
+		delete(after.Labels, key)
+	}
+	for key := range marksIn(after.Annotations) {
+		delete(after.Annotations, key)
+	}
+	b, err := treeOf(namespace)
+	if err != nil {
+		return nil, err
+	}
+	w, err := treeOf(after)
+	if err != nil {
+		return nil, err
+	}
+	return compare(RefOf(namespace), b, w)
 }

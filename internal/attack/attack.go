@@ -5,6 +5,7 @@ package attack
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,6 +42,9 @@ type Attack struct {
 	References []string
 	// As is the role that tries it; the operator, who may most, if empty.
 	As v1alpha1.Role
+	// AsGroups try it in place of a member of the tenant: somebody in all of these
+	// groups.
+	AsGroups []string
 	// Setup is created by the platform beforehand and removed afterwards. A Binding
 	// among it is the scheduler's, which puts a pod on a node that need not exist.
 	Setup []client.Object
@@ -55,6 +59,11 @@ type Attack struct {
 	Pairs *Pairs
 	// StoppedBy is what must stop it. A Mirror has none.
 	StoppedBy Stopper
+	// Warned is for a Mirror that is let through with a warning.
+	Warned bool
+	// Unruled is for a Mirror of what is no tenant's doing, which others than croft may
+	// refuse: only croft's refusal counts.
+	Unruled bool
 	// Outcome reports what is wrong with the object that came back; nil if
 	// nothing is. It is what an attack that is let through and made harmless, or a
 	// mirror, is judged by.
@@ -155,20 +164,19 @@ type Stopper struct {
 }
 
 // ByPolicy is the refusal of one rule of a ValidatingAdmissionPolicy. The
-// policy's name alone would not do: a policy that cannot find its parameter, or
+// policy's name alone would not do: a policy that does not find the rules, or
 // whose expression fails, denies everything under that name, and proves nothing.
 func ByPolicy(policy, rule string) Stopper {
 	return Stopper{
 		Name: "policy " + policy + ", rule " + rule, Policy: policy, Rule: rule,
 		Refuses: func(err error) bool {
-			return apierrors.IsForbidden(err) && (strings.Contains(err.Error(), refusal(policy, policy, rule)) ||
-				strings.Contains(err.Error(), refusal(policy, policy+admission.UpdatesSuffix, rule)))
+			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), refusal(policy, rule))
 		},
 	}
 }
 
-func refusal(policy, binding, rule string) string {
-	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", policy, binding, admission.Refusal(rule))
+func refusal(policy, rule string) string {
+	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", policy, policy, admission.Refusal(rule))
 }
 
 // OrByConstraint is a rule of a policy that Gatekeeper holds too, by a constraint
@@ -202,6 +210,15 @@ func ByWarning(policy, rule string) Stopper {
 // WarnsOfCroft reports a warning of any of croft's policies.
 func WarnsOfCroft(got string) bool {
 	return strings.HasPrefix(got, "Validation failed for ValidatingAdmissionPolicy 'croft-")
+}
+
+// policyOfCroft is how the API server names one of croft's policies that refuses.
+var policyOfCroft = regexp.MustCompile(`(?i)policy ['"]croft-`)
+
+// RefusedByCroft reports a refusal by any of croft's policies or constraints.
+func RefusedByCroft(err error) bool {
+	_, byGatekeeper, _ := strings.Cut(err.Error(), gatekeeperDenied)
+	return policyOfCroft.MatchString(err.Error()) || strings.HasPrefix(byGatekeeper, "croft")
 }
 
 // ByMutation is a policy or a plugin that lets the request through and changes

@@ -80,6 +80,33 @@ func Mistake(a Attack, rule rbacv1.PolicyRule) Attack {
 	return a
 }
 
+// InNobodys makes a mirror's request in a namespace that is no tenant's, by somebody
+// who has the right to there: what the walls ask of tenants is asked of nobody else. The
+// namespace is made for it, and named after one of the tenant's.
+func InNobodys(own string, a Attack, right rbacv1.PolicyRule) Attack {
+	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: own + "-" + a.Name}}
+	for _, o := range append(slices.Clone(a.Setup), a.Request.Object) {
+		o.SetNamespace(namespace.Name)
+	}
+	if a.Request.Body != nil {
+		a.Request.Body.SetNamespace(namespace.Name)
+	}
+	summary := a.Summary
+	a = Mistake(a, right)
+	a.Unruled = true
+	a.Summary = summary + ", in a namespace that is no tenant's"
+	a.Setup = append([]client.Object{namespace}, a.Setup...)
+	return a
+}
+
+// ByPlatform makes a mirror's request as one of the cluster's administrators, whom no
+// policy holds.
+func ByPlatform(a Attack) Attack {
+	a.AsGroups, a.Unruled = []string{"system:masters"}, true
+	a.Summary += ", as a platform admin"
+	return a
+}
+
 // Custom is an object of a kind that a cluster may not have.
 func Custom(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -119,4 +146,25 @@ func pull(o client.Object, image string) client.Object {
 		}
 	}
 	return pod
+}
+
+// FreeClusterIP stands for an address of a Service that is in the cluster's range,
+// and that no Service has.
+const FreeClusterIP = "0.0.0.0"
+
+// AtClusterIP writes an address in the place of FreeClusterIP.
+func AtClusterIP(o client.Object, address func() (string, error)) error {
+	service, ok := o.(*corev1.Service)
+	if !ok || service.Spec.ClusterIP != FreeClusterIP {
+		return nil
+	}
+	free, err := address()
+	if err != nil {
+		return err
+	}
+	service.Spec.ClusterIP = free
+	for i := range service.Spec.ClusterIPs {
+		service.Spec.ClusterIPs[i] = free
+	}
+	return nil
 }

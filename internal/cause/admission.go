@@ -18,6 +18,20 @@ var admissionRows = []Row{
 		Produced: Produced{BySandbox, "internal/e2e TestWhy/quota"},
 	},
 	{
+		ID: "quota-share", Sees: "the ResourceQuotas of the tenant's namespaces",
+		Cause: "the namespace's share of the tenant's quota is too small, and the tenant has more in other namespaces",
+		Cure:  "wait: croft moves the share when a controller was refused, and the controller tries again by itself. Nobody tries again for a pod without a controller: create it by a Job or a Deployment",
+		Who:   Team, Link: kubeDocs + "policy/resource-quotas/",
+		Produced: Produced{BySandbox, "internal/operator TestQuotaDemand"},
+	},
+	{
+		ID: "quota-reserved", Sees: "the ResourceQuotas of the tenant's namespaces, and `quotaMinimums` of the Tenant",
+		Cause: "the rest of the tenant's quota is in other namespaces, and reserved for them or about to be used there",
+		Cure:  "ask for less, or free what is not needed; a platform admin lowers `quotaMinimums` of the Tenant, or raises its `quota`",
+		Who:   Team, Link: kubeDocs + "policy/resource-quotas/",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/quota-reserved"},
+	},
+	{
 		ID: "quota-unstated", Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet",
 		Signature: anyOf(`failed quota: .*must specify `),
 		Texts:     []string{`Error creating: pods "web-6d4cf56db6-x2x9p" is forbidden: failed quota: croft: must specify limits.memory for: nginx`},
@@ -39,7 +53,7 @@ var admissionRows = []Row{
 		ID: "policy-refused", Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet",
 		Signature: anyOf(`ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request`, `admission webhook "[^"]*" denied the request`),
 		Texts: []string{
-			`Error creating: pods "web-6d4cf56db6-x2x9p" is forbidden: ValidatingAdmissionPolicy 'croft-pods' with binding 'croft-pods' denied request: [tolerations] spec.tolerations: pods of tenant tenant-a may tolerate only keys below node.kubernetes.io/`,
+			`Error creating: pods "web-6d4cf56db6-x2x9p" is forbidden: ValidatingAdmissionPolicy 'croft-pods' with binding 'croft-pods' denied request: [tolerations] spec.tolerations: pods tolerate only keys below node.kubernetes.io/`,
 			`Error creating: admission webhook "validate.kyverno.svc-fail" denied the request: resource Pod/shop/web was blocked due to the following policies`,
 		},
 		Cause: "an admission policy refuses the pod",

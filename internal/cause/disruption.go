@@ -19,6 +19,13 @@ var disruptionRows = []Row{
 		Produced: Produced{BySandbox, "internal/e2e TestWhy/held and TestDoctor/departures"},
 	},
 	{
+		ID: "wrong-pool", Sees: "the pod's node, beside the pools of its tenant (TenantRules)",
+		Cause: "the pod runs on nodes of a pool that is not its tenant's: a pod is placed once, when it is created, and the tenant has changed pool since, or was taken over",
+		Cure:  "restart it: `kubectl rollout restart` of its workload, or, for a whole tenant, a cluster administrator runs `croft move tenant NAME`",
+		Who:   Team, Link: "docs/walls.md",
+		Produced: Produced{BySandbox, "internal/e2e TestMove"},
+	},
+	{
 		ID: "daemonset-left-out", Sees: "the DaemonSet: its tolerations, beside the taints of pools",
 		Cause: "a DaemonSet of the platform does not tolerate the taint of tenants' pools, and so is on none of their nodes",
 		Cure:  "add to its pod template the toleration {operator: Exists}, or one of the platform's `nodePoolKey` with the operator Exists",
@@ -52,6 +59,13 @@ var disruptionRows = []Row{
 		Cure:  "leave tenants' namespaces out of it (the label croft.dev/tenant), or see that it touches neither nodeSelector, tolerations nor affinity",
 		Who:   Platform, Link: "docs/walls.md",
 		Produced: Produced{BySandbox, "internal/doctor TestOthers"},
+	},
+	{
+		ID: "unknown-addon", Sees: "the API groups of CustomResourceDefinitions; the controllers of IngressClasses",
+		Cause: "an add-on is in the cluster that croft's catalogue does not know: what annotations of tenants' objects make it do, no rule checks",
+		Cure:  "see which annotations, labels and kinds of tenants it acts upon, and whether it keeps tenants apart by itself; refuse annotations that nobody knows by `policy.unknownAnnotations: Deny`; where its kinds are safe for tenants, name them in the Platform's `addons`",
+		Who:   Platform, Link: "docs/addons.md",
+		Produced: Produced{ByNobody, "a sandbox has known add-ons only; the rule is tried on its own"},
 	},
 	{
 		ID: "engine-not-ready", Sees: "condition PlacementReady of the Platform; what the API server serves",

@@ -73,15 +73,39 @@ var schedulingRows = []Row{
 	},
 	{
 		ID: "claim-unbound", Sees: "event FailedScheduling of the pod, by the scheduler or karpenter",
-		Signature: anyOf(`persistentvolumeclaim "[^"]+" not found`, `unbound immediate PersistentVolumeClaims`, `unbound pvc must define a storage class`),
+		Signature: anyOf(`(?i:persistentvolumeclaim) "[^"]+" not found`, `unbound immediate PersistentVolumeClaims`, `unbound pvc must define a storage class`),
 		Texts: []string{
 			`0/1 nodes are available: persistentvolumeclaim "data" not found. not found`,
 			`0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found`,
+			`getting persistent volume claim, PersistentVolumeClaim "data" not found (PersistentVolumeClaim=data)`,
 		},
 		Cause: "the pod waits for a volume claim that is not there, or that nothing binds",
 		Cure:  "create the claim, or look at its events (`kubectl describe pvc`)",
 		Who:   Team, Link: kubeDocs + "storage/persistent-volumes/",
 		Produced: Produced{BySandbox, "internal/e2e TestWhy/asked-too-much/claim-unbound"},
+	},
+	{
+		ID: "anti-affinity-of-others", Sees: "event FailedScheduling of the pod, by the scheduler or karpenter",
+		Signature: anyOf(`didn't satisfy existing pods anti-affinity rules`),
+		Texts: []string{
+			`0/2 nodes are available: 2 node(s) didn't satisfy existing pods anti-affinity rules. no new claims to deallocate, preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod.`,
+		},
+		Cause: "a pod that runs already has required anti-affinity to this one, and anti-affinity holds both ways: nothing that it selects is placed near it",
+		Cure:  "delete the pod that keeps this one away, or take this one's labels or namespace out of its podAntiAffinity; a platform admin sees its name by the same command",
+		Who:   Team, Link: kubeDocs + "scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/anti-affinity"},
+	},
+	{
+		ID: "affinity-unmet", Sees: "event FailedScheduling of the pod, by karpenter or the scheduler",
+		Signature: anyOf(`unsatisfiable topology constraint for `, `didn't match pod (anti-)?affinity rules`, `didn't match pod topology spread constraints`),
+		Texts: []string{
+			`Failed to schedule pod, unsatisfiable topology constraint for pod affinity, key=kubernetes.io/os (counts = map[linux:1], podDomains = kubernetes.io/os Exists, nodeDomains = kubernetes.io/os In [linux]`,
+			`0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.`,
+		},
+		Cause: "no node is where the pod's own affinity, anti-affinity or spread constraints want it",
+		Cure:  "relax the pod's podAffinity, podAntiAffinity or topologySpreadConstraints (preferred in place of required, ScheduleAnyway in place of DoNotSchedule), or run fewer replicas",
+		Who:   Team, Link: kubeDocs + "scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/asked-too-much/affinity-unmet"},
 	},
 	{
 		ID: "provisioning-held", Sees: "a NodeClaim without an instance, of any pool; Karpenter's log",

@@ -58,7 +58,7 @@ before anything is changed. Interrupted at any step, the same command goes on, a
   croft adopt tenant shop -f croft.yaml
   croft adopt tenant shop -f croft.yaml --remove-old
   croft adopt tenant shop --undo`,
-		Args: cobra.ExactArgs(1),
+		Args: oneName("tenant"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.undo {
 				return a.undoAdoption(cmd.Context(), args[0], &o)
@@ -78,6 +78,7 @@ before anything is changed. Interrupted at any step, the same command goes on, a
 	c.MarkFlagsMutuallyExclusive("filename", "undo")
 	c.MarkFlagsMutuallyExclusive("remove-old", "undo")
 	c.MarkFlagsMutuallyExclusive("dry-run", "undo")
+	c.MarkFlagsMutuallyExclusive("output", "undo")
 	return c
 }
 
@@ -105,11 +106,14 @@ func (a *app) adopt(ctx context.Context, tenant string, o *adoptOptions) error {
 	if err != nil {
 		return failed(unreachable(err))
 	}
-	if err := a.printPlan(plan, o); err != nil || o.dryRun {
+	if err := a.printPlan(plan, o); err != nil {
 		return err
 	}
 	if len(plan.Blocking) > 0 {
 		return failedf("tenant %s was not taken over: put right first what is said above", tenant)
+	}
+	if o.dryRun {
+		return nil
 	}
 	run := &adoption{a, ad, c, tenant, plan, o}
 	if !o.yes && (!plan.Done() || o.removeOld && len(plan.Replaced()) > 0) && !a.confirmed(tenant) {
@@ -141,13 +145,13 @@ func (r *adoption) steps(ctx context.Context) error {
 	}
 	for i, s := range steps {
 		if err := ctx.Err(); err != nil {
-			return failedf("interrupted after step %d of %d: run the same command again to go on, or `croft adopt tenant %s --undo`", i, len(steps), r.tenant)
+			return interrupted(fmt.Sprintf(" after step %d of %d: run the same command again to go on, or `croft adopt tenant %s --undo`", i, len(steps), r.tenant))
 		}
 		if err := s.do(ctx); err != nil {
-			err = unreachable(err)
-			if errors.Is(err, context.Canceled) {
-				err = errors.New("interrupted")
+			if ctx.Err() != nil {
+				return interrupted(fmt.Sprintf(" in step %d of %d, %s: run the same command again to go on, or `croft adopt tenant %s --undo` to go back", i+1, len(steps), s.says, r.tenant))
 			}
+			err = unreachable(err)
 			return failedf("step %d of %d, %s: %w\nrun the same command again to go on, or `croft adopt tenant %s --undo` to go back", i+1, len(steps), s.says, err, r.tenant)
 		}
 		say(r.err, "%d/%d %s\n", i+1, len(steps), s.says)

@@ -51,7 +51,11 @@ func (a *app) printNamespaces(p *adopt.Plan) {
 	}
 	say(a.out, "Tenant %s\n", p.Tenant)
 	for _, n := range p.Namespaces {
-		say(a.out, "  namespace %s %s\n", n.Name, states[n.State])
+		state := states[n.State]
+		if n.State == adopt.Kept {
+			state = fmt.Sprintf("was kept from tenant %s, which has given it up, and is taken over", n.From)
+		}
+		say(a.out, "  namespace %s %s\n", n.Name, state)
 	}
 }
 

@@ -3,27 +3,16 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/share"
 )
 
 func newApply(a *app) *cobra.Command {
-	var (
-		files   fileFlags
-		wait    bool
-		timeout time.Duration
-	)
+	o := &applyOptions{}
 	c := &cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Declare what a file says in the cluster, and wait until it stands",
@@ -31,177 +20,104 @@ func newApply(a *app) *cobra.Command {
 
 The file is checked together with what the cluster has already, and the API
 server is asked in a dry run: if anything is wrong, nothing at all is written.
-What the file does not name is left alone.`,
+What the file does not name is left alone, unless --prune says otherwise: then
+tenants, pools and secondary networks that the file does not name are deleted,
+after a question that lists what goes with each.
+
+Something becomes of it only if an operator runs. If none does, that is said at once,
+and waiting ends after 15 s with exit status 1, unless the operator's Deployment is
+there and on its way.
+
+With -o json or yaml standard output has one object, at the end:
+
+  changes:
+  - kind: Tenant
+    name: shop
+    action: created     # or configured, unchanged, deleted, skipped, failed
+    error: ""           # left out where there is none
+  ready: 1              # how many of objects are
+  objects:
+  - kind: Tenant
+    name: shop
+    ready: true
+    reason: Ready
+    message: ""
+
+What is refused before anything is written is said on standard error alone.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, file, _, err := a.propose(cmd.Context(), &files)
-			if err != nil {
-				return err
-			}
-			objects := file.Objects()
-			applier := apply.New(c)
-			if _, err := applier.Diff(cmd.Context(), objects...); err != nil {
-				return failedf("nothing was written: %w", unreachable(err))
-			}
-			changes, err := applier.Apply(cmd.Context(), objects...)
-			a.printChanges(changes)
-			if err != nil {
-				return failed(unreachable(err))
-			}
-			if !wait {
-				return nil
-			}
-			return awaitReady(cmd.Context(), c, newProgress(a.err), objects, timeout)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.apply(cmd.Context(), o) },
 	}
-	files.add(c)
-	c.Flags().BoolVar(&wait, "wait", true, "wait until everything in the file is Ready")
-	c.Flags().DurationVar(&timeout, "wait-timeout", 5*time.Minute, "how long to wait")
+	o.files.add(c)
+	o.output.add(c, formatText, formatJSON, formatYAML)
+	o.prune.add(c, "delete, after a question,")
+	c.Flags().BoolVarP(&o.prune.yes, "yes", "y", false, "with --prune: do not ask")
+	c.Flags().BoolVar(&o.wait, "wait", true, "wait until everything in the file is Ready")
+	c.Flags().DurationVar(&o.timeout, "wait-timeout", 5*time.Minute, "how long to wait")
+	pointless(c, "wait-timeout", "--wait=false waits for nothing", func() bool { return !o.wait })
+	pointless(c, "yes", "only --prune asks", func() bool { return !o.prune.prune })
 	return c
 }
 
-// propose reads files and checks them together with what the cluster has. It
-// returns what the files declare, and the estate that would come of it.
-func (a *app) propose(ctx context.Context, files *fileFlags) (client.Client, *estate.Declaration, *estate.Estate, error) {
-	file, err := files.parse(a.in)
+// applyOptions are the flags of apply.
+type applyOptions struct {
+	files   fileFlags
+	prune   pruneFlags
+	wait    bool
+	timeout time.Duration
+	output  format
+}
+
+func (a *app) apply(ctx context.Context, o *applyOptions) error {
+	o.files.whole = o.prune.prune
+	c, file, _, err := a.propose(ctx, &o.files)
 	if err != nil {
-		return nil, nil, nil, err
+		return err
 	}
-	c, err := a.client()
+	rest, err := beyondFile(ctx, c, file)
 	if err != nil {
-		return nil, nil, nil, failed(err)
+		return failed(err)
 	}
-	whole, err := overlay(ctx, c, file)
-	if err != nil {
-		return nil, nil, nil, failed(err)
+	objects := file.Objects()
+	if _, err := apply.New(c).Diff(ctx, objects...); err != nil {
+		return failedf("nothing was written: %w", unreachable(err))
 	}
-	e, problems := estate.Build(whole)
-	divide(e, whole.Tenants)
-	return c, file, e, problems.Err()
+	if o.prune.prune && !rest.empty() {
+		if err := rest.agreed(ctx, a, c, o.prune.yes); err != nil {
+			return err
+		}
+	}
+	changes, err := a.write(ctx, c, objects, rest, o)
+	if err == nil && !o.prune.prune {
+		rest.mention(a)
+	}
+	if err == nil {
+		err = a.sayIfSilent(ctx, c)
+	}
+	if err == nil && o.wait {
+		err = awaitReady(ctx, c, newProgress(a.err), objects, o.timeout)
+	}
+	return errors.Join(a.applyData(ctx, c, o.output, changes, objects), failed(unreachable(err)))
 }
 
-// divide divides quotas as the cluster has them divided. What is new there begins
-// with nothing.
-func divide(e *estate.Estate, tenants []v1alpha1.Tenant) {
-	for i := range tenants {
-		ledger := tenants[i].Status.Shares
-		if len(ledger) == 0 || e == nil {
-			continue
-		}
-		t := e.Tenant(tenants[i].Name)
-		if t == nil || len(t.Quota) == 0 || len(t.Namespaces) == 1 {
-			continue
-		}
-		for namespace := range t.Shares {
-			t.Shares[namespace] = share.None(t.Quota)
-		}
-		for _, entry := range ledger {
-			if _, ok := t.Shares[entry.Namespace]; ok {
-				t.Shares[entry.Namespace] = entry.Hard
-			}
+// write deletes what is to be pruned and applies the objects, in an order in which
+// nothing that is needed is missing in between, and tells what became of each.
+func (a *app) write(ctx context.Context, c client.Client, objects []client.Object, rest *beyond, o *applyOptions) ([]apply.Change, error) {
+	var all []apply.Change
+	tell := func(changes ...apply.Change) {
+		all = append(all, changes...)
+		if o.output == formatText {
+			a.printChanges(changes)
 		}
 	}
-}
-
-// overlay is what would be declared in the cluster once the file was applied.
-func overlay(ctx context.Context, c client.Reader, file *estate.Declaration) (*estate.Declaration, error) {
-	whole, err := declared(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	// A tenant that is new is younger than all that are there: of two that claim
-	// one domain it is the later.
-	live := map[string]v1alpha1.Tenant{}
-	for _, t := range whole.Tenants {
-		live[t.Name] = t
-	}
-	for i := range file.Tenants {
-		t := &file.Tenants[i]
-		t.CreationTimestamp = metav1.Now()
-		if l, ok := live[t.Name]; ok {
-			t.CreationTimestamp = l.CreationTimestamp
-			t.Status.Shares = l.Status.Shares
+	if o.prune.prune {
+		if err := rest.deleteTenants(ctx, a, c, o, tell); err != nil {
+			return all, err
 		}
 	}
-	whole.Platforms = without(whole.Platforms, file.Platforms, func(p v1alpha1.Platform) string { return p.Name })
-	whole.Pools = without(whole.Pools, file.Pools, func(p v1alpha1.Pool) string { return p.Name })
-	whole.Tenants = without(whole.Tenants, file.Tenants, func(t v1alpha1.Tenant) string { return t.Name })
-	whole.Networks = without(whole.Networks, file.Networks, func(n v1alpha1.SecondaryNetwork) string { return n.Name })
-	whole.Add(file)
-	return whole, nil
-}
-
-// without returns the elements of all whose names others does not have.
-func without[T any](all, others []T, name func(T) string) []T {
-	named := sets.New[string]()
-	for _, o := range others {
-		named.Insert(name(o))
+	changes, err := apply.New(c).Apply(ctx, objects...)
+	tell(changes...)
+	if err == nil && o.prune.prune {
+		err = rest.deleteRest(ctx, c, tell)
 	}
-	var rest []T
-	for _, o := range all {
-		if !named.Has(name(o)) {
-			rest = append(rest, o)
-		}
-	}
-	return rest
-}
-
-// silence is how long nothing may happen before apply asks whether anybody is
-// there to act.
-const silence = 10 * time.Second
-
-// mostPending is how many of those that are not ready are named at the end.
-const mostPending = 10
-
-// awaitReady waits until every object is Ready in the generation that the
-// cluster has of it.
-func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []client.Object, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	defer p.done()
-	var last string
-	changed := time.Now()
-	for {
-		live, err := declared(ctx, c)
-		if err != nil && ctx.Err() == nil {
-			return failed(err)
-		}
-		if err == nil {
-			seen := readinessOf(live, objects)
-			p.update("%d/%d ready%s", seen.ready, len(objects), seen.waitingFor())
-			if now := strings.Join(seen.pending, "\n"); now != last {
-				last, changed = now, time.Now()
-			}
-			switch {
-			case seen.ready == len(objects):
-				return nil
-			case seen.hopeless != nil:
-				return failed(seen.hopeless)
-			case time.Since(changed) > silence:
-				p.hint("nothing has happened for " + silence.String() + ": is croft's operator running? (`croft install --image`, or `croft operator`)")
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return failed(stillWaiting(ctx, live, objects, timeout))
-		case <-time.After(300 * time.Millisecond):
-		}
-	}
-}
-
-func stillWaiting(ctx context.Context, live *estate.Declaration, objects []client.Object, timeout time.Duration) error {
-	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return errors.New("interrupted: what was written stays; run the same command again to go on waiting")
-	}
-	lines := []string{fmt.Sprintf("not everything was ready after %s", timeout)}
-	if live != nil {
-		pending := readinessOf(live, objects).pending
-		for _, why := range pending[:min(len(pending), mostPending)] {
-			lines = append(lines, "  "+why)
-		}
-		if more := len(pending) - mostPending; more > 0 {
-			lines = append(lines, fmt.Sprintf("  and %d more", more))
-		}
-	}
-	return errors.New(strings.Join(append(lines, "croft goes on trying; `croft status` shows how far it is"), "\n"))
+	return all, err
 }

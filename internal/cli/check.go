@@ -1,15 +1,55 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/internal/estate"
+)
 
 func newCheck(a *app) *cobra.Command {
-	var files fileFlags
+	var (
+		files  fileFlags
+		strict bool
+		output format
+	)
 	c := &cobra.Command{
 		Use:   "check -f FILE",
 		Short: "Say everything that is wrong with a file, without a cluster",
-		Args:  cobra.NoArgs,
+		Long: `Say everything that is wrong with a file, without a cluster.
+
+What is good is accepted by the API server and by Karpenter. What is accepted but
+most likely a mistake is a warning on standard error; it fails nothing without
+--strict. The exit status is 0 if the file is good, and 2 otherwise.
+
+With -o json or yaml standard output has one object:
+
+  good: false
+  tenants: 2            # how many are good; 0 if a file cannot be understood
+  pools: 1
+  problems:
+  - severity: Error     # or Warning
+    file: croft.yaml
+    line: 3             # 0 where no line is to blame
+    path: tenants.shop.pool
+    object: Tenant/shop
+    field: spec.pool
+    message: there is no pool app; did you mean apps?
+
+Files that cannot be read are said on standard error.`,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			e, err := files.build(a.in)
+			var warnings estate.Problems
+			if e != nil {
+				warnings = e.Warnings
+			}
+			if err == nil && strict && len(warnings) > 0 {
+				err = &toldBadInput{warnings}
+			}
+			if output != formatText {
+				return a.checkData(e, warnings, err, output)
+			}
+			a.warn(warnings)
 			if err != nil {
 				return err
 			}
@@ -18,5 +58,7 @@ func newCheck(a *app) *cobra.Command {
 		},
 	}
 	files.add(c)
+	output.add(c, formatText, formatJSON, formatYAML)
+	c.Flags().BoolVar(&strict, "strict", false, "take warnings for errors")
 	return c
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 
 	"github.com/spf13/pflag"
@@ -43,6 +44,9 @@ func (a *app) config() (*rest.Config, error) {
 	}
 	config.QPS = -1
 	config.WarningHandlerWithContext = rest.NoWarnings{}
+	if a.interrupt != nil {
+		config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return untilInterrupted{rt, a.interrupt} })
+	}
 	return config, nil
 }
 
@@ -64,10 +68,11 @@ func (a *app) client() (client.Client, error) {
 	return c, unreachable(err)
 }
 
-// unreachable turns an error of the network into one that says what to do.
+// unreachable turns an error of the network into one that says what to do. Whoever
+// ended the command knows why the cluster did not answer.
 func unreachable(err error) error {
 	var netErr *url.Error
-	if errors.As(err, &netErr) {
+	if errors.As(err, &netErr) && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("cannot reach the cluster: %w: is it up, and does --kubeconfig or --context name the right one?", netErr.Err)
 	}
 	return err

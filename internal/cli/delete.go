@@ -3,7 +3,9 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -20,10 +22,10 @@ import (
 func newDelete(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "delete",
-		Short: "Take a tenant out of the cluster",
+		Short: "Take a tenant or a pool out of the cluster",
 		Args:  cobra.NoArgs,
 	}
-	c.AddCommand(newDeleteTenant(a))
+	c.AddCommand(newDeleteTenant(a), newDeletePool(a))
 	return c
 }
 
@@ -35,7 +37,7 @@ func newDeleteTenant(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tenant NAME",
 		Short: "Delete a tenant, after saying what goes and what stays",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneName("tenant"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
 			if err != nil {
@@ -112,36 +114,78 @@ func namePrivateAccess(ctx context.Context, c client.Reader, namespace string, b
 	for _, binding := range bindings.Items {
 		people := slices.ContainsFunc(binding.Subjects, func(s rbacv1.Subject) bool { return s.Kind != rbacv1.ServiceAccountKind })
 		if people && binding.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
-			fmt.Fprintf(b, "    RoleBinding %s, which croft did not make, stays and lets people in: delete it if they are to lose that too\n", binding.Name)
+			fmt.Fprintf(b, "    RoleBinding %s, which croft did not make, stays and lets people in: delete it if they are to lose that too\n", inline(binding.Name))
 		}
 	}
 	return nil
 }
 
 // confirmed asks for the name, so that nobody deletes the wrong tenant by habit.
-func (a *app) confirmed(name string) bool {
-	say(a.err, "Type the tenant's name to go on: ")
-	answer, _ := bufio.NewReader(a.in).ReadString('\n')
-	return strings.TrimSpace(answer) == name
+func (a *app) confirmed(name string) bool { return a.confirmedName("tenant", name) }
+
+// confirmedName asks for the name of a tenant or a pool. An interruption is a no.
+func (a *app) confirmedName(kind, name string) bool {
+	say(a.err, "Type the %s's name to go on: ", kind)
+	return a.answer() == name
+}
+
+// answer reads a line of a person's. An interruption is an empty one.
+func (a *app) answer() string {
+	answered := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(a.in).ReadString('\n')
+		answered <- strings.TrimSpace(line)
+	}()
+	var over <-chan struct{}
+	if a.interrupt != nil {
+		over = a.interrupt.Done()
+	}
+	select {
+	case line := <-answered:
+		return line
+	case <-over:
+		say(a.err, "\n")
+		return ""
+	}
 }
 
 func (a *app) awaitGone(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenant, timeout time.Duration) error {
+	return a.awaitDeleted(ctx, c, tenant, "tenant", timeout)
+}
+
+// awaitDeleted waits until an object that is being deleted is gone.
+func (a *app) awaitDeleted(ctx context.Context, c client.Reader, object client.Object, kind string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	p := newProgress(a.err)
-	p.update("waiting until tenant %s is gone", tenant.Name)
+	p.update("waiting until %s %s is gone", kind, object.GetName())
 	for {
-		var live v1alpha1.Tenant
-		err := c.Get(ctx, client.ObjectKeyFromObject(tenant), &live)
-		if apierrors.IsNotFound(err) || err == nil && live.UID != tenant.UID {
-			p.update("tenant %s deleted", tenant.Name)
+		live, err := emptyLike(object)
+		if err != nil {
+			return failed(err)
+		}
+		err = c.Get(ctx, client.ObjectKeyFromObject(object), live)
+		if apierrors.IsNotFound(err) || err == nil && live.GetUID() != object.GetUID() {
+			p.update("%s %s deleted", kind, object.GetName())
 			p.done()
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return failedf("tenant %s is being deleted, but is not gone yet: is croft's operator running? `kubectl describe tenant %s` shows what it waits for", tenant.Name, tenant.Name)
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return interrupted(fmt.Sprintf(": %s %s is being deleted; `croft status` shows whether it is gone", kind, object.GetName()))
+			}
+			return failedf("%s %s is being deleted, but is not gone yet: is croft's operator running? `kubectl describe %s %s` shows what it waits for", kind, object.GetName(), kind+"s.croft.dev", object.GetName())
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
+}
+
+// emptyLike is an object of the same type that nothing was read into.
+func emptyLike(o client.Object) (client.Object, error) {
+	empty, ok := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("%T is no object", o)
+	}
+	return empty, nil
 }

@@ -2,35 +2,53 @@ package cli
 
 import (
 	"context"
+	"strings"
 
-	"github.com/fatih/color"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/discovery"
 
 	"croft.dev/croft/internal/doctor"
+	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/sts"
 )
 
 func newDoctor(a *app) *cobra.Command {
-	var output format
+	var (
+		output format
+		files  subjectFlags
+	)
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look over the whole platform, and say what is wrong and what mends it",
 		Long: `Look over the whole platform, and say what is wrong and what mends it: versions,
-kinds, the placement engine, node classes, pools and their limits, nodes that do not
-come or do not go, the platform's DaemonSets, and what others have in the cluster that
-changes tenants' pods. It changes nothing. What you may not read is said.
+kinds, the operator, the walls (each object compared with what is declared, and a few
+attacks tried by dry run as people of up to three tenants), the placement engine, node
+classes, pools and their limits, nodes that do not come or do not go, the platform's
+DaemonSets, and what others have in the cluster that changes tenants' pods. It changes
+nothing. What you may not read is said; the attacks need the right to impersonate.
+
+With -f, the walls are those of a file, for a cluster without croft's operator, as
+with croft render | kubectl apply.
 
 Exit status 0 means that all was looked at, and that there are no problems; there may
 be warnings.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), output) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), &files, output) },
 	}
+	files.add(c)
 	output.add(c, formatTable, formatJSON, formatYAML)
 	return c
 }
 
-func (a *app) doctor(ctx context.Context, output format) error {
+func (a *app) doctor(ctx context.Context, files *subjectFlags, output format) error {
+	var file []*estate.Declaration
+	if files.rendered() {
+		d, err := a.subject(ctx, nil, files)
+		if err != nil {
+			return err
+		}
+		file = append(file, d)
+	}
 	config, err := a.config()
 	if err != nil {
 		return failed(err)
@@ -43,8 +61,11 @@ func (a *app) doctor(ctx context.Context, output format) error {
 	if err != nil {
 		return failed(err)
 	}
-	seen, err := doctor.Gather(ctx, c, version)
+	seen, err := doctor.Gather(ctx, c, version, file...)
 	if err != nil {
+		return failed(unreachable(err))
+	}
+	if err := doctor.Try(ctx, config, c, seen); err != nil {
 		return failed(unreachable(err))
 	}
 	results := doctor.Check(seen)
@@ -69,20 +90,20 @@ func (a *app) printCheckup(results []doctor.Result) {
 	for _, r := range results {
 		say(a.out, "%s %-*s   %s\n", resultMark(r), wide, r.Check, r.Says)
 		for _, what := range r.Unread {
-			say(a.out, "    %s %s\n", color.YellowString("?"), what)
+			say(a.out, "    %s %s\n", yellow("?"), what)
 		}
 		told := map[string]bool{}
 		for _, f := range r.Findings {
-			mark := color.RedString("✗")
+			mark := red("✗")
 			if f.Severity == doctor.Warning {
-				mark = color.YellowString("!")
+				mark = yellow("!")
 				warnings++
 			}
 			line := f.Message
 			if f.Object != "" {
 				line = f.Object + ": " + line
 			}
-			say(a.out, "    %s\n", folded(line, mark+" ", "      "))
+			say(a.out, "    %s %s\n", mark, strings.TrimLeft(folded(line, "  ", "      "), " "))
 			if told[f.Cure] {
 				continue // many objects, one cure
 			}
@@ -101,20 +122,20 @@ func (a *app) printCheckup(results []doctor.Result) {
 	}
 	say(a.out, "\n%s, %s", count(problems, "problem"), count(warnings, "warning"))
 	if n := doctor.Unread(results); n > 0 {
-		say(a.out, "; %s could not look at everything: ask a platform admin to run this", count(n, "check"))
+		say(a.out, "; %s could not look at everything: ask a platform admin, or for the check holds a cluster admin, to run this", count(n, "check"))
 	}
 	say(a.out, "\n")
 }
 
-func resultMark(r doctor.Result) string {
+func resultMark(r doctor.Result) painted {
 	switch {
 	case len(r.Findings) > 0 && r.Findings[0].Severity == doctor.Problem:
-		return color.RedString("✗")
+		return red("✗")
 	case len(r.Findings) > 0:
-		return color.YellowString("!")
+		return yellow("!")
 	case len(r.Unread) > 0:
-		return color.YellowString("?")
+		return yellow("?")
 	default:
-		return color.GreenString("✓")
+		return green("✓")
 	}
 }

@@ -19,7 +19,11 @@ import (
 const maxFile = 64 << 20
 
 // fileFlags are -f, as kubectl has it.
-type fileFlags struct{ names []string }
+type fileFlags struct {
+	names []string
+	// whole says that the files name every pool, tenant and network that is to be.
+	whole bool
+}
 
 func (f *fileFlags) add(c *cobra.Command) {
 	c.Flags().StringSliceVarP(&f.names, "filename", "f", nil, "croft.yaml, a stream of croft's objects, a directory of either, or - for standard input")

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -13,6 +15,7 @@ import (
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/install"
 	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/wall/identity"
 )
 
 func newInstall(a *app) *cobra.Command {
@@ -24,7 +27,9 @@ func newInstall(a *app) *cobra.Command {
 		Use:   "install",
 		Short: "Put croft's kinds, rights and cluster-wide policies into the cluster; also upgrades",
 		Long: `Put croft's kinds, rights and cluster-wide policies into the cluster, and, with
---image, the operator. Run it again to upgrade: what is as wanted is not written.`,
+--image, the operator. Without --image no operator is deployed: run croft operator
+somewhere, since nothing is made of what is declared before one runs. Run it again to
+upgrade: what is as wanted is not written.`,
 		Example: `  croft install --image registry.example.org/croft:v0.1.0
   croft install --export --image registry.example.org/croft:v0.1.0 > croft-install.yaml`,
 		Args: cobra.NoArgs,
@@ -44,7 +49,11 @@ func newInstall(a *app) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&options.Image, "image", "", "container image of the operator; without it the operator is not deployed")
+	c.Flags().StringSliceVar(&options.Roles, "role", nil, "names of platform.roles that the operator may write, beside those that the cluster declares")
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
+	for _, of := range []string{"kubeconfig", "context", "as", "as-group"} {
+		pointless(c, of, "--export asks no cluster", func() bool { return export })
+	}
 	return c
 }
 
@@ -52,6 +61,9 @@ func (a *app) install(ctx context.Context, options install.Options) error {
 	c, err := a.client()
 	if err != nil {
 		return failed(err)
+	}
+	if options.Roles, err = ownRoles(ctx, c, options.Roles); err != nil {
+		return failed(unreachable(err))
 	}
 	changes, err := install.Install(ctx, c, options)
 	a.printChanges(changes)
@@ -70,12 +82,53 @@ func (a *app) install(ctx context.Context, options install.Options) error {
 		// Which engine it will be is not said yet.
 		objects = a.withoutUnserved(c, objects)
 	}
-	changes, err = apply.New(c).Apply(ctx, objects...)
+	applier := apply.New(c)
+	if err := applier.CarryRules(ctx); err != nil {
+		return failed(unreachable(err))
+	}
+	changes, err = applier.Apply(ctx, objects...)
 	a.printChanges(changes)
 	if err != nil {
 		return failed(unreachable(err))
 	}
+	return a.sayIfNoOperator(ctx, c, options)
+}
+
+// sayIfNoOperator says that what was installed does nothing by itself.
+func (a *app) sayIfNoOperator(ctx context.Context, c client.Client, options install.Options) error {
+	listener, err := listen(ctx, c)
+	if err != nil {
+		return failed(err)
+	}
+	if options.Image == "" && !listener.hears(ctx) && listener.coming(ctx) == "" {
+		say(a.err, "no operator was deployed and none runs, so nothing will be made of what is declared: %s\n", mendOperator)
+	}
 	return nil
+}
+
+// ownRoles adds to names the Platform's own roles, and those that it had: the
+// operator is to take them away.
+func ownRoles(ctx context.Context, c client.Reader, names []string) ([]string, error) {
+	all := sets.New(names...)
+	var platforms v1alpha1.PlatformList
+	if err := c.List(ctx, &platforms); err != nil && !meta.IsNoMatchError(err) {
+		return nil, err
+	}
+	for i := range platforms.Items {
+		for name := range platforms.Items[i].Spec.Roles {
+			all.Insert(name)
+		}
+	}
+	var roles rbacv1.ClusterRoleList
+	if err := c.List(ctx, &roles, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}); err != nil {
+		return nil, err
+	}
+	for _, role := range roles.Items {
+		if name, ok := identity.OwnRole(role.Name); ok {
+			all.Insert(name)
+		}
+	}
+	return sets.List(all), nil
 }
 
 // withoutUnserved leaves out what an API server before Kubernetes 1.36 does not

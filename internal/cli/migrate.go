@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -24,6 +23,7 @@ type migrateOptions struct {
 	report    string
 	nodeClass string
 	replace   bool
+	force     bool
 	options   migrate.Options
 }
 
@@ -40,6 +40,8 @@ none of croft's business.
 
 croft.yaml goes to standard output and the report to standard error; with --out,
 both go to files in a directory, with the node classes that croft.yaml refers to.
+A file that is there already and says something else, such as one that you have
+edited, is written over with --force alone.
 A cluster is only read.
 
 The exit status is 0 if croft.yaml can be applied once its report was read, and 2
@@ -61,7 +63,10 @@ reached.`,
 	flags.StringVar(&o.options.ClusterName, "cluster-name", "", "name of the cluster, where nothing says it, or a shell variable stands for it")
 	flags.StringVar(&o.options.GroupPrefix, "group-prefix", "", "what the API server puts before groups, such as oidc:; found out if not given")
 	flags.BoolVar(&o.replace, "replace-nodes", false, "with --live: let Karpenter replace the nodes that run, one by one, when croft takes their pool over")
+	flags.BoolVar(&o.force, "force", false, "with --out: write over files that are there and say something else")
 	c.MarkFlagsOneRequired("filename", "live")
+	pointless(c, "replace-nodes", "it is for --live: files have no nodes", func() bool { return !o.live })
+	pointless(c, "force", "it is for --out", func() bool { return o.out == "" })
 	return c
 }
 
@@ -173,9 +178,6 @@ func (a *app) writeMigrated(r *migrate.Result, o migrateOptions) error {
 		}
 		return a.account(a.err, r, o.report)
 	}
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
-		return failed(readable(o.out, err))
-	}
 	files := map[string]func(io.Writer) error{
 		"croft.yaml": func(w io.Writer) error { _, err := w.Write(file); return failed(err) },
 		"report.md":  func(w io.Writer) error { return a.account(w, r, "markdown") },
@@ -192,21 +194,11 @@ func (a *app) writeMigrated(r *migrate.Result, o migrateOptions) error {
 			return printObjects(w, objects, formatYAML)
 		}
 	}
-	for name, write := range files {
-		if err := writeFile(filepath.Join(o.out, name), write); err != nil {
-			return err
-		}
+	if err := writeFiles(o.out, files, o.force); err != nil {
+		return err
 	}
 	say(a.err, "%s: wrote croft.yaml and what became of everything, report.md\n%s\n", o.out, r.Summary())
 	return nil
-}
-
-func writeFile(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return failed(readable(path, err))
-	}
-	return errors.Join(write(f), failed(f.Close()))
 }
 
 func (a *app) account(w io.Writer, r *migrate.Result, form string) error {

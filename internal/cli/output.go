@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,8 +23,10 @@ type format string
 
 const (
 	formatTable format = "table"
-	formatJSON  format = "json"
-	formatYAML  format = "yaml"
+	// formatText is what people read where it is no table.
+	formatText format = "text"
+	formatJSON format = "json"
+	formatYAML format = "yaml"
 )
 
 func (f *format) add(c *cobra.Command, allowed ...format) {
@@ -34,6 +37,7 @@ func (f *format) add(c *cobra.Command, allowed ...format) {
 	}
 	list := strings.Join(names, "|")
 	c.Flags().StringVarP((*string)(f), "output", "o", string(*f), "output format: "+list)
+	complete(c, "output", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	run := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !slices.Contains(allowed, *f) {
@@ -45,24 +49,34 @@ func (f *format) add(c *cobra.Command, allowed ...format) {
 
 // print writes a value as JSON or YAML.
 func (f format) print(w io.Writer, value any) error {
-	if f == formatYAML {
-		data, err := yaml.Marshal(value)
-		if err != nil {
-			return failed(err)
-		}
-		_, err = w.Write(data)
+	var document bytes.Buffer
+	encoder := json.NewEncoder(&document)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
 		return failed(err)
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return failed(encoder.Encode(value))
+	text := escaped(document.Bytes())
+	// What had to be escaped YAML does not take raw, and may print raw: it is left as
+	// JSON, which is YAML too.
+	if f == formatYAML && bytes.Equal(text, document.Bytes()) {
+		var err error
+		if text, err = yaml.JSONToYAML(text); err != nil {
+			return failed(err)
+		}
+	}
+	_, err := w.Write(text)
+	return failed(err)
 }
 
 // table lines up rows below a header, as kubectl does.
 func table(w io.Writer, header []string, rows [][]string) {
 	tw := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
 	for _, row := range append([][]string{header}, rows...) {
-		say(tw, "%s\n", strings.Join(row, "\t"))
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = inline(cell)
+		}
+		say(tw, "%s\n", strings.Join(cells, "\t"))
 	}
 	_ = tw.Flush()
 }

@@ -15,8 +15,10 @@ type progress struct {
 	w        io.Writer
 	terminal bool
 	last     string
-	printed  time.Time
-	hinted   bool
+	// shown is the last line that cannot change any more.
+	shown   string
+	printed time.Time
+	hinted  bool
 }
 
 // between is how often a line is printed where no line can change.
@@ -28,7 +30,7 @@ func newProgress(w io.Writer) *progress {
 }
 
 func (p *progress) update(format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
+	line := inline(fmt.Sprintf(format, args...))
 	if line == p.last {
 		return
 	}
@@ -37,7 +39,7 @@ func (p *progress) update(format string, args ...any) {
 	case p.terminal:
 		say(p.w, "\r\x1b[K%s", shorten(line))
 	case time.Since(p.printed) >= between:
-		p.printed = time.Now()
+		p.printed, p.shown = time.Now(), line
 		say(p.w, "%s\n", line)
 	}
 }
@@ -54,11 +56,12 @@ func (p *progress) hint(line string) {
 	say(p.w, "%s\n", line)
 }
 
-// done leaves the last line standing.
+// done leaves the last line standing. Where no line can change it may stand already.
 func (p *progress) done() {
-	if p.last == "" {
+	if p.last == "" || p.last == p.shown {
 		return
 	}
+	p.shown = p.last
 	if p.terminal {
 		say(p.w, "\r\x1b[K")
 	}

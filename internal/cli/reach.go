@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fatih/color"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -184,14 +183,14 @@ func rowName(r reach.Row) string {
 }
 
 // mark is red where it shows something that must not be.
-func mark(reached, wrong bool) string {
+func mark(reached, wrong bool) painted {
 	switch {
 	case !reached:
 		return "·"
 	case wrong:
-		return color.RedString("✓")
+		return red("✓")
 	default:
-		return color.GreenString("✓")
+		return green("✓")
 	}
 }
 

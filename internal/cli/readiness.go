@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,13 +14,54 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// readiness is how far a set of declared objects is.
+// readiness is how many of a set of declared objects are ready.
 type readiness struct {
 	ready int
-	// pending says of each object that is not ready what keeps it.
+	// pending says of each object that is not ready why it is not.
 	pending []string
-	// hopeless is set if an object waits for a person, not for time.
-	hopeless error
+	// stuck are those that may wait for a person, and not for time.
+	stuck []stuck
+}
+
+// stuck is an object that the operator says a person must correct.
+type stuck struct {
+	id, reason, message string
+	// confirmed says that the object is invalid by what the cluster declares now. The
+	// operator may have written its status before it saw an object of the same file.
+	confirmed bool
+}
+
+const (
+	// rejectedFor is how long a rejection must last: a definition or a policy may be
+	// in the middle of an upgrade.
+	rejectedFor = 3 * time.Second
+	// refusedFor is how long the operator must go on refusing an object that this
+	// croft finds valid.
+	refusedFor = 30 * time.Second
+)
+
+// patience remembers since when objects have been stuck for the same reason.
+type patience map[stuck]time.Time
+
+// exhausted returns an error if it is no use to wait any longer.
+func (p *patience) exhausted(r readiness, now time.Time) error {
+	before := *p
+	*p = patience{}
+	for _, s := range r.stuck {
+		since, ok := before[s]
+		if !ok {
+			since = now
+		}
+		(*p)[s] = since
+		limit := rejectedFor
+		if s.reason == v1alpha1.ReasonInvalid {
+			limit = refusedFor
+		}
+		if s.confirmed || now.Sub(since) >= limit {
+			return fmt.Errorf("%s: %s", s.id, s.message)
+		}
+	}
+	return nil
 }
 
 // waitingFor names the first object that is not ready.
@@ -56,9 +99,14 @@ func readinessOf(live *estate.Declaration, objects []client.Object) readiness {
 	for _, o := range live.Networks {
 		states["SecondaryNetwork/"+o.Name] = state{o.Generation, o.Status}
 	}
+	problems := sync.OnceValue(func() estate.Problems {
+		_, all := estate.Build(live)
+		return all
+	})
 	var r readiness
 	for _, o := range objects {
-		id := o.GetObjectKind().GroupVersionKind().Kind + "/" + o.GetName()
+		kind := o.GetObjectKind().GroupVersionKind().Kind
+		id := kind + "/" + o.GetName()
 		s := states[id]
 		ready := readyOf(s.generation, s.status)
 		switch {
@@ -69,8 +117,12 @@ func readinessOf(live *estate.Declaration, objects []client.Object) readiness {
 		default:
 			why := fmt.Sprintf("%s (%s: %s)", id, ready.Reason, strings.TrimSpace(ready.Message))
 			r.pending = append(r.pending, why)
-			if r.hopeless == nil && (ready.Reason == v1alpha1.ReasonInvalid || ready.Reason == v1alpha1.ReasonNamespaceNotOwned) {
-				r.hopeless = fmt.Errorf("%s: %s", id, ready.Message)
+			switch ready.Reason {
+			case v1alpha1.ReasonInvalid:
+				confirmed := len(problems().For(kind, o.GetName())) > 0
+				r.stuck = append(r.stuck, stuck{id, ready.Reason, ready.Message, confirmed})
+			case v1alpha1.ReasonNamespaceNotOwned, v1alpha1.ReasonRejected:
+				r.stuck = append(r.stuck, stuck{id, ready.Reason, ready.Message, false})
 			}
 		}
 	}

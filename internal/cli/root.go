@@ -1,6 +1,6 @@
 // Package cli is croft's command line: one file per command. Data goes to
 // standard output, progress and messages to standard error; the exit status is
-// 0 for good, 1 for failed and 2 for bad input.
+// 0 for good, 1 for failed, 2 for bad input and 130 for interrupted.
 package cli
 
 import (
@@ -33,6 +33,8 @@ type app struct {
 	out     io.Writer
 	err     io.Writer
 	cluster *clusterFlags
+	// interrupt ends with the command, or when somebody ends it.
+	interrupt context.Context
 }
 
 // Main runs croft with the given arguments and returns its exit status. An
@@ -46,11 +48,15 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
 
-	root := newRoot(&app{in: in, out: out, err: errOut, cluster: newClusterFlags()})
+	root := newRoot(&app{in: in, out: out, err: errOut, cluster: newClusterFlags(), interrupt: ctx})
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitGood
+	}
+	if i := interruptionOf(ctx, err); i != nil {
+		say(errOut, "croft: %v\n", i)
+		return exitInterrupted
 	}
 	var failed *failure
 	if errors.As(err, &failed) {
@@ -93,8 +99,8 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 		&cobra.Group{ID: "run", Title: "Run:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
-		"declare": {newCheck(a), newRender(a), newIAM(a), newDiff(a), newApply(a), newAdopt(a), newDelete(a), newMigrate(a)},
-		"look":    {newStatus(a), newVerify(a), newReach(a), newWhy(a), newDoctor(a)},
+		"declare": {newCheck(a), newTry(a), newRender(a), newIAM(a), newDiff(a), newApply(a), newAdopt(a), newMove(a), newDelete(a), newMigrate(a)},
+		"look":    {newStatus(a), newVerify(a), newReach(a), newWhy(a), newDoctor(a), newMe(a)},
 		"run":     {newInstall(a), newOperator(a)},
 		"":        {newVersion(a)},
 	} {
@@ -103,6 +109,8 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 			root.AddCommand(c)
 		}
 	}
+	refuseStrays(root)
+	a.addCompletions(root)
 	return root
 }
 
@@ -131,6 +139,3 @@ func failedf(format string, args ...any) error { return failed(fmt.Errorf(format
 
 // errTold ends the command with exit status 1 and says nothing more.
 func errTold() error { return &failure{error: errors.New("failed"), told: true} }
-
-// say prints to a person. A closed terminal is nobody's concern.
-func say(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }

@@ -34,7 +34,7 @@ func TestShares(t *testing.T) {
 	}
 
 	var out bytes.Buffer
-	(&app{out: &out}).printStatus(live, nil)
+	(&app{out: &out}).printStatus(&overview{selection: &selection{}, Platform: live.Platforms[0], Pools: live.Pools, Tenants: live.Tenants})
 	for _, line := range []string{"shop     web         pods=7,requests.cpu=3500m", "shop     db          pods=3,requests.cpu=500m"} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("no line %q in\n%s", line, out.String())
@@ -50,6 +50,17 @@ func TestShares(t *testing.T) {
 		if pods := e.Tenant("shop").Shares[namespace]["pods"]; pods.String() != want {
 			t.Errorf("%s: %s pods, want %s", namespace, pods.String(), want)
 		}
+	}
+
+	// One that left keeps its share until it is given back.
+	live.Tenants[0].Spec.Namespaces = []string{"web"}
+	e, problems = estate.Build(live)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	divide(e, live.Tenants)
+	if pods := e.Tenant("shop").Shares["web"]["pods"]; pods.String() != "7" {
+		t.Errorf("the namespace that is left has %s pods, want 7", pods.String())
 	}
 
 	live.Tenants[0].Spec.Quota = nil

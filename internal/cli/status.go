@@ -1,111 +1,108 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/wall"
 )
 
-// wallStatus says of one wall how many of its objects stand.
-type wallStatus struct {
-	Name    string   `json:"name"`
-	Wanted  int      `json:"wanted"`
-	Stands  int      `json:"stands"`
-	Missing []string `json:"missing,omitempty"`
-}
-
 func newStatus(a *app) *cobra.Command {
-	var output format
+	var (
+		output format
+		files  subjectFlags
+		pick   selection
+	)
 	c := &cobra.Command{
-		Use:   "status",
-		Short: "Show the platform, its pools, tenants and walls at a glance",
-		Args:  cobra.NoArgs,
+		Use:   "status [tenant/NAME | pool/NAME]...",
+		Short: "Show the operator, the platform, its pools, tenants and walls at a glance",
+		Long: `Show the operator, the platform, its pools, tenants and walls at a glance. What the
+operator says is believed only while it runs: without it, READY is Unknown. The walls
+are compared with the cluster itself.
+
+CPU, MEMORY and PODS of a tenant are what its namespaces use of their quota. Of many
+pools or tenants those are shown first that are not Ready. Namespaces that stayed when
+their tenant was deleted are RETAINED. Named tenants and pools are shown alone, with
+the use of each namespace.
+
+With -f, what is shown is the walls of a file that something else than croft's operator
+applies, as with croft render | kubectl apply.
+
+Exit status 0 means that the operator runs, that everything is Ready, and that every
+object of the walls stands as it is wanted; 1 that something is missing, changed or not
+Ready, that no operator runs, or that you may not read it all. Where tenants or pools
+are named, it is about those.`,
+		Example: `  croft status
+  croft status tenant/shop pool/apps
+  croft status --not-ready`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.client()
 			if err != nil {
 				return failed(err)
 			}
-			live, err := declared(cmd.Context(), c)
+			look, err := a.look(cmd.Context(), c, &files, &pick)
 			if err != nil {
-				return failed(err)
+				return err
 			}
-			if len(live.Platforms) == 0 {
-				return failedf("this cluster has no Platform yet: declare one with `croft apply -f croft.yaml`")
+			if output == formatTable {
+				a.printStatus(look)
+			} else if err := output.print(a.out, look); err != nil {
+				return err
 			}
-			walls, err := standing(cmd.Context(), c, live)
-			if err != nil {
-				return failed(unreachable(err))
+			if !look.good() {
+				return errTold()
 			}
-			if output != formatTable {
-				return output.print(a.out, map[string]any{
-					"platform": live.Platforms[0], "pools": live.Pools, "tenants": live.Tenants, "walls": walls,
-				})
-			}
-			a.printStatus(live, walls)
 			return nil
 		},
 	}
+	files.add(c)
+	pick.add(c)
 	output.add(c, formatTable, formatJSON, formatYAML)
 	return c
 }
 
-func (a *app) printStatus(live *estate.Declaration, walls []wallStatus) {
-	platform := live.Platforms[0]
-	ready, why := verdict(platform.Generation, platform.Status)
+func (a *app) printStatus(look *overview) {
+	say(a.out, "OPERATOR   %s\n\n", look.Operator.Says)
+	if look.named() {
+		a.printDeclared(look)
+		return
+	}
+	ready, why := look.verdict("Platform", look.Platform.Name, look.Platform.Generation, look.Platform.Status)
 	table(a.out, []string{"PLATFORM", "READY", "REASON", "AGE"},
-		[][]string{{platform.Spec.ClusterName, ready, why, age(platform.CreationTimestamp.Time)}})
+		[][]string{{look.Platform.Spec.ClusterName, ready, why, age(look.Platform.CreationTimestamp.Time)}})
 
 	var rows [][]string
-	for _, w := range walls {
-		missing := "-"
-		if len(w.Missing) > 0 {
-			missing = w.Missing[0]
-			if more := len(w.Missing) - 1; more > 0 {
-				missing += fmt.Sprintf(" and %d more", more)
-			}
-		}
-		rows = append(rows, []string{w.Name, fmt.Sprintf("%d/%d", w.Stands, w.Wanted), missing})
+	for _, w := range look.Walls {
+		rows = append(rows, []string{w.Name, fmt.Sprintf("%d/%d", w.Stands, w.Wanted), few(w.Missing), few(w.Changed), few(w.Unread)})
 	}
 	say(a.out, "\n")
-	table(a.out, []string{"WALL", "OBJECTS", "MISSING"}, rows)
+	table(a.out, []string{"WALL", "STANDS", "MISSING", "CHANGED", "UNREADABLE"}, rows)
 
 	rows = nil
-	for _, p := range live.Pools {
-		ready, why := verdict(p.Generation, p.Status.Status)
-		rows = append(rows, []string{
-			p.Name, ready, why, strconv.FormatInt(p.Status.Nodes, 10),
-			quantity(p.Status.Resources.Cpu().String()), quantity(p.Status.Resources.Memory().String()),
-			strconv.FormatInt(p.Status.Tenants, 10), age(p.CreationTimestamp.Time),
-		})
+	for _, n := range look.Networks {
+		ready, why := look.verdict("SecondaryNetwork", n.Name, n.Generation, n.Status)
+		rows = append(rows, []string{n.Name, ready, why, age(n.CreationTimestamp.Time)})
 	}
-	say(a.out, "\n")
-	table(a.out, []string{"POOL", "READY", "REASON", "NODES", "CPU", "MEMORY", "TENANTS", "AGE"}, rows)
-
-	rows = nil
-	for _, t := range live.Tenants {
-		ready, why := verdict(t.Generation, t.Status.Status)
-		rows = append(rows, []string{t.Name, ready, why, t.Status.Pool, strings.Join(t.Status.Namespaces, ","), age(t.CreationTimestamp.Time)})
-	}
-	say(a.out, "\n")
-	table(a.out, []string{"TENANT", "READY", "REASON", "POOL", "NAMESPACES", "AGE"}, rows)
-
-	if rows := shares(live); len(rows) > 0 {
+	if len(rows) > 0 {
 		say(a.out, "\n")
-		table(a.out, []string{"TENANT", "NAMESPACE", "SHARE OF THE QUOTA"}, rows)
+		table(a.out, []string{"SECONDARY NETWORK", "READY", "REASON", "AGE"}, rows)
+	}
+
+	a.printDeclared(look)
+}
+
+// few names the first of several.
+func few(names []string) string {
+	switch len(names) {
+	case 0:
+		return "-"
+	case 1:
+		return names[0]
+	default:
+		return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 	}
 }
 
@@ -128,71 +125,9 @@ func shares(live *estate.Declaration) [][]string {
 	return rows
 }
 
-func verdict(generation int64, status v1alpha1.Status) (ready, reason string) {
-	c := readyOf(generation, status)
-	if c == nil {
-		return "Unknown", "NotSeenYet"
-	}
-	return string(c.Status), c.Reason
-}
-
 func quantity(q string) string {
 	if q == "0" {
 		return "-"
 	}
 	return q
-}
-
-// standing compares what the walls want with what is in the cluster: one list
-// for each kind, however many tenants there are.
-func standing(ctx context.Context, c client.Reader, live *estate.Declaration) ([]wallStatus, error) {
-	e, _ := estate.Build(live)
-	if e == nil {
-		return nil, nil
-	}
-	have := sets.New[apply.Ref]()
-	listed := sets.New[schema.GroupVersionKind]()
-	walls := map[string]*wallStatus{}
-	var all []wallStatus
-	for _, w := range wall.All() {
-		walls[w.Name()] = &wallStatus{Name: w.Name()}
-	}
-	for _, o := range wall.Objects(e) {
-		ref := apply.RefOf(o)
-		if !listed.Has(ref.GroupVersionKind) {
-			listed.Insert(ref.GroupVersionKind)
-			if err := collect(ctx, c, ref.GroupVersionKind, have); err != nil {
-				return nil, err
-			}
-		}
-		for _, name := range wall.Of(o) {
-			w := walls[name]
-			w.Wanted++
-			if have.Has(ref) {
-				w.Stands++
-			} else {
-				w.Missing = append(w.Missing, ref.String())
-			}
-		}
-	}
-	for _, w := range wall.All() {
-		all = append(all, *walls[w.Name()])
-	}
-	return all, nil
-}
-
-// collect adds all objects of one kind that carry croft's mark. A kind that the
-// cluster does not know has none.
-func collect(ctx context.Context, c client.Reader, gvk schema.GroupVersionKind, into sets.Set[apply.Ref]) error {
-	var list metav1.PartialObjectMetadataList
-	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	err := c.List(ctx, &list, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
-	if err != nil && !meta.IsNoMatchError(err) {
-		return err
-	}
-	for i := range list.Items {
-		list.Items[i].SetGroupVersionKind(gvk)
-		into.Insert(apply.RefOf(&list.Items[i]))
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
@@ -27,10 +29,8 @@ type verifyOptions struct {
 	tenant  string
 	timeout time.Duration
 	output  format
+	files   subjectFlags
 }
-
-// formatJUnit is what CI pipelines read.
-const formatJUnit format = "junit"
 
 func newVerify(a *app) *cobra.Command {
 	var o verifyOptions
@@ -40,15 +40,19 @@ func newVerify(a *app) *cobra.Command {
 		Long: `Try to break the walls, and say which held: makes two scratch tenants, acts as
 their strongest role, tries every attack and everything that a tenant must still be
 able to do, and removes the scratch tenants again. Requests are dry runs. You need
-to be a platform admin: of the Platform's admins, or of system:masters.
+to be a cluster administrator, and of the Platform's admins or system:masters.
 
 With --tenant it acts as the people of a tenant that is there, and changes nothing at
 all; what cannot be tried that way is listed as not tried.
+
+With -f, the Platform and its tenants are those of a file, for a cluster without
+croft's operator, as with croft render | kubectl apply.
 
 Exit status 0 means that every wall held.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), o) },
 	}
+	o.files.add(c)
 	c.Flags().StringSliceVar(&o.walls, "wall", nil, "only these walls: network, nodes, identity, policy")
 	c.Flags().StringSliceVar(&o.attacks, "attack", nil, "only these attacks, by name")
 	c.Flags().BoolVar(&o.list, "list", false, "list the attacks and try none")
@@ -56,12 +60,19 @@ Exit status 0 means that every wall held.`,
 	c.Flags().StringVar(&o.tenant, "tenant", "", "try from inside this tenant, by dry-run requests only")
 	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long the whole may take")
 	c.MarkFlagsMutuallyExclusive("list", "explain", "tenant")
+	for _, narrower := range []string{"wall", "attack"} {
+		c.MarkFlagsMutuallyExclusive("explain", narrower)
+	}
+	for _, quick := range []string{"list", "explain"} {
+		c.MarkFlagsMutuallyExclusive(quick, "timeout")
+	}
 	o.output.add(c, formatTable, formatJSON, formatYAML, formatJUnit)
 	return c
 }
 
 // stage is where attacks are tried: on scratch tenants or on one that is there.
 type stage interface {
+	Needs() []verify.Right
 	Attacks() []attack.Attack
 	Run(context.Context, *rest.Config, *runtime.Scheme, func(attack.Attack) bool, func(verify.Result)) ([]verify.Result, error)
 }
@@ -71,16 +82,21 @@ func (a *app) verify(ctx context.Context, o verifyOptions) error {
 		return err
 	}
 	if o.list || o.explain != "" {
-		scratch, err := verify.NewScratch(undeclared())
+		platform := undeclared()
+		if o.files.rendered() {
+			file, err := a.subject(ctx, nil, &o.files)
+			if err != nil {
+				return err
+			}
+			platform = file.Platforms[0]
+		}
+		scratch, err := verify.NewScratch(platform)
 		if err != nil {
 			return failed(err)
 		}
-		if o.list {
-			return a.listAttacks(scratch, o)
-		}
-		return a.explainAttack(scratch.Attacks(), scratch.Rules(), o.explain)
+		return a.describe(scratch, o)
 	}
-	stage, err := a.stage(ctx, o)
+	stage, e, err := a.stage(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -95,35 +111,53 @@ func (a *app) verify(ctx context.Context, o verifyOptions) error {
 	if err != nil {
 		return failed(err)
 	}
-	return a.try(ctx, stage, config, o)
+	err = a.try(ctx, stage, config, o)
+	if e == nil || ctx.Err() != nil {
+		return err
+	}
+	strays := a.warnOfStrays(ctx, e, o.tenant)
+	if err != nil && strays != nil {
+		say(a.err, "%v\n", strays)
+		return err
+	}
+	return cmp.Or(err, strays)
 }
 
-// stage reads what the cluster declares, and so what there is to try.
-func (a *app) stage(ctx context.Context, o verifyOptions) (stage, error) {
+// stage reads what the cluster declares, and so what there is to try; and, for a
+// tenant that is there, the estate that it belongs to.
+func (a *app) stage(ctx context.Context, o verifyOptions) (stage, *estate.Estate, error) {
 	c, err := a.client()
 	if err != nil {
-		return nil, failed(err)
+		return nil, nil, failed(err)
 	}
-	live, err := declared(ctx, c)
+	live, err := a.subject(ctx, c, &o.files)
+	if apierrors.IsForbidden(err) {
+		return nil, nil, failedf("nothing was tried: you may not read what is declared (%w): a cluster admin can run it (docs/rights.md says why)", err)
+	}
 	if err != nil {
-		return nil, failed(err)
-	}
-	if len(live.Platforms) == 0 {
-		return nil, failedf("this cluster has no Platform yet: declare one with `croft apply -f croft.yaml`")
+		return nil, nil, err
 	}
 	if o.tenant == "" {
 		scratch, err := verify.NewScratch(live.Platforms[0])
-		return scratch, failed(err)
+		if err != nil {
+			return nil, nil, failed(err)
+		}
+		if err := mayTry(ctx, c, &live.Platforms[0], scratch); err != nil {
+			return nil, nil, err
+		}
+		a.sweep(ctx, c, scratch, live.Tenants)
+		return scratch, nil, nil
 	}
 	e, problems := estate.Build(live)
 	if e == nil {
-		return nil, failed(problems)
+		return nil, nil, failed(problems)
 	}
 	tenant := e.Tenant(o.tenant)
 	if tenant == nil {
-		return nil, fmt.Errorf("--tenant %s: there is no such tenant, or it is not valid: `croft status` lists them", o.tenant)
+		return nil, nil, fmt.Errorf("--tenant %s: there is no such tenant, or it is not valid: `croft status` lists them", o.tenant)
 	}
-	return verify.NewExisting(e, tenant), nil
+	existing := verify.NewExisting(e, tenant)
+	return existing, e, mayTry(ctx, c, &live.Platforms[0], existing)
 }
 
 func (a *app) try(ctx context.Context, stage stage, config *rest.Config, o verifyOptions) error {
@@ -147,7 +181,7 @@ func (a *app) try(ctx context.Context, stage stage, config *rest.Config, o verif
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return failedf("not all attacks were tried within %s: give it more with --timeout", o.timeout)
 	case errors.Is(ctx.Err(), context.Canceled):
-		return failedf("interrupted: not all attacks were tried")
+		return interrupted(": not all attacks were tried")
 	case err != nil:
 		return failed(unreachable(err))
 	case slices.ContainsFunc(results, func(r verify.Result) bool { return !r.Good() }):
@@ -163,7 +197,7 @@ func (a *app) report(results []verify.Result, took time.Duration, f format) erro
 		a.printResults(results, took)
 		return nil
 	case formatJUnit:
-		return printJUnit(a.out, results, took)
+		return printJUnit(a.out, "croft verify", suitesOf(results), took)
 	default:
 		return f.print(a.out, map[string]any{"results": slices.Concat([]verify.Result{}, results)})
 	}
@@ -172,21 +206,6 @@ func (a *app) report(results []verify.Result, took time.Duration, f format) erro
 func (o verifyOptions) wants(at attack.Attack) bool {
 	return (len(o.walls) == 0 || slices.Contains(o.walls, at.Wall)) &&
 		(len(o.attacks) == 0 || slices.Contains(o.attacks, at.Name))
-}
-
-func (a *app) listAttacks(scratch *verify.Scratch, o verifyOptions) error {
-	attacks := scratch.Attacks()
-	if err := knownAttacks(o.attacks, attacks); err != nil {
-		return err
-	}
-	var rows [][]string
-	for _, at := range attacks {
-		if o.wants(at) {
-			rows = append(rows, []string{at.Wall, string(at.Kind), at.Name, dash(at.StoppedBy.Name), at.Summary})
-		}
-	}
-	table(a.out, []string{"WALL", "KIND", "NAME", "STOPPED BY", "WHAT IS TRIED"}, rows)
-	return nil
 }
 
 func knownWalls(names []string) error {

@@ -14,13 +14,9 @@ import (
 func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name string) error {
 	i := slices.IndexFunc(attacks, func(at attack.Attack) bool { return at.Name == name })
 	if i < 0 {
-		return fmt.Errorf("--explain %s: there is no such attack: `croft verify --list` lists them", name)
+		return unknownExplained(name)
 	}
 	at := attacks[i]
-	role := at.As
-	if role == "" {
-		role = v1alpha1.RoleOperator
-	}
 	say(a.out, "%s\n\n", at.Name)
 	line := func(title, text string) {
 		if text != "" {
@@ -34,7 +30,7 @@ func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name str
 		line("kind", "attack: something that a tenant must not be able to do")
 	}
 	line("tries to", at.Summary)
-	line("by", means(at, role))
+	line("by", means(at, actor(at)))
 	line("why", at.Why)
 	line("stopped by", at.StoppedBy.Name)
 	for _, r := range rules {
@@ -53,15 +49,27 @@ func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name str
 	return nil
 }
 
+// actor is the person that an attack is made as.
+func actor(at attack.Attack) string {
+	switch {
+	case len(at.AsGroups) > 0:
+		return "a member of " + strings.Join(at.AsGroups, ", ")
+	case at.As == "":
+		return "the tenant's " + string(v1alpha1.RoleOperator)
+	default:
+		return "the tenant's " + string(at.As)
+	}
+}
+
 // means says how an attack is made.
-func means(at attack.Attack, role v1alpha1.Role) string {
+func means(at attack.Attack, who string) string {
 	switch {
 	case at.Request != nil:
 		kind := at.Request.Object.GetObjectKind().GroupVersionKind().Kind
 		if at.Request.Subresource != "" {
 			kind += "/" + at.Request.Subresource
 		}
-		text := fmt.Sprintf("a dry-run request as the tenant's %s: %s %s", role, at.Request.Verb, kind)
+		text := fmt.Sprintf("a dry-run request as %s: %s %s", who, at.Request.Verb, kind)
 		if len(at.Setup) > 0 {
 			var prepared []string
 			for _, o := range at.Setup {
@@ -75,7 +83,7 @@ func means(at attack.Attack, role v1alpha1.Role) string {
 		for i, v := range at.Sweep.Verbs {
 			verbs[i] = string(v)
 		}
-		return fmt.Sprintf("a dry-run request as the tenant's %s for every kind that the cluster serves: %s", role, strings.Join(verbs, ", "))
+		return fmt.Sprintf("a dry-run request as %s for every kind that the cluster serves: %s", who, strings.Join(verbs, ", "))
 	case at.Pairs != nil:
 		return "judging the network policies in the cluster, for every pair of namespaces"
 	default:

@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/fatih/color"
 	"golang.org/x/term"
 
 	"croft.dev/croft/internal/verify"
@@ -32,7 +31,7 @@ func (a *app) printResults(results []verify.Result, took time.Duration) {
 	for _, r := range results {
 		counts[r.Result]++
 		tried += r.Tried()
-		rows = append(rows, []string{r.Wall, string(r.Kind), r.Name, string(r.Result), dash(r.StoppedBy), cell(r)})
+		rows = append(rows, []string{r.Wall, string(r.Kind), inline(r.Name), string(r.Result), inline(dash(r.StoppedBy)), inline(cell(r))})
 	}
 	widths := make([]int, len(header))
 	for _, row := range rows {
@@ -49,12 +48,12 @@ func (a *app) printResults(results []verify.Result, took time.Duration) {
 		for i, text := range row[:len(row)-1] {
 			padded := text + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+gap)
 			if n > 0 && i == resultColumn {
-				padded = paint(verify.Outcome(text), padded)
+				padded = string(paint(verify.Outcome(text), padded))
 			}
 			line.WriteString(padded)
 		}
 		line.WriteString(cut(row[len(row)-1], max(left, shortest)))
-		say(a.out, "%s\n", strings.TrimRight(line.String(), " "))
+		say(a.out, "%s\n", painted(strings.TrimRight(line.String(), " ")))
 	}
 	for _, r := range results {
 		switch r.Result {
@@ -113,14 +112,14 @@ func widthOf(w io.Writer) int {
 }
 
 // paint colours what is said of a result on a terminal, and only there.
-func paint(o verify.Outcome, text string) string {
+func paint(o verify.Outcome, text string) painted {
 	switch o {
 	case verify.Held:
-		return color.GreenString("%s", text)
+		return green(text)
 	case verify.Breached:
-		return color.RedString("%s", text)
+		return red(text)
 	default:
-		return color.YellowString("%s", text)
+		return yellow(text)
 	}
 }
 

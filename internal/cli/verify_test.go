@@ -23,7 +23,7 @@ var results = []verify.Result{
 // TestJUnit wants a report that CI systems read, whatever is in the messages.
 func TestJUnit(t *testing.T) {
 	var out bytes.Buffer
-	if err := printJUnit(&out, results, time.Second); err != nil {
+	if err := printJUnit(&out, "croft verify", suitesOf(results), time.Second); err != nil {
 		t.Fatal(err)
 	}
 	var report junitSuites

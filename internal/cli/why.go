@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/fatih/color"
 	"github.com/spf13/cobra"
 
 	"croft.dev/croft/internal/cause"
@@ -33,7 +32,9 @@ func newWhy(a *app) *cobra.Command {
 		Long: `Say why something is not as it should be, and what to mend first: walks from a pod,
 a Deployment (or another workload), a node, a nodeclaim or a nodepool along the chain
 of causes: admission, quota, scheduler, Karpenter, the pool and its node class, the
-NodeClaim, the node.
+NodeClaim, the node. Of a cronjob it looks at the last Job, of a
+persistentvolumeclaim at its class and its pods, of an ingress at its class, Services
+and endpoints, of a tenant and a namespace at what the operator says.
 
 It reads with your own rights. What you may not read is named, with the command that
 a platform admin can run. What AWS encodes is decoded with your AWS credentials.
@@ -57,6 +58,7 @@ Exit status 0 means that nothing has to be mended.`,
 	}
 	c.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace of the object; that of the kubeconfig's context if none is given")
 	c.Flags().StringVarP(&o.file, "filename", "f", "", "explain this text instead of an object; - is standard input")
+	c.MarkFlagsMutuallyExclusive("filename", "namespace")
 	o.output.add(c, formatTable, formatJSON, formatYAML)
 	return c
 }
@@ -193,16 +195,16 @@ func printFinding(w io.Writer, f cause.Finding) {
 	}
 }
 
-func verdictMark(v why.Verdict) string {
+func verdictMark(v why.Verdict) painted {
 	switch v {
 	case why.Good:
-		return color.GreenString("✓")
+		return green("✓")
 	case why.Bad:
-		return color.RedString("✗")
+		return red("✗")
 	case why.Waiting:
-		return color.YellowString("…")
+		return yellow("…")
 	default:
-		return color.YellowString("?")
+		return yellow("?")
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -17,7 +16,7 @@ import (
 	"croft.dev/croft/internal/controller/pool"
 	"croft.dev/croft/internal/controller/secondarynetwork"
 	"croft.dev/croft/internal/controller/tenant"
-	"croft.dev/croft/internal/controller/tenant/namespaces"
+	"croft.dev/croft/internal/controller/watch"
 )
 
 // Register makes a manager run all of croft's controllers.
@@ -26,13 +25,13 @@ func Register(ctx context.Context, m manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
-	if err := m.GetFieldIndexer().IndexField(ctx, &corev1.Namespace{}, namespaces.Index, namespaces.IndexFunc); err != nil {
+	if err := watch.IndexNamespaces(ctx, m.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("index namespaces: %w", err)
 	}
 	var (
 		cached   = m.GetClient()
 		applier  = apply.NewCached(cached, live)
-		store    = declared.New(m.GetCache())
+		store    = declared.New(m.GetCache(), live)
 		recorder = m.GetEventRecorder("croft")
 	)
 	for _, c := range []interface {

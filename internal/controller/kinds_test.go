@@ -25,12 +25,15 @@ func TestEveryKindIsPruned(t *testing.T) {
 	}}
 	gatekeeper := &estate.Platform{PlatformSpec: *platform.DeepCopy()}
 	gatekeeper.Placement = v1alpha1.PlacementGatekeeper
-	some := corev1.ResourceList{"cpu": resource.MustParse("1")}
+	one := resource.MustParse("1")
+	some := corev1.ResourceList{"cpu": one}
 	tenant := &estate.Tenant{
 		Name: "shop", Pools: []string{"apps"}, Namespaces: []string{"shop"},
 		Access: []v1alpha1.Access{{Group: "devs", Role: v1alpha1.RoleOperator}},
 		Quota:  some, Limits: &v1alpha1.ContainerLimits{Max: some},
-		Allowances: v1alpha1.Allowances{MaxTerminationGracePeriodSeconds: ptr.To[int64](30), DoNotDisrupt: ptr.To(false)},
+		Allowances: v1alpha1.Allowances{MaxTerminationGracePeriodSeconds: ptr.To[int64](30), DoNotDisrupt: ptr.To(false),
+			MaxObjectBytes: ptr.To[int64](1), MaxHelmReleaseBytes: ptr.To[int64](1), MaxOtherObjectBytes: ptr.To[int64](1),
+			MaxVolumeSize: &one, MaxTokenExpirationSeconds: ptr.To[int64](600), TokenSecrets: ptr.To(false)},
 	}
 	var pools []client.Object
 	for _, class := range []v1alpha1.NodeClass{

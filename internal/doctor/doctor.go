@@ -13,6 +13,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,7 +25,9 @@ import (
 	"croft.dev/croft/internal/cause"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/gatekeeper"
-	"croft.dev/croft/internal/why"
+	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/move"
+	"croft.dev/croft/internal/survey"
 )
 
 // Snapshot is what was read of a cluster.
@@ -51,6 +54,8 @@ type Snapshot struct {
 	DaemonSets []appsv1.DaemonSet
 	Pods       []corev1.Pod
 	Budgets    []policyv1.PodDisruptionBudget
+	// Strays are pods on nodes of a pool that is not their tenant's.
+	Strays []move.Stray
 	// Refusals are events of launches that the cloud refused.
 	Refusals []corev1.Event
 	// Namespaces are the tenants'.
@@ -59,8 +64,21 @@ type Snapshot struct {
 	Webhooks  []admissionv1.MutatingWebhookConfiguration
 	Mutations []admissionv1.MutatingAdmissionPolicy
 	Kyverno   []unstructured.Unstructured
+	// IngressClasses are all of them.
+	IngressClasses []networkingv1.IngressClass
 	// Gatekeeper is how it is set up, where it is the engine.
 	Gatekeeper gatekeeper.Installation
+	// Heartbeat is the operator's sign of life.
+	Heartbeat heartbeat.Beat
+	// Rendered says that what is declared is a file's, whose walls are kept without
+	// the operator.
+	Rendered bool
+	// Walls are all objects of the walls, and how they compare with what stands.
+	Walls []survey.Object
+	// Tried are attacks that were tried by dry run.
+	Tried []Tries
+	// Absent are the Platform's platformNamespaces that do not exist.
+	Absent []string
 	// Unread says, by what was to be read, why it was not.
 	Unread map[string]string
 }
@@ -111,7 +129,10 @@ type check struct {
 var checks = []check{
 	{"kubernetes", "the API server is recent enough for the placement engine", nil, kubernetes},
 	{"kinds", "croft's and Karpenter's kinds are there, and know every field that croft writes", []string{readDefinitions}, definitions},
+	{"operator", "the operator is alive", []string{readHeartbeat}, operator},
 	{"platform", "the Platform, its Pools and its Tenants are Ready", []string{readDeclared}, platform},
+	{"walls", "every object of the walls stands as it is declared", []string{readDeclared, readWalls}, walls},
+	{"holds", "a few attacks bounce", []string{readHolds}, holds},
 	{"engine", "the placement engine is there, and lets nothing past it", []string{readWebhooks}, engine},
 	{"node-classes", "node classes are ready", []string{readNodePools, readClasses}, nodeClasses},
 	{"node-pools", "NodePools are ready, and none is croft's in part", []string{readNodePools}, nodePools},
@@ -119,9 +140,16 @@ var checks = []check{
 	{"launches", "nodes launch, register and initialize", []string{readClaims, readNodes}, launches},
 	{"taints", "nodes have no taints that Karpenter does not know of", []string{readClaims, readNodes}, taints},
 	{"departures", "nodes that are to go do go", []string{readClaims, readNodes, readPods}, departures},
+	{"strays", "tenants' pods run on their own pools", []string{readDeclared, readNodes, readPods}, strays},
 	{"daemonsets", "the platform's DaemonSets tolerate tenants' pools", []string{readDaemonSets, readNodePools}, daemonSets},
+	{"scratch", "no killed `croft verify` has left anything behind", []string{readDeclared}, leftovers},
+	{"add-ons", "the catalogue knows the add-ons", []string{readDefinitions, readIngressClasses}, addonsKnown},
 	{"others", "nobody else changes tenants' pods", []string{readWebhooks}, others},
 }
+
+// instead is said in the place of what a check says, where that depends on what was
+// read.
+var instead = map[string]func(*Snapshot) string{"operator": operatorSays, "holds": holdsSays, "engine": engineSays}
 
 // Checks are the names of the checks, and what each looks at.
 func Checks() [][2]string {
@@ -138,6 +166,9 @@ func Check(s *Snapshot) []Result {
 	var results []Result
 	for _, c := range checks {
 		r := Result{Check: c.name, Says: c.says, Findings: c.find(s)}
+		if says, ok := instead[c.name]; ok {
+			r.Says = says(s)
+		}
 		for i := range r.Findings {
 			r.Findings[i].Check = c.name
 		}
@@ -174,31 +205,6 @@ func Unread(results []Result) int {
 		}
 	}
 	return n
-}
-
-// of is a finding by a row of the catalogue.
-func of(id string, severity Severity, object, message string) Finding {
-	row := cause.Lookup(id)
-	return Finding{Severity: severity, Object: object, Message: message, Cause: row.Cause, Cure: row.Cure, Run: row.Run, Link: row.Link}
-}
-
-// wrong is a problem by what a text shows; otherwise is its cure where the catalogue
-// knows none.
-func wrong(object, text, otherwise string) Finding {
-	step := why.Step{Object: object, Seen: text}
-	if found := cause.Match(text); len(found) > 0 {
-		step.Finding = &found[0]
-	}
-	return byStep(step, otherwise)
-}
-
-// byStep is a problem as `croft why` judges it.
-func byStep(step why.Step, otherwise string) Finding {
-	f := Finding{Severity: Problem, Object: step.Object, Message: step.Seen, Cure: otherwise}
-	if known := step.Finding; known != nil {
-		f.Cause, f.Cure, f.Run, f.Link = known.Cause, known.Cure, known.Run, known.Link
-	}
-	return f
 }
 
 // Decode puts what encoded messages tell into what was found.

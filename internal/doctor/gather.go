@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/crds"
-	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/why"
@@ -40,6 +39,11 @@ const (
 	readPods        = "Pods"
 	readDaemonSets  = "DaemonSets"
 	readWebhooks    = "webhooks and policies"
+	readHeartbeat   = "the operator's heartbeat"
+	readWalls       = "walls"
+	readHolds       = "attacks"
+
+	readIngressClasses = "IngressClasses"
 )
 
 // gatherer reads for a Snapshot, and remembers what it may not.
@@ -49,8 +53,10 @@ type gatherer struct {
 }
 
 // Gather reads a cluster with the rights of whoever the client is. What they may
-// not read is no error. version is how the API server's version is asked for.
-func Gather(ctx context.Context, c client.Client, version discovery.ServerVersionInterface) (*Snapshot, error) {
+// not read is no error. version is how the API server's version is asked for. A file
+// is looked at in the place of what the cluster declares: its walls are kept without
+// the operator.
+func Gather(ctx context.Context, c client.Client, version discovery.ServerVersionInterface, file ...*estate.Declaration) (*Snapshot, error) {
 	own, err := ownDefinitions()
 	if err != nil {
 		return nil, err
@@ -60,13 +66,16 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 		Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{},
 		Classes:     map[karpenterv1.NodeClassReference]*unstructured.Unstructured{},
 	}}
+	for _, d := range file {
+		g.Declared, g.Rendered = d, true
+	}
 	info, err := version.ServerVersion()
 	if err != nil {
 		return nil, err
 	}
 	g.Version = *info
 	for _, step := range []func(context.Context) error{
-		g.definitions, g.declared, g.karpenter, g.classes, g.nodes, g.departing, g.workloads, g.mutations, g.gatekeeper,
+		g.definitions, g.declared, g.heartbeat, g.absent, g.survey, g.karpenter, g.classes, g.nodes, g.departing, g.strays, g.workloads, g.mutations, g.gatekeeper, g.ingressClasses,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -119,31 +128,6 @@ func (g *gatherer) definitions(ctx context.Context) error {
 	for i := range list.Items {
 		g.Definitions[list.Items[i].Name] = &list.Items[i]
 	}
-	return err
-}
-
-func (g *gatherer) declared(ctx context.Context) error {
-	var (
-		platforms v1alpha1.PlatformList
-		pools     v1alpha1.PoolList
-		tenants   v1alpha1.TenantList
-		networks  v1alpha1.SecondaryNetworkList
-	)
-	for _, list := range []client.ObjectList{&platforms, &pools, &tenants, &networks} {
-		if err := g.list(ctx, readDeclared, list); err != nil {
-			return err
-		}
-	}
-	if _, unread := g.Unread[readDeclared]; unread {
-		return nil
-	}
-	g.Declared = &estate.Declaration{Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items}
-	// What does not fit says so in its own conditions.
-	g.Estate, _ = estate.Build(g.Declared)
-
-	var namespaces corev1.NamespaceList
-	err := g.list(ctx, readDeclared, &namespaces, client.HasLabels{v1alpha1.TenantLabel})
-	g.Namespaces = namespaces.Items
 	return err
 }
 

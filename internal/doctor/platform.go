@@ -67,6 +67,15 @@ func engine(s *Snapshot) []Finding {
 	return all
 }
 
+// engineSays claims no more than was looked at: whether what places pods is there is
+// the check walls' to say.
+func engineSays(s *Snapshot) string {
+	if placement(s) == v1alpha1.PlacementNative {
+		return "the API server serves MutatingAdmissionPolicies, which place pods"
+	}
+	return "Gatekeeper is there, and is set up so that nothing gets past it"
+}
+
 // platform sums up what the operator says of what is declared.
 func platform(s *Snapshot) []Finding {
 	if s.Declared == nil {
@@ -75,7 +84,16 @@ func platform(s *Snapshot) []Finding {
 	if len(s.Declared.Platforms) == 0 {
 		return []Finding{{Severity: Problem, Message: "no Platform is declared", Cure: "declare one: `croft apply -f croft.yaml`", Link: "README.md"}}
 	}
-	var all []Finding
+	all := absentNamespaces(s)
+	if s.Rendered {
+		return all // nobody writes conditions
+	}
+	if !s.believable() {
+		all = append(all, Finding{
+			Severity: Warning, Message: "what conditions say of the Platform, its Pools and Tenants is what the operator last saw: Ready is not believed",
+			Cure: "run the operator: see the check operator",
+		})
+	}
 	for i := range s.Declared.Platforms {
 		o := &s.Declared.Platforms[i]
 		all = append(all, unready("Platform/"+o.Name, o.Generation, o.Status)...)

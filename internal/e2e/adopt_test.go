@@ -44,7 +44,7 @@ func (c *cluster) byHand(t *testing.T) {
 		}
 	}
 	for _, letter := range []string{"a", "b"} {
-		c.assigns(t, "tenant-"+letter, "pool-"+letter)
+		c.placesPods(t, "tenant-"+letter, "node-pool", "pool-"+letter)
 		c.kubectl(t, "", "create", "deployment", "nginx", "--image=nginx", "--replicas", "3", "-n", "tenant-"+letter).exits(t, 0)
 		c.kubectl(t, "", "expose", "deployment", "nginx", "--port=8080", "--target-port=80", "-n", "tenant-"+letter).exits(t, 0)
 	}
@@ -53,23 +53,13 @@ func (c *cluster) byHand(t *testing.T) {
 	c.running(t, "tenant-b", 3)
 }
 
-// assigns waits until the Assigns place the pods of a namespace.
-func (c *cluster) assigns(t *testing.T, namespace, pool string) {
-	t.Helper()
-	eventually(t, moments, "Gatekeeper to place pods of "+namespace, func(ctx context.Context) error {
-		pod := nginx(namespace, "tried")
-		if err := c.admin.Create(ctx, pod, client.DryRunAll); err != nil {
-			return err
-		}
-		return placed(pod, "node-pool", pool)
-	})
-}
-
 // TestLiveMigration takes a cluster that was set up by hand over, tenant by tenant,
 // with everything running, and gives one tenant back. It fails if a pod restarts or
 // a node goes, if what croft replaced is left, and if undoing leaves anything else
 // than what was.
 func TestLiveMigration(t *testing.T) {
+	t.Parallel() // it mostly waits
+	sandbox.Thorough(t)
 	for _, engine := range []v1alpha1.PlacementEngine{v1alpha1.PlacementNative, v1alpha1.PlacementGatekeeper} {
 		t.Run(string(engine), func(t *testing.T) { testLiveMigration(t, engine) })
 	}
@@ -109,7 +99,7 @@ func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 	c.croft(t, "adopt", "tenant", "tenant-b", "-f", file, "--dry-run").exits(t, 0)
 	areSame(t, "a dry run that tries the rules left something", now, c.left(t))
 	c.croft(t, "adopt", "tenant", "tenant-b", "-f", file, "--yes").exits(t, 0)
-	c.assigns(t, "tenant-b", "pool-b")
+	c.placesPods(t, "tenant-b", "node-pool", "pool-b")
 	if said := c.croft(t, "adopt", "tenant", "tenant-b", "-f", file, "--yes", "--remove-old").exits(t, 0); !strings.Contains(said.stdout, "is the tenant's already") {
 		t.Errorf("the second go does not know of the first: %s", said)
 	}
@@ -135,7 +125,7 @@ func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 	if left := c.everything(t, ours).in("tenant-a"); len(left) > 0 {
 		t.Errorf("tenant-a was given back with %s", left)
 	}
-	c.assigns(t, "tenant-a", "pool-a")
+	c.placesPods(t, "tenant-a", "node-pool", "pool-a")
 	pod := nginx("tenant-a", "newer")
 	create(t, c.admin, pod)
 	isPlaced(t, c.runs(t, pod), "node-pool", "pool-a")
@@ -311,6 +301,7 @@ tenants:
 // command, killed after any step, leaves something that the next run does not undo
 // or complete.
 func TestAdopt(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := start(t, sandbox.Options{Croft: croftBinary(t)})
 	c.kubectl(t, "", "create", "-f", "internal/e2e/testdata/adopt/nodepools.yaml").exits(t, 0)
 	c.kubectl(t, "", "create", "-f", "internal/e2e/testdata/adopt/shop.yaml").exits(t, 0)

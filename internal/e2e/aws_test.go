@@ -31,6 +31,7 @@ func onAWS(t testing.TB) string {
 // TestAWS plays the walk-through on a simulated AWS account, with Karpenter's own
 // AWS provider.
 func TestAWS(t *testing.T) {
+	sandbox.Thorough(t)
 	t.Parallel() // it mostly waits
 	c := start(t, sandbox.Options{Croft: croftBinary(t), With: []string{sandbox.AWS}, AWSSpeed: awsSpeed})
 	file := onAWS(t)

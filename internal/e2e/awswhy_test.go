@@ -38,6 +38,7 @@ type onAccount struct{ *whyer }
 // TestWhyOnAWS fails if `croft why` does not name the cause of what AWS refuses to
 // Karpenter's own provider.
 func TestWhyOnAWS(t *testing.T) {
+	sandbox.Thorough(t)
 	t.Parallel() // it mostly waits
 	box := start(t, sandbox.Options{Croft: croftBinary(t), With: []string{sandbox.AWS}, AWSSpeed: awsSpeed})
 	c := &onAccount{&whyer{&twoTenants{cluster: box}}}

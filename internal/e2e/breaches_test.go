@@ -126,7 +126,7 @@ func testInterrupt(t *testing.T, c *twoTenants) {
 		}
 		err := cmd.Wait()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(stderr.String(), "interrupted") {
+		if !errors.As(err, &exit) || exit.ExitCode() != 130 || !strings.Contains(stderr.String(), "interrupted") {
 			t.Errorf("it ended with %v and said: %s", err, stderr.String())
 		}
 		isClean(t)

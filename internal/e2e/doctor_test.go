@@ -66,6 +66,8 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("%d checks passed, want %d: %s", got, want, out)
 		}
 	})
+	t.Run("operator dead", func(t *testing.T) { testOperatorDead(t, c) })
+	t.Run("auditor", func(t *testing.T) { testAuditor(t, c) })
 	t.Run("rights", func(t *testing.T) {
 		out := c.croft(t, "doctor", "--as", "jane", "--as-group", "team-a").exits(t, 1)
 		if strings.Contains(out.stdout, "✗") || !strings.Contains(out.stdout, "NodePools: you may not read them") || !strings.Contains(out.stdout, "ask a platform admin") {

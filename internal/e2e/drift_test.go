@@ -72,6 +72,8 @@ func testDrift(t *testing.T, c *twoTenants) {
 		})
 	}
 
+	c.placesPods(t, teams[0].tenant, c.estate.Platform.NodePoolKey, teams[0].pool)
+
 	t.Run("a namespace's labels are changed", func(t *testing.T) {
 		const foreign, level = "example.org/floor", "pod-security.kubernetes.io/enforce"
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: teams[0].tenant}}

@@ -29,9 +29,10 @@ const (
 	root = "../.."
 	// patience is how long anything may take that comes about in seconds on a
 	// machine that has nothing else to do.
-	patience = 3 * time.Minute
-	// moments are how long anything may take that comes about at once.
-	moments = 45 * time.Second
+	patience = 5 * time.Minute
+	// moments are how long anything may take that comes about at once: as long as a
+	// machine may be busy with something else.
+	moments = 2 * time.Minute
 	// interval is how often a condition is looked at.
 	interval = 100 * time.Millisecond
 )

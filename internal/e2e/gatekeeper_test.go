@@ -44,6 +44,8 @@ func startWithGatekeeper(t *testing.T, without ...string) *cluster {
 // TestGatekeeper plays the walk-through on a cluster as it was before Kubernetes
 // 1.36: without MutatingAdmissionPolicy it is Gatekeeper that places pods.
 func TestGatekeeper(t *testing.T) {
+	t.Parallel() // it mostly waits
+	sandbox.Thorough(t)
 	c := startWithGatekeeper(t, "MutatingAdmissionPolicy")
 	t.Run("Native", func(t *testing.T) {
 		// What is missing is said, and what to write instead.
@@ -193,6 +195,8 @@ tenants:
 // TestSwitchEngine changes the engine of a platform on which pods are created all
 // the time, there and back. No pod gets in unplaced, and none is refused.
 func TestSwitchEngine(t *testing.T) {
+	t.Parallel() // it mostly waits
+	sandbox.Thorough(t)
 	c := startWithGatekeeper(t)
 	c.declare(t, placedBy(t, v1alpha1.PlacementNative))
 	traffic := c.traffic(t, estateOf(t, "two-tenants.yaml", placedBy(t, v1alpha1.PlacementNative)))
@@ -319,7 +323,7 @@ func (p *podTraffic) more(t testing.TB, n int64) {
 func (p *podTraffic) refuses(t testing.TB) {
 	t.Helper()
 	before := p.refused.Load()
-	eventually(t, moments, "a pod to be refused", func(context.Context) error {
+	eventually(t, patience, "a pod to be refused", func(context.Context) error {
 		if p.refused.Load() == before {
 			return errors.New("none is")
 		}

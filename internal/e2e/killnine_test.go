@@ -27,6 +27,7 @@ const envSeed = "CROFT_E2E_SEED"
 // second write that says whose a namespace is, on something that it remembers, or
 // on cleaning up after itself.
 func TestKillNine(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const (
 		pools, tenants = 5, 100
 		kills          = 10

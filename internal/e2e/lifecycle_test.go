@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -103,6 +104,12 @@ func testDelete(t *testing.T, c *twoTenants) {
 	create(t, member, nginx("goner", "workload"))
 	kept := unfinished("goner")
 	create(t, c.admin, kept...)
+	for _, o := range kept {
+		unfinished := []byte(`{"metadata": {"finalizers": ["example.org/unfinished"]}}`)
+		if err := c.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, unfinished)); err != nil {
+			t.Fatal(err)
+		}
+	}
 
 	if err := c.admin.Delete(t.Context(), &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "goner"}}); err != nil {
 		t.Fatal(err)
@@ -121,15 +128,16 @@ func testDelete(t *testing.T, c *twoTenants) {
 	c.isGone(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "goner"}})
 }
 
-// unfinished are objects that a controller is not done with: a load balancer, a
+// unfinished are objects that a controller puts a finalizer on: a load balancer, a
 // volume, an Ingress. Pods are gone before anything else is touched (KEP-5080).
 func unfinished(namespace string) []client.Object {
-	meta := metav1.ObjectMeta{Namespace: namespace, Name: "unfinished", Finalizers: []string{"example.org/unfinished"}}
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: "unfinished"}
 	return []client.Object{
 		&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
 		&corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+			StorageClassName: ptr.To("none"),
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 		}},
 		&networkingv1.Ingress{ObjectMeta: meta, Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{Host: namespace + ".tenants.example.org"}}}},
 	}

@@ -127,6 +127,20 @@ func isPlaced(t testing.TB, pod *corev1.Pod, key, pool string) {
 	}
 }
 
+// placesPods waits until the API server places pods of a namespace. It reads policies
+// and their bindings some moments after they are stored, and refuses until then what
+// it does not place: a test that changes one waits for this before it creates pods.
+func (c *cluster) placesPods(t testing.TB, namespace, key, pool string) {
+	t.Helper()
+	eventually(t, patience, "pods to be placed in "+namespace, func(ctx context.Context) error {
+		pod := nginx(namespace, "probe")
+		if err := c.admin.Create(ctx, pod, client.DryRunAll); err != nil {
+			return err
+		}
+		return placed(pod, key, pool)
+	})
+}
+
 func placed(pod *corev1.Pod, key, pool string) error {
 	if got := pod.Spec.NodeSelector[key]; got != pool {
 		return fmt.Errorf("its nodeSelector has %s=%q, want %q", key, got, pool)

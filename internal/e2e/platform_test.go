@@ -15,6 +15,7 @@ import (
 // cluster: the key of labels and taints, the prefix of groups, the namespaces of
 // the platform's services.
 func TestPlatformExample(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const key, tenant, pool = "platform.example.edu/node-pool", "sample-team-gitlab-ci", "sample-team-gitlab-jobs"
 	c := startWithCroft(t)
 	file := example("platform.yaml")

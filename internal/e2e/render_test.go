@@ -1,12 +1,10 @@
 package e2e
 
 import (
-	"context"
 	"maps"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/sandbox"
 )
@@ -16,6 +14,7 @@ import (
 // it is random; and if the operator takes what others have applied for somebody
 // else's.
 func TestRenderWithoutOperator(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := start(t, sandbox.Options{})
 	file := example("two-tenants.yaml")
 	e := estateOf(t, file, read(t, file))
@@ -28,15 +27,8 @@ func TestRenderWithoutOperator(t *testing.T) {
 		c.kubectl(t, rendered, "apply", "--server-side", "-f", "-").exits(t, 0)
 	}
 
-	// Policies take effect a moment after they are written.
 	for _, team := range teams {
-		eventually(t, patience, "pods to be placed in "+team.tenant, func(ctx context.Context) error {
-			pod := nginx(team.tenant, "probe")
-			if err := c.admin.Create(ctx, pod, client.DryRunAll); err != nil {
-				return err
-			}
-			return placed(pod, e.Platform.NodePoolKey, team.pool)
-		})
+		c.placesPods(t, team.tenant, e.Platform.NodePoolKey, team.pool)
 	}
 	for _, team := range teams {
 		deployment, service := nginxes(team.tenant, 3)

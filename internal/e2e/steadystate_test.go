@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"k8s.io/client-go/discovery"
 
 	"croft.dev/croft/internal/apply"
@@ -104,7 +107,10 @@ func (c *cluster) probes(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	page, err := d.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	return metrics(page).sum("apiserver_request_total", `dry_run="All"`, `resource="pods"`, `verb="POST"`), err
+	if err != nil {
+		return 0, err
+	}
+	return metrics(page).sum("apiserver_request_total", `dry_run="All"`, `resource="pods"`, `verb="POST"`)
 }
 
 // isIdle waits until the sandbox's operator has nothing to do.
@@ -112,9 +118,16 @@ func (c *cluster) isIdle(t testing.TB) {
 	t.Helper()
 	eventually(t, patience, "the operator to be idle", func(ctx context.Context) error {
 		metrics, err := c.metrics(ctx)
-		left := metrics.sum("workqueue_depth") + metrics.sum("controller_runtime_active_workers")
-		if err == nil && left > 0 {
-			err = fmt.Errorf("%v things are left to do", left)
+		if err != nil {
+			return err
+		}
+		waiting, err := metrics.sum("workqueue_depth")
+		if err != nil {
+			return err
+		}
+		working, err := metrics.sum("controller_runtime_active_workers")
+		if err == nil && waiting+working > 0 {
+			err = fmt.Errorf("%v things are left to do", waiting+working)
 		}
 		return err
 	})
@@ -146,17 +159,28 @@ func (c *cluster) metrics(ctx context.Context) (metrics, error) {
 	return metrics(page), err
 }
 
-// sum adds up the series of a metric that have all of some labels.
-func (m metrics) sum(name string, labels ...string) float64 {
+// sum adds up the series of a metric that have all of some labels. A metric that has no
+// series at all is an error: it may have got another name, and would then be 0 for ever.
+func (m metrics) sum(name string, labels ...string) (float64, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(string(m)))
+	if err != nil {
+		return 0, err
+	}
+	family, found := families[name]
+	if !found {
+		return 0, fmt.Errorf("there is no metric %s", name)
+	}
 	total := 0.0
-	for line := range strings.Lines(string(m)) {
-		lacks := func(label string) bool { return !strings.Contains(line, label) }
-		if !strings.HasPrefix(line, name+"{") || slices.ContainsFunc(labels, lacks) {
-			continue
+	for _, series := range family.Metric {
+		has := func(label string) bool {
+			return slices.ContainsFunc(series.Label, func(l *dto.LabelPair) bool {
+				return fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()) == label
+			})
 		}
-		if value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64); err == nil {
-			total += value
+		if !slices.ContainsFunc(labels, func(label string) bool { return !has(label) }) {
+			total += series.GetGauge().GetValue() + series.GetCounter().GetValue()
 		}
 	}
-	return total
+	return total, nil
 }

@@ -32,6 +32,7 @@ type twoTenants struct {
 }
 
 func TestTwoTenants(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := &twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}
 	c.estate = estateOf(t, c.file, read(t, c.file))
 	c.apply(t, c.file)
@@ -48,6 +49,7 @@ func TestTwoTenants(t *testing.T) {
 		{"WithoutOperator", testWithoutOperator},
 		{"Retain", testRetain},
 		{"GracePeriod", testGracePeriod},
+		{"Volumes", testVolumes},
 		{"Delete", testDelete},
 		{"DeleteUnconfirmed", testDeleteUnconfirmed},
 		{"Adoption", testAdoption},

@@ -42,6 +42,9 @@ tenants:
   zoned: {pool: zoned}
   older: {pool: pool-a, namespaces: [older]}
   frugal: {pool: pool-a, quota: {pods: "1"}, access: [{group: team-frugal, role: operator}]}
+  thrifty:
+    {pool: pool-a, namespaces: [thrifty, thrifty-prod], quota: {pods: "4"}, quotaMinimums: {thrifty-prod: {pods: "3"}},
+     access: [{group: team-thrifty, role: operator}]}
 `
 
 // whyer is a sandbox in which things go wrong.
@@ -71,6 +74,7 @@ func TestWhy(t *testing.T) {
 	}{
 		{"healthy", whyHealthy},
 		{"quota", whyQuota},
+		{"quota-reserved", whyQuotaReserved},
 		{"policy", whyPolicy},
 		{"admission", whyAdmission},
 		{"placement", whyPlacement},
@@ -81,6 +85,7 @@ func TestWhy(t *testing.T) {
 		{"startup-taint", whyStartupTaint},
 		{"unregistered-taint-missing", whyUnregisteredTaint},
 		{"volume-zone", whyVolumeZone},
+		{"anti-affinity", whyAntiAffinity},
 		{"held", whyHeld},
 		{"rights", whyRights},
 		{"node-class-unknown", whyNodeClassUnknown},
@@ -146,7 +151,9 @@ func whyHealthy(t *testing.T, c *whyer) {
 	create(t, c.member(t, "team-a"), deployment)
 	t.Cleanup(func() { c.remove(t, deployment) })
 	var pod corev1.Pod
-	eventually(t, patience, "the pod to be ready", func(ctx context.Context) error {
+	// It may be another one a moment later: kube-controller-manager evicts a pod from a new
+	// node that it still knows with the taint which Karpenter registers nodes with.
+	eventually(t, patience, "croft why to find nothing", func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := c.admin.List(ctx, &pods, client.InNamespace("tenant-a")); err != nil {
 			return err
@@ -155,9 +162,6 @@ func whyHealthy(t *testing.T, c *whyer) {
 			return fmt.Errorf("there are %d pods, or one that does not run", len(pods.Items))
 		}
 		pod = pods.Items[0]
-		return nil
-	})
-	eventually(t, patience, "croft why to find nothing", func(context.Context) error {
 		for _, args := range [][]string{
 			{"pod/" + pod.Name, "-n", "tenant-a"}, {"deployment", "nginx", "-n", "tenant-a"}, {"node/" + pod.Spec.NodeName}, {"nodepool/pool-a"},
 		} {
@@ -180,6 +184,19 @@ func whyQuota(t *testing.T, c *whyer) {
 	create(t, c.member(t, "team-frugal"), deployment)
 	t.Cleanup(func() { c.remove(t, deployment) })
 	c.tells(t, "quota-exceeded", "team-frugal", "deployment/nginx", "-n", "frugal")
+}
+
+// whyQuotaReserved is about a quota that is not used up, but reserved for another
+// namespace.
+func whyQuotaReserved(t *testing.T, c *whyer) {
+	deployment, _ := nginxes("thrifty", 2)
+	member := c.member(t, "team-thrifty")
+	eventually(t, patience, "team-thrifty to be let in", func(ctx context.Context) error { return member.Create(ctx, deployment) })
+	t.Cleanup(func() { c.remove(t, deployment) })
+	story := c.tells(t, "quota-reserved", "", "deployment/nginx", "-n", "thrifty")
+	if !strings.Contains(story.First.Cause, "3 of the shares of thrifty-prod") {
+		t.Errorf("it does not say what is left where: %s", story.First.Cause)
+	}
 }
 
 func whyPolicy(t *testing.T, c *whyer) {
@@ -266,6 +283,11 @@ func whyAskedTooMuch(t *testing.T, c *whyer) {
 		"requirement-unmet": wantInstanceType("p4d.24xlarge"),
 		"no-instance-type": func(s *corev1.PodSpec) {
 			s.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500")}
+		},
+		"affinity-unmet": func(s *corev1.PodSpec) {
+			s.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "nobody"}},
+			}}}}
 		},
 		"claim-unbound": func(s *corev1.PodSpec) {
 			s.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
@@ -569,4 +591,42 @@ func whyWithoutKubelet(t *testing.T, c *whyer) {
 		t.Fatal(err)
 	}
 	c.tells(t, "cni-not-initialized", "", "node/"+node)
+}
+
+// whyAntiAffinity has a pod of the platform's keep a tenant's away, which no rule
+// forbids. The platform is told which pod that is, and the tenant whom to ask.
+func whyAntiAffinity(t *testing.T, c *whyer) {
+	everybody := metav1.LabelSelector{MatchLabels: map[string]string{"app": "shy"}}
+	nodePool := ownPool()
+	nodePool.Name = "shunned"
+	nodePool.Spec.Template.Labels = map[string]string{agent: "shunned"}
+	shunner := nginx(metav1.NamespaceDefault, "shunner", func(s *corev1.PodSpec) {
+		s.NodeSelector = map[string]string{agent: "shunned"}
+		s.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: corev1.LabelOSStable, NamespaceSelector: &metav1.LabelSelector{}, LabelSelector: &everybody,
+		}}}}
+	})
+	create(t, c.admin, nodePool, shunner)
+	t.Cleanup(func() { c.remove(t, shunner, nodePool) })
+	c.runs(t, shunner)
+	shy := nginx("tenant-a", "shy")
+	shy.Labels = everybody.MatchLabels
+	create(t, c.member(t, "team-a"), shy)
+	t.Cleanup(func() { c.remove(t, shy) })
+
+	story := c.tells(t, "anti-affinity-of-others", "", "pod/shy", "-n", "tenant-a")
+	if !strings.Contains(story.First.Seen, "default/shunner") {
+		t.Errorf("a platform admin is not told who is in the way: %s", story.First.Seen)
+	}
+	story = c.tells(t, "anti-affinity-of-others", "team-a", "pod/shy", "-n", "tenant-a")
+	c.isDiscreet(t, story)
+	told := fmt.Sprint(story)
+	if strings.Contains(told, "shunner") {
+		t.Errorf("a tenant is told the name of another's pod: %s", told)
+	}
+	if !slices.ContainsFunc(story.Steps, func(s why.Step) bool {
+		return s.Verdict == why.Hidden && strings.Contains(s.Seen, "croft why pod/shy -n tenant-a")
+	}) {
+		t.Errorf("a tenant is not told whom to ask: %s", told)
+	}
 }

@@ -49,6 +49,7 @@ type workload struct {
 // run: if one of its policies refuses or warns about something that it should let
 // through, if a role lacks a right, and if a pod that was let through cannot run.
 func TestWorkloads(t *testing.T) {
+	t.Parallel() // it mostly waits
 	file := path.Join(workloads, "croft.yaml")
 	e := estateOf(t, file, read(t, file))
 	all := readWorkloads(t, e)
@@ -58,6 +59,9 @@ func TestWorkloads(t *testing.T) {
 	}
 	c.offerStorage(t)
 	c.apply(t, file)
+	for _, tenant := range e.Tenants {
+		c.counted(t, tenant.Namespaces[0])
+	}
 
 	started := time.Now()
 	var running []*workload

@@ -4,15 +4,27 @@ import (
 	"cmp"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/api/v1alpha1"
+)
+
+// The largest objects that a tenant may write, in bytes, where neither it nor the
+// platform says otherwise. BuiltinQuota bounds how many there are: what one changes
+// the other has to follow, so that TenantBytes stays what docs/walls.md says.
+const (
+	MaxObjectBytes      = 256 << 10
+	MaxOtherObjectBytes = 48 << 10
+	// MaxNoteBytes is for Events and Leases, which nobody needs to be larger.
+	MaxNoteBytes = 8 << 10
 )
 
 // allowancesOf are the tenant's own, the platform's where it gives none, and the
 // builtin ones where the platform gives none either.
 func allowancesOf(defaults, own *v1alpha1.Allowances) v1alpha1.Allowances {
 	builtin := builtinAllowances()
+	maxObjectBytes := cmp.Or(own.MaxObjectBytes, defaults.MaxObjectBytes, builtin.MaxObjectBytes)
 	return v1alpha1.Allowances{
 		ServiceTypes:                     first(own.ServiceTypes, defaults.ServiceTypes, builtin.ServiceTypes),
 		Registries:                       first(own.Registries, defaults.Registries, builtin.Registries),
@@ -22,9 +34,26 @@ func allowancesOf(defaults, own *v1alpha1.Allowances) v1alpha1.Allowances {
 		StorageClasses:                   first(own.StorageClasses, defaults.StorageClasses, builtin.StorageClasses),
 		IngressClasses:                   first(own.IngressClasses, defaults.IngressClasses, builtin.IngressClasses),
 		GatewayClasses:                   first(own.GatewayClasses, defaults.GatewayClasses, builtin.GatewayClasses),
+		Issuers:                          first(own.Issuers, defaults.Issuers, builtin.Issuers),
+		IssuerTypes:                      first(own.IssuerTypes, defaults.IssuerTypes, builtin.IssuerTypes),
+		SourceHosts:                      first(own.SourceHosts, defaults.SourceHosts, builtin.SourceHosts),
 		CSIDrivers:                       first(own.CSIDrivers, defaults.CSIDrivers, builtin.CSIDrivers),
+		DeviceClasses:                    first(own.DeviceClasses, defaults.DeviceClasses, builtin.DeviceClasses),
+		VolumeTypes:                      first(own.VolumeTypes, defaults.VolumeTypes, builtin.VolumeTypes),
+		VolumeAttributesClasses:          first(own.VolumeAttributesClasses, defaults.VolumeAttributesClasses, builtin.VolumeAttributesClasses),
+		MaxVolumeSize:                    cmp.Or(own.MaxVolumeSize, defaults.MaxVolumeSize, builtin.MaxVolumeSize),
+		ShareWith:                        first(own.ShareWith, defaults.ShareWith, builtin.ShareWith),
+		CloudIdentities:                  first(own.CloudIdentities, defaults.CloudIdentities, builtin.CloudIdentities),
+		ClusterIPs:                       first(own.ClusterIPs, defaults.ClusterIPs, builtin.ClusterIPs),
+		MaxTokenExpirationSeconds:        cmp.Or(own.MaxTokenExpirationSeconds, defaults.MaxTokenExpirationSeconds, builtin.MaxTokenExpirationSeconds),
+		TokenSecrets:                     cmp.Or(own.TokenSecrets, defaults.TokenSecrets, builtin.TokenSecrets),
 		MaxTerminationGracePeriodSeconds: cmp.Or(own.MaxTerminationGracePeriodSeconds, defaults.MaxTerminationGracePeriodSeconds, builtin.MaxTerminationGracePeriodSeconds),
+		MaxObjectBytes:                   maxObjectBytes,
+		MaxHelmReleaseBytes:              cmp.Or(own.MaxHelmReleaseBytes, defaults.MaxHelmReleaseBytes, maxObjectBytes),
+		MaxOtherObjectBytes:              cmp.Or(own.MaxOtherObjectBytes, defaults.MaxOtherObjectBytes, builtin.MaxOtherObjectBytes),
 		DoNotDisrupt:                     cmp.Or(own.DoNotDisrupt, defaults.DoNotDisrupt, builtin.DoNotDisrupt),
+		Annotations:                      first(own.Annotations, defaults.Annotations, builtin.Annotations),
+		UnknownAnnotations:               cmp.Or(own.UnknownAnnotations, defaults.UnknownAnnotations, builtin.UnknownAnnotations),
 	}
 }
 
@@ -41,9 +70,26 @@ func builtinAllowances() v1alpha1.Allowances {
 		StorageClasses:                   all,
 		IngressClasses:                   all,
 		GatewayClasses:                   all,
+		Issuers:                          all,
+		IssuerTypes:                      []string{"selfSigned", "ca"},
+		SourceHosts:                      all,
 		CSIDrivers:                       []string{},
+		DeviceClasses:                    []string{},
+		VolumeTypes:                      []v1alpha1.VolumeType{},
+		VolumeAttributesClasses:          []string{},
+		MaxVolumeSize:                    ptr.To(resource.MustParse("1Ti")),
+		ShareWith:                        []v1alpha1.Sharer{},
+		CloudIdentities:                  []string{},
+		ClusterIPs:                       []string{},
+		MaxTokenExpirationSeconds:        ptr.To[int64](86400),
+		TokenSecrets:                     ptr.To(false),
 		MaxTerminationGracePeriodSeconds: ptr.To[int64](3600),
+		MaxObjectBytes:                   ptr.To[int64](MaxObjectBytes),
+		MaxHelmReleaseBytes:              ptr.To[int64](MaxObjectBytes),
+		MaxOtherObjectBytes:              ptr.To[int64](MaxOtherObjectBytes),
 		DoNotDisrupt:                     ptr.To(false),
+		Annotations:                      []string{},
+		UnknownAnnotations:               v1alpha1.UnknownWarn,
 	}
 }
 

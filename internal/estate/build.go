@@ -26,7 +26,7 @@ func Build(d *Declaration) (*Estate, Problems) {
 	if !w.hasPlatform() {
 		return nil, problems
 	}
-	e := &Estate{Platform: Platform{w.platform}}
+	e := &Estate{Platform: Platform{w.platform}, Warnings: w.warnings.sorted()}
 	for i := range d.Networks {
 		if n := &d.Networks[i]; w.valid(kindNetwork, i) {
 			e.Networks = append(e.Networks, n)
@@ -54,6 +54,9 @@ func resolvePlatform(p v1alpha1.PlatformSpec) v1alpha1.PlatformSpec {
 	p.NodePoolKey = cmp.Or(p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
 	p.Placement = cmp.Or(p.Placement, v1alpha1.PlacementNative)
 	p.Network.Dialect = cmp.Or(p.Network.Dialect, v1alpha1.DialectKubernetes)
+	if len(p.Network.MetadataAddresses) == 0 {
+		p.Network.MetadataAddresses = v1alpha1.DefaultMetadataAddresses()
+	}
 	p.TenantDefaults.Egress = cmp.Or(p.TenantDefaults.Egress, v1alpha1.EgressOpen)
 	p.TenantDefaults.PodSecurity = cmp.Or(p.TenantDefaults.PodSecurity, v1alpha1.PodSecurityBaseline)
 	return p
@@ -86,7 +89,7 @@ func classOf(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) v1alpha1.NodeCla
 
 func resolveTenant(platform *Platform, t *v1alpha1.Tenant) *Tenant {
 	defaults := &platform.TenantDefaults
-	quota := quotaOf(defaults, t)
+	quota := quotaOf(&platform.PlatformSpec, t)
 	return &Tenant{
 		Name:        t.Name,
 		Pools:       poolsOf(t),
@@ -94,7 +97,8 @@ func resolveTenant(platform *Platform, t *v1alpha1.Tenant) *Tenant {
 		Access:      prefixed(platform.GroupPrefix, t.Spec.Access),
 		Domains:     domainsOf(platform.TenantDomain, t),
 		Quota:       quota,
-		Shares:      share.Even(quota, namespacesOf(t)),
+		Minimums:    t.Spec.QuotaMinimums,
+		Shares:      share.Even(quota, namespacesOf(t), t.Spec.QuotaMinimums),
 		Limits:      limitsOf(defaults, t),
 		Egress:      cmp.Or(t.Spec.Network.Egress, defaults.Egress),
 		AllowCIDRs:  t.Spec.Network.AllowCIDRs,
@@ -149,48 +153,15 @@ func domainsOf(tenantDomain string, t *v1alpha1.Tenant) []string {
 
 // quotaOf tells an empty quota, which lifts the platform's or croft's own, from
 // none.
-func quotaOf(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) corev1.ResourceList {
+func quotaOf(platform *v1alpha1.PlatformSpec, t *v1alpha1.Tenant) corev1.ResourceList {
 	switch {
 	case t.Spec.Quota != nil:
 		return t.Spec.Quota
-	case defaults.Quota != nil:
-		return defaults.Quota
+	case platform.TenantDefaults.Quota != nil:
+		return platform.TenantDefaults.Quota
 	default:
-		return BuiltinQuota()
+		return BuiltinQuota(platform.Addons)
 	}
-}
-
-// BuiltinQuota holds where neither the tenant nor the platform gives any: far
-// more objects than a team has, and far fewer than would hurt the control plane.
-// It says nothing about CPU and memory, since then every pod would have to.
-func BuiltinQuota() corev1.ResourceList {
-	quota := corev1.ResourceList{}
-	for name, most := range map[corev1.ResourceName]int64{
-		corev1.ResourcePods:                            1000,
-		corev1.ResourceServices:                        250,
-		corev1.ResourceSecrets:                         1000,
-		corev1.ResourceConfigMaps:                      1000,
-		corev1.ResourcePersistentVolumeClaims:          250,
-		corev1.ResourceReplicationControllers:          250,
-		"count/podtemplates":                           250,
-		"count/serviceaccounts":                        250,
-		"count/controllerrevisions.apps":               2500,
-		"count/deployments.apps":                       500,
-		"count/replicasets.apps":                       5000,
-		"count/statefulsets.apps":                      250,
-		"count/daemonsets.apps":                        100,
-		"count/jobs.batch":                             1000,
-		"count/cronjobs.batch":                         250,
-		"count/horizontalpodautoscalers.autoscaling":   500,
-		"count/poddisruptionbudgets.policy":            500,
-		"count/ingresses.networking.k8s.io":            250,
-		"count/networkpolicies.networking.k8s.io":      250,
-		"count/roles.rbac.authorization.k8s.io":        250,
-		"count/rolebindings.rbac.authorization.k8s.io": 250,
-	} {
-		quota[name] = *resource.NewQuantity(most, resource.DecimalSI)
-	}
-	return quota
 }
 
 func limitsOf(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) *v1alpha1.ContainerLimits {

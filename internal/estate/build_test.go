@@ -1,6 +1,7 @@
 package estate
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -115,7 +116,7 @@ func TestBuildLiterals(t *testing.T) {
 	}
 	want := &Tenant{
 		Name: "old", Pools: []string{"jobs"}, Namespaces: []string{"old"}, Domains: []string{"*.example.org"},
-		Quota: BuiltinQuota(), Shares: map[string]corev1.ResourceList{"old": BuiltinQuota()},
+		Quota: BuiltinQuota(nil), Shares: map[string]corev1.ResourceList{"old": BuiltinQuota(nil)},
 		Limits: BuiltinLimits(), Egress: v1alpha1.EgressOpen, PodSecurity: v1alpha1.PodSecurityBaseline, Allowances: builtinAllowances(), Deletion: v1alpha1.DeletionRetain,
 	}
 	if diff := cmp.Diff(want, e.Tenants[0]); diff != "" {
@@ -222,7 +223,7 @@ func TestObjectsAreAsDeclared(t *testing.T) {
 func TestAdd(t *testing.T) {
 	files := map[string]string{
 		"1.yaml": minimal + "tenants:\n  shop: {pool: jobs, domains: [a.example.com]}\n",
-		"2.yaml": "pools:\n  jobs: {}\n  batch: {ttl: 1}\ntenants:\n  bank: {pool: job, domains: [\"*.example.com\"]}\n  risk: {pool: batch}\n  hr: {pool: apps}\n",
+		"2.yaml": "pools:\n  jobs: {}\n  batch: {ttl: 1}\ntenants:\n  bank: {pool: job, domains: [\"*.example.com\"]}\n  risk: {pool: batch}\n  people: {pool: apps}\n",
 		"3.yaml": "platform: {clusterName: other, nodeClass: {kwok: {}}}\n",
 	}
 	d, problems := Parse("1.yaml", []byte(files["1.yaml"]))
@@ -277,8 +278,23 @@ tenants:
 // TestBuiltinQuota wants a bound on every kind that could fill the control plane,
 // and none that every pod would have to know of.
 func TestBuiltinQuota(t *testing.T) {
-	quota := BuiltinQuota()
+	quota := BuiltinQuota(nil)
 	for _, name := range []corev1.ResourceName{"pods", "secrets", "configmaps", "count/jobs.batch", "count/cronjobs.batch", "count/deployments.apps"} {
+		if q := quota[name]; q.Sign() <= 0 {
+			t.Errorf("any number of %s", name)
+		}
+	}
+	for _, name := range written([]v1alpha1.Addon{
+		{APIGroup: "argoproj.io", Resources: []string{"rollouts", "rollouts/scale"}}, {APIGroup: "monitoring.coreos.com", Resources: []string{"podmonitors"}, ReadOnly: true},
+	}) {
+		if _, known := quota[name]; !known && name != "count/rollouts.argoproj.io" {
+			t.Errorf("any number of %s", name)
+		}
+		if strings.Contains(string(name), "monitors") || strings.Contains(string(name), "events") {
+			t.Errorf("%s is not for tenants to write, or for quotas to count", name)
+		}
+	}
+	for _, name := range []corev1.ResourceName{"count/pods", "count/leases.coordination.k8s.io", "count/certificates.cert-manager.io", "count/resourceclaimtemplates.resource.k8s.io"} {
 		if q := quota[name]; q.Sign() <= 0 {
 			t.Errorf("any number of %s", name)
 		}
@@ -306,5 +322,50 @@ func TestBuiltinQuota(t *testing.T) {
 				t.Errorf("quota %v, shares %v", shop.Quota, shop.Shares)
 			}
 		})
+	}
+}
+
+// TestTenantBytes holds the numbers and the sizes of croft's defaults to what
+// docs/walls.md promises of both together.
+func TestTenantBytes(t *testing.T) {
+	const promised = 384 << 20
+	_, e := valid(t, "platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {a: {}}\ntenants: {\n"+
+		"shop: {pool: a},\ncharts: {pool: a, policy: {maxHelmReleaseBytes: 1048576}},\nsmall: {pool: a, quota: {pods: 7, secrets: 10, count/pods: 10, requests.cpu: 4}, policy: {maxOtherObjectBytes: 32768}}\n}\n")
+	if got := TenantBytes(e.Tenant("shop")); got > promised {
+		t.Errorf("a tenant can hold %d MiB", got>>20)
+	} else {
+		t.Logf("a tenant can hold %d MiB", got>>20)
+	}
+	if got, want := TenantBytes(e.Tenant("charts"))-TenantBytes(e.Tenant("shop")), int64(250*(1<<20-MaxObjectBytes)); got != want {
+		t.Errorf("releases of Helm add %d bytes, not %d", got, want)
+	}
+	if got, want := TenantBytes(e.Tenant("small")), int64(10*MaxObjectBytes+10*32768); got != want {
+		t.Errorf("a small tenant can hold %d bytes, not %d", got, want)
+	}
+}
+
+// TestTenantBytesInDocs holds what docs/walls.md gives small teams to what it says of
+// it: a size, and a number for every kind of Kubernetes that tenants may write.
+func TestTenantBytesInDocs(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/walls.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(string(doc), "this is 61 MiB for each:\n\n```yaml\nplatform:\n")
+	text, _, ends := strings.Cut(text, "```")
+	if !found || !ends {
+		t.Fatal("docs/walls.md has no bounds for small teams")
+	}
+	_, e := valid(t, "platform:\n  clusterName: demo\n  nodeClass: {kwok: {}}\n"+text+"pools: {a: {}}\ntenants: {shop: {pool: a}}\n")
+	shop := e.Tenant("shop")
+	if got := TenantBytes(shop) >> 20; got != 61 {
+		t.Errorf("a tenant can hold %d MiB, not 61", got)
+	}
+	for name := range BuiltinQuota(nil) {
+		_, group, _ := strings.Cut(string(name), ".")
+		addon := strings.HasSuffix(group, "cert-manager.io") || strings.HasSuffix(group, "fluxcd.io") || strings.HasPrefix(group, "gateway.") || group == "cert-manager.io"
+		if _, bounded := shop.Quota[name]; !bounded && !addon {
+			t.Errorf("any number of %s", name)
+		}
 	}
 }

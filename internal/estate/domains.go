@@ -44,8 +44,11 @@ func domainsHaveOneTenant(w *whole) {
 
 // reserved says why nobody may claim a domain, however old the claim: what lies
 // below the tenant domain belongs to the tenants by their names, those to come
-// included.
+// included, and what the cluster's DNS answers for to those whose Services it is.
 func reserved(tenantDomain string, c claim) string {
+	if c.inCluster() {
+		return c.domain + " holds names that the cluster's DNS gives to Services, which are their own tenants'; claim hosts outside of the cluster"
+	}
 	if tenantDomain == "" {
 		return ""
 	}

@@ -110,3 +110,11 @@ func overlap(a, b claim) bool {
 		return below(a.base(), b.base())
 	}
 }
+
+// TestTopLevelNamespaces has the platform allow what is refused otherwise.
+func TestTopLevelNamespaces(t *testing.T) {
+	const allowed = "platform: {clusterName: a, nodeClass: {kwok: {}}, topLevelNamespaces: [qa, dev]}\npools: {jobs: }\ntenants:\n  qa: {pool: jobs}\n  web: {pool: jobs, namespaces: [dev, io]}\n"
+	_, _, problems := read(allowed)
+	expect(t, problems,
+		"croft.yaml:5: tenants.web.namespaces[1]: a Service NAME of a namespace io would answer for the host NAME.io in every pod of the cluster; choose another name, or list it in platform.topLevelNamespaces")
+}

@@ -23,6 +23,8 @@ type Estate struct {
 	Pools    []*Pool
 	Tenants  []*Tenant
 	Networks []*v1alpha1.SecondaryNetwork
+	// Warnings are about what is accepted although it is most likely a mistake.
+	Warnings Problems
 }
 
 // Platform is the defaulted Platform.
@@ -54,8 +56,10 @@ type Tenant struct {
 	Domains []string
 	// Quota is for all namespaces together; nothing is counted if it is empty.
 	Quota corev1.ResourceList
-	// Shares divide the quota among the namespaces: evenly, unless somebody knows
-	// better.
+	// Minimums are the shares that namespaces have in any case, by namespace.
+	Minimums map[string]corev1.ResourceList
+	// Shares divide the quota among the namespaces: evenly but for minimums, unless
+	// somebody knows better.
 	Shares map[string]corev1.ResourceList
 	Limits *v1alpha1.ContainerLimits
 	Egress v1alpha1.Egress

@@ -3,9 +3,12 @@ package estate
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,7 +20,8 @@ import (
 // rest comes from the schema and the value.
 func (c *compiled) explain(e *field.Error, obj map[string]any) string {
 	schema, _ := c.deepest(e.Field)
-	v, _, _ := follow(obj, plainPath(e.Field))
+	at := place{c, obj, plainPath(e.Field)}
+	v, _, key := follow(obj, at.path)
 	bounds := schema.ValueValidation
 	if bounds == nil {
 		bounds = &structural.ValueValidation{}
@@ -26,7 +30,7 @@ func (c *compiled) explain(e *field.Error, obj map[string]any) string {
 	case field.ErrorTypeRequired:
 		return "is missing, and must be set"
 	case field.ErrorTypeTypeInvalid:
-		return wrongType(schema, v)
+		return wrongType(at, schema, key, v)
 	case field.ErrorTypeNotSupported:
 		return notOneOf(v, bounds.Enum)
 	case field.ErrorTypeTooLong:
@@ -36,7 +40,7 @@ func (c *compiled) explain(e *field.Error, obj map[string]any) string {
 	case field.ErrorTypeDuplicate:
 		return "stands twice in the list; leave out one " + text(e.BadValue)
 	default:
-		return outOfBounds(schema, bounds, v)
+		return outOfBounds(at, schema, bounds, key, v)
 	}
 }
 
@@ -56,27 +60,71 @@ func (c *compiled) explainRule(e *field.Error) string {
 	return "is too large or too unusual to be checked; write it in a simpler way"
 }
 
-func wrongType(schema *structural.Structural, v any) string {
+// wrongType says of which type a value must be and, where there is a way to write
+// the same value that is accepted, that way.
+func wrongType(at place, schema *structural.Structural, key string, v any) string {
 	switch {
 	case schema.XIntOrString:
-		return notAQuantity(v)
+		return notAQuantity(key, v)
 	case schema.Type == "object":
 		return fmt.Sprintf("must be a mapping, such as {key: value}, not %s", describe(v))
 	case schema.Type == "array":
-		if isScalar(v) {
-			return fmt.Sprintf("must be a list; write [%s]", text(v))
+		for _, item := range []any{v, text(v)} {
+			if isScalar(v) && v != "" && at.takes([]any{item}) {
+				return fmt.Sprintf("must be a list; write [%s]", plain(item))
+			}
 		}
-		return fmt.Sprintf("must be a list, such as [a, b], not %s", describe(v))
+		return fmt.Sprintf("must be a list, such as %s, not %s", example(schema.Items), describe(v))
+	case schema.Type == "boolean":
+		if meant, ok := truth[strings.ToLower(text(v))]; ok {
+			return fmt.Sprintf("must be true or false; write %t, not %s", meant, describe(v))
+		}
+		return fmt.Sprintf("must be true or false, not %s", describe(v))
 	case schema.Type == "integer":
+		if n, err := strconv.ParseInt(text(v), 10, 64); err == nil && at.takes(n) {
+			return fmt.Sprintf("must be a whole number; write %d without quotes", n)
+		}
 		return fmt.Sprintf("must be a whole number, not %s", describe(v))
+	}
+	if isScalar(v) && at.takes(text(v)) {
+		return fmt.Sprintf("must be text; put it in quotes: %q", text(v))
 	}
 	if hint := hint(schema); hint != "" {
 		return fmt.Sprintf("%s will not do; write %s", describe(v), hint)
 	}
-	if isScalar(v) {
-		return fmt.Sprintf("must be text; put it in quotes: %q", text(v))
-	}
 	return fmt.Sprintf("must be text, not %s", describe(v))
+}
+
+// truth is what people write for true and false, and YAML 1.1 took for it.
+var truth = map[string]bool{
+	"true": true, "yes": true, "y": true, "on": true, "1": true,
+	"false": false, "no": false, "n": false, "off": false, "0": false,
+}
+
+// plain writes a value into a list: text that YAML would take for something else is
+// in quotes.
+func plain(v any) string {
+	s, isText := v.(string)
+	if !isText {
+		return text(v)
+	}
+	var read any
+	if err := yaml.Unmarshal([]byte("["+s+"]"), &read); err == nil && reflect.DeepEqual(read, []any{s}) {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// example is a list of such items.
+func example(items *structural.Structural) string {
+	if items == nil || items.Type != "object" {
+		return "[a, b]"
+	}
+	fields := fieldsOf(items)
+	if items.ValueValidation != nil && len(items.ValueValidation.Required) > 0 {
+		fields = items.ValueValidation.Required
+	}
+	return "[{" + strings.Join(fields[:min(1, len(fields))], "") + ": …}]"
 }
 
 // hint says what a text must look like, as the object of a sentence.
@@ -119,22 +167,31 @@ func tooMany(v any, bounds *structural.ValueValidation) string {
 	}
 }
 
-func outOfBounds(schema *structural.Structural, bounds *structural.ValueValidation, v any) string {
+func outOfBounds(at place, schema *structural.Structural, bounds *structural.ValueValidation, key string, v any) string {
 	switch {
 	case schema.XIntOrString:
-		return notAQuantity(v)
+		return notAQuantity(key, v)
 	case bounds.MinLength != nil || bounds.MinItems != nil:
-		return "must not be empty; leave it out, or write what you need"
+		if at.canGo() {
+			return "must not be empty; leave it out, or write what you need"
+		}
+		return "must not be empty; write what you need"
 	case bounds.Minimum != nil && bounds.Maximum != nil:
 		return fmt.Sprintf("must be from %v to %v, not %s", *bounds.Minimum, *bounds.Maximum, text(v))
+	case bounds.Minimum != nil:
+		return fmt.Sprintf("must be at least %s, not %s", text(*bounds.Minimum), text(v))
 	default:
 		return fmt.Sprintf("%s will not do here", describe(v))
 	}
 }
 
-func notAQuantity(v any) string {
+// notAQuantity says how an amount of a resource is written.
+func notAQuantity(resourceName string, v any) string {
 	if number, ok := v.(float64); ok && number < 1e6 {
 		if q, err := resource.ParseQuantity(text(number)); err == nil {
+			if isWhole(resourceName) && q.MilliValue()%1000 != 0 {
+				return fmt.Sprintf("%s is counted in whole numbers; write %d, not %s", resourceName, max(q.Value(), 0), text(number))
+			}
 			return fmt.Sprintf("the number %s must be in quotes, or written %s", text(number), q.String())
 		}
 	}
@@ -156,7 +213,7 @@ func quantities(schema *structural.Structural, v any, path *field.Path) []issue 
 		}
 	case string:
 		if _, err := resource.ParseQuantity(v); schema.XIntOrString && err != nil {
-			issues = append(issues, issue{path.String(), notAQuantity(v)})
+			issues = append(issues, issue{path.String(), notAQuantity("", v)})
 		}
 	}
 	return issues

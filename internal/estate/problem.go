@@ -7,8 +7,17 @@ import (
 	"strings"
 )
 
+// Severity tells what is refused from what is only pointed out.
+type Severity string
+
+// SeverityWarning marks what is accepted although it is most likely a mistake. A
+// Problem without a severity is an error.
+const SeverityWarning Severity = "warning"
+
 // Problem is one thing that does not hold, said to whoever wrote it.
 type Problem struct {
+	// Severity is empty for an error.
+	Severity Severity
 	// Kind and Name say which object is refused. Both are empty when a file is
 	// wrong in a way that concerns no single object; Name alone is empty when the
 	// object has none.
@@ -19,6 +28,8 @@ type Problem struct {
 	// Message says what is wrong and what to write instead.
 	Message string
 
+	// Live: the object is in the cluster, beside a file that does not have it.
+	Live bool
 	// File and Line are where it was written. File is empty for objects that
 	// come from the API server; Line is 0 where no line is to blame.
 	File string
@@ -32,8 +43,13 @@ type Problem struct {
 //
 //	croft.yaml:12: pools.jobs.emptyTTL: the number 10 will not do; write …
 //	Tenant/shop: spec.pool: …
+//	croft.yaml:12: pools.jobs.ttl: warning: …
+//	in the cluster, not in this file: Tenant/shop: spec.pool: …
 func (p Problem) Error() string {
 	var parts []string
+	if p.Live {
+		parts = append(parts, "in the cluster, not in this file")
+	}
 	if p.File != "" {
 		place := p.File
 		if p.Line > 0 {
@@ -53,6 +69,9 @@ func (p Problem) Error() string {
 		if p.Field != "" {
 			parts = append(parts, p.Field)
 		}
+	}
+	if p.Severity != "" {
+		parts = append(parts, string(p.Severity))
 	}
 	line := strings.Join(append(parts, p.Message), ": ")
 	return oneLine.Replace(line)

@@ -22,21 +22,34 @@ func amounts(at *field.Path, list corev1.ResourceList) []finding {
 	return all
 }
 
+// resourcesFit are all rules on a quota and on containers' limits.
+func resourcesFit(quotaAt *field.Path, quota corev1.ResourceList, limitsAt *field.Path, limits *v1alpha1.ContainerLimits) []finding {
+	return slices.Concat(amounts(quotaAt, quota), quotaFits(quotaAt, quota), ordered(limitsAt, limits), containersFit(limitsAt, limits))
+}
+
+// limitsPart is one of the lists of containers' limits, by the name of its field.
+type limitsPart struct {
+	name string
+	list corev1.ResourceList
+}
+
+// partsOf are the lists from the lowest to the highest.
+func partsOf(limits *v1alpha1.ContainerLimits) []limitsPart {
+	return []limitsPart{
+		{"min", limits.Min},
+		{"defaultRequest", limits.DefaultRequest},
+		{"default", limits.Default},
+		{"max", limits.Max},
+	}
+}
+
 // ordered refuses containers' limits that no container could keep. Every pair is
 // compared, since any of the four may be left out.
 func ordered(at *field.Path, limits *v1alpha1.ContainerLimits) []finding {
 	if limits == nil {
 		return nil
 	}
-	steps := []struct {
-		name string
-		list corev1.ResourceList
-	}{
-		{"min", limits.Min},
-		{"defaultRequest", limits.DefaultRequest},
-		{"default", limits.Default},
-		{"max", limits.Max},
-	}
+	steps := partsOf(limits)
 	var all []finding
 	for i, low := range steps {
 		all = append(all, amounts(at.Child(low.name), low.list)...)

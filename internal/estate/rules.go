@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"croft.dev/croft/api/v1alpha1"
 )
@@ -19,9 +18,12 @@ type rule func(*whole)
 var rules = []rule{
 	onePlatform,
 	eachPlatform(adminsArePeople),
+	eachPlatform(addonsAreHarmless),
+	eachPlatform(rolesStayWithinOperator),
 	eachPlatform(poolKeyIsFree),
 	eachPlatform(defaultsAreOrdered),
 	eachPlatform(platformTagsFit),
+	eachPlatform(platformClassRefFits),
 
 	noTwins,
 
@@ -34,24 +36,24 @@ var rules = []rule{
 	eachPool(tagsFitNodes),
 	eachPool(awsClassIsWhole),
 	eachPool(limitsAreAmounts),
+	eachPool(limitsAreOfNodes),
+	eachPool(nodesLiveLongEnough),
+	eachPool(budgetsBegin),
+	eachPool(classRefFits),
 	eachPool(someInstanceIsLeft),
+	eachPool(instanceTypesExist),
 
 	eachTenant(poolsExist),
+	eachTenant(rolesExist),
 	eachTenant(namesAreNotTheSystems),
+	eachTenant(namesAreNotTopLevel),
 	eachTenant(metadataStaysDenied),
+	eachTenant(cidrsAreNetworks),
 	eachTenant(limitsAreOrdered),
+	eachTenant(adminsAreNoTenants),
+	eachTenant(minimumsFit),
 	namespacesHaveOneTenant,
 	domainsHaveOneTenant,
-}
-
-// finding is what a rule has against a field of the object it looks at.
-type finding struct {
-	at      *field.Path
-	message string
-}
-
-func found(at *field.Path, format string, args ...any) []finding {
-	return []finding{{at, fmt.Sprintf(format, args...)}}
 }
 
 // eachPlatform makes a rule of a check of one Platform.
@@ -100,6 +102,7 @@ type whole struct {
 
 	bad      map[position]bool
 	problems Problems
+	warnings Problems
 }
 
 func newWhole(d *Declaration) *whole {
@@ -143,29 +146,6 @@ func (w *whole) valid(kind string, index int) bool {
 func (w *whole) hasPlatform() bool {
 	return len(w.Platforms) == 1 && w.valid(kindPlatform, 0)
 }
-
-func (w *whole) refuseFor(o object, findings []finding) {
-	for _, f := range findings {
-		w.refuse(o, f.at, "%s", f.message)
-	}
-}
-
-// refuse records a problem of an object. A nil path stands for the whole object.
-func (w *whole) refuse(o object, at *field.Path, format string, args ...any) {
-	p := Problem{Kind: o.kind, Name: o.name, Message: fmt.Sprintf(format, args...)}
-	if at != nil {
-		p.Field = at.String()
-	}
-	if from := w.origin(o); from != nil {
-		from.place(&p)
-	}
-	w.bad[o.position] = true
-	w.problems = append(w.problems, p)
-}
-
-// where tells the place of another object, for messages; empty if it comes from
-// the API server.
-func (w *whole) where(o object) string { return w.origin(o).where() }
 
 // missing says why a name that an object refers to cannot be used, or nothing if
 // it can.

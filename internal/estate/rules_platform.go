@@ -28,10 +28,28 @@ func onePlatform(w *whole) {
 // machines. system:masters may do everything anyway.
 func adminsArePeople(p *v1alpha1.PlatformSpec) []finding {
 	var all []finding
-	for i, group := range p.Admins {
-		if strings.HasPrefix(group, "system:") && group != "system:masters" {
-			all = append(all, found(field.NewPath("spec", "admins").Index(i),
-				"%s is Kubernetes' own group and does not hold the platform's admins; name a group of your identity provider", group)...)
+	for _, list := range []struct {
+		field  string
+		groups []string
+	}{{"admins", p.Admins}, {"auditors", p.Auditors}} {
+		for i, group := range list.groups {
+			if strings.HasPrefix(group, "system:") && group != "system:masters" {
+				all = append(all, found(field.NewPath("spec", list.field).Index(i),
+					"%s is Kubernetes' own group and does not hold the platform's %s; name a group of your identity provider", group, list.field)...)
+			}
+		}
+	}
+	return append(all, classReadersAreUsers(p)...)
+}
+
+// classReadersAreUsers refuses Kubernetes' own groups but that of all who have an
+// account.
+func classReadersAreUsers(p *v1alpha1.PlatformSpec) []finding {
+	var all []finding
+	for i, group := range p.ClassReaders {
+		if strings.HasPrefix(group, "system:") && group != "system:authenticated" {
+			all = append(all, found(field.NewPath("spec", "classReaders").Index(i),
+				"%s is Kubernetes' own group; name a group of your identity provider, or system:authenticated for all who have an account", group)...)
 		}
 	}
 	return all
@@ -39,7 +57,10 @@ func adminsArePeople(p *v1alpha1.PlatformSpec) []finding {
 
 // poolKeyIsFree refuses a key for nodes that means something else already.
 func poolKeyIsFree(p *v1alpha1.PlatformSpec) []finding {
-	if ownerOfKey(p.NodePoolKey) == "" && !karpenterv1.WellKnownLabels.Has(normal(p.NodePoolKey)) {
+	if !isLabel(p.NodePoolKey) {
+		return found(field.NewPath("spec", "nodePoolKey"), "%q is no label; write one such as %s", p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
+	}
+	if ownerOfKey(p.NodePoolKey) == "" && !endsAsKarpenters(p.NodePoolKey) && !karpenterv1.WellKnownLabels.Has(normal(p.NodePoolKey)) {
 		return nil
 	}
 	return found(field.NewPath("spec", "nodePoolKey"), "the label %s has a meaning already; choose one of your own, such as %s",
@@ -48,5 +69,5 @@ func poolKeyIsFree(p *v1alpha1.PlatformSpec) []finding {
 
 func defaultsAreOrdered(p *v1alpha1.PlatformSpec) []finding {
 	at := field.NewPath("spec", "tenantDefaults")
-	return append(amounts(at.Child("quota"), p.TenantDefaults.Quota), ordered(at.Child("limits"), p.TenantDefaults.Limits)...)
+	return resourcesFit(at.Child("quota"), p.TenantDefaults.Quota, at.Child("limits"), p.TenantDefaults.Limits)
 }

@@ -59,8 +59,11 @@ func keysAreFree(w *whole, p *v1alpha1.Pool) []finding {
 		switch owner := w.ownerOfKey(r.Key); {
 		case owner != "":
 			all = append(all, found(at.Child("key"), "the label %s is %s's to set; leave this requirement out", r.Key, owner)...)
-		case len(validation.IsQualifiedName(r.Key)) > 0:
+		case !isLabel(r.Key):
 			all = append(all, found(at.Child("key"), "%q is no label; write one such as karpenter.k8s.aws/instance-family", r.Key)...)
+		}
+		if isBeyondCounting(&r) {
+			all = append(all, found(at.Child("values").Index(0), "%s is more than can be counted; write a smaller number", r.Values[0])...)
 		}
 		for j, v := range r.Values {
 			if len(validation.IsValidLabelValue(v)) > 0 {
@@ -113,8 +116,11 @@ func ownerOfKey(key string) string {
 }
 
 func (w *whole) ownerOfKey(key string) string {
-	if key == w.platform.NodePoolKey {
+	switch {
+	case key == w.platform.NodePoolKey:
 		return "croft"
+	case endsAsKarpenters(key):
+		return "Karpenter"
 	}
 	return ownerOfKey(key)
 }

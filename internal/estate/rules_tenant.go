@@ -55,26 +55,54 @@ func (w *whole) systemOf(namespace string) string {
 	return ""
 }
 
-// metadataAddresses are where a cloud hands out the node's own credentials.
-var metadataAddresses = []netip.Addr{
-	netip.MustParseAddr("169.254.169.254"),
-	netip.MustParseAddr("fd00:ec2::254"),
-}
-
 // metadataStaysDenied refuses exceptions that would open the way to a node's
 // credentials.
-func metadataStaysDenied(_ *whole, t *v1alpha1.Tenant) []finding {
+func metadataStaysDenied(w *whole, t *v1alpha1.Tenant) []finding {
 	var all []finding
+	metadata := Metadata(&w.platform.Network)
 	for i, cidr := range t.Spec.Network.AllowCIDRs {
 		prefix, err := netip.ParsePrefix(cidr)
 		if err != nil {
 			continue // the schema's to refuse
 		}
-		for _, address := range metadataAddresses {
-			if prefix.Contains(address) {
-				all = append(all, found(field.NewPath("spec", "network", "allowCIDRs").Index(i),
-					"%s holds the instance metadata address %s, which no tenant may reach; name smaller networks around it", cidr, address)...)
-			}
+		// The first is enough to say: the others would be the same line again.
+		held := slices.IndexFunc(metadata, prefix.Contains)
+		if held >= 0 {
+			all = append(all, found(field.NewPath("spec", "network", "allowCIDRs").Index(i),
+				"%s holds the instance metadata address %s, which no tenant may reach; name smaller networks around it, or take it out of platform.network.metadataAddresses if no cloud of yours has it",
+				cidr, metadata[held])...)
+		}
+	}
+	return all
+}
+
+// cidrsAreNetworks refuses what NetworkPolicies refuse: an address within a network
+// in the place of the network.
+func cidrsAreNetworks(_ *whole, t *v1alpha1.Tenant) []finding {
+	var all []finding
+	for i, cidr := range t.Spec.Network.AllowCIDRs {
+		at := field.NewPath("spec", "network", "allowCIDRs").Index(i)
+		prefix, err := netip.ParsePrefix(cidr)
+		switch {
+		case err != nil: // the schema's to refuse
+		case prefix.Addr().Is4In6():
+			all = append(all, found(at, "%s is an IPv4 network written as IPv6; write it as 10.0.0.0/8 is written", cidr)...)
+		case prefix != prefix.Masked():
+			all = append(all, found(at, "%s is not a network; write %s, or %s for that address alone",
+				cidr, prefix.Masked(), netip.PrefixFrom(prefix.Addr(), prefix.Addr().BitLen()))...)
+		}
+	}
+	return all
+}
+
+// adminsAreNoTenants warns of a tenant's group whose members may take its walls
+// away, since they are the platform's admins.
+func adminsAreNoTenants(w *whole, t *v1alpha1.Tenant) []finding {
+	var all []finding
+	for i, access := range prefixed(w.platform.GroupPrefix, t.Spec.Access) {
+		if access.Group != "" && slices.Contains(w.platform.Admins, access.Group) {
+			all = append(all, warned(field.NewPath("spec", "access").Index(i).Child("group"),
+				"%s is among the platform's admins, so that its members may delete the walls of tenant %s; name another group here, or take it out of platform.admins", access.Group, t.Name)...)
 		}
 	}
 	return all
@@ -82,7 +110,7 @@ func metadataStaysDenied(_ *whole, t *v1alpha1.Tenant) []finding {
 
 func limitsAreOrdered(_ *whole, t *v1alpha1.Tenant) []finding {
 	at := field.NewPath("spec")
-	return append(amounts(at.Child("quota"), t.Spec.Quota), ordered(at.Child("limits"), t.Spec.Limits)...)
+	return resourcesFit(at.Child("quota"), t.Spec.Quota, at.Child("limits"), t.Spec.Limits)
 }
 
 // namespacesHaveOneTenant refuses a namespace to all but the oldest tenant that

@@ -13,6 +13,38 @@ func TestBuildRefuses(t *testing.T) {
 			"croft.yaml:8: platform: a cluster has one platform, and it is declared already (croft.yaml:1); keep one of them",
 			"croft.yaml:11: platform.admins[1]: system:authenticated is Kubernetes' own group and does not hold the platform's admins; name a group of your identity provider",
 			"croft.yaml:11: platform.admins[2]: system:serviceaccounts:ci is Kubernetes' own group and does not hold the platform's admins; name a group of your identity provider"}},
+		{"add-ons that undo walls", "---\nplatform:\n  clusterName: b\n  nodeClass: {kwok: {}}\n  auditors: [\"system:nodes\"]\n  classReaders: [\"system:authenticated\", \"system:nodes\"]\n  addons:\n  - {apiGroup: croft.dev, resources: [tenantrules]}\n  - {apiGroup: cilium.io, resources: [ciliumnetworkpolicies]}\n  - {apiGroup: constraints.gatekeeper.sh, resources: [croftpods]}\n  - {apiGroup: argoproj.io, resources: [rollouts, applications]}\n  - {apiGroup: monitoring.coreos.com, resources: [servicemonitors]}\n  - {apiGroup: autoscaling.x-k8s.io, resources: [capacitybuffers]}\n", []string{
+			"croft.yaml:8: platform: a cluster has one platform, and it is declared already (croft.yaml:1); keep one of them",
+			"croft.yaml:11: platform.auditors[0]: system:nodes is Kubernetes' own group and does not hold the platform's auditors; name a group of your identity provider",
+			"croft.yaml:12: platform.classReaders[1]: system:nodes is Kubernetes' own group; name a group of your identity provider, or system:authenticated for all who have an account",
+			"croft.yaml:14: platform.addons[0].apiGroup: the API group croft.dev is what the walls are made of; leave it out",
+			"croft.yaml:15: platform.addons[1].apiGroup: the API group cilium.io holds network policies or networks that would undo the network wall; leave it out",
+			"croft.yaml:16: platform.addons[2].apiGroup: the API group constraints.gatekeeper.sh is what the walls are made of; leave it out",
+			"croft.yaml:17: platform.addons[3].resources[1]: applications of argoproj.io has controllers that write what they are told with rights of the whole cluster; leave it out",
+			"croft.yaml:19: platform.addons[5].apiGroup: the API group autoscaling.x-k8s.io is read by Karpenter or the cluster autoscaler, which make nodes for it without asking what pods may ask for; leave it out"}},
+		{"roles beyond operator", "---\nplatform:\n  clusterName: b\n  nodeClass: {kwok: {}}\n  addons: [{apiGroup: keda.sh, resources: [scaledobjects]}]\n  roles:\n    viewer: {rules: [{apiGroups: [\"\"], resources: [pods], verbs: [get]}]}\n    rules-writer:\n      rules:\n      - {apiGroups: [croft.dev], resources: [tenantrules], verbs: [get, update]}\n    everything:\n      rules:\n      - {apiGroups: [\"*\"], resources: [\"*\"], verbs: [\"*\"]}\n    escalator:\n      rules:\n      - {apiGroups: [rbac.authorization.k8s.io], resources: [roles], verbs: [escalate]}\n    deployer:\n      rules:\n      - {apiGroups: [apps], resources: [deployments], verbs: [get, list, watch, patch]}\n      - {apiGroups: [keda.sh], resources: [scaledobjects], verbs: [create]}\n", []string{
+			"croft.yaml:8: platform: a cluster has one platform, and it is declared already (croft.yaml:1); keep one of them",
+			"croft.yaml:13: platform.roles.viewer: viewer is a role of croft's; give yours another name",
+			"croft.yaml:16: platform.roles.rules-writer.rules[0]: update tenantrules.croft.dev is more than the role operator may; take it out, or, for a kind of an add-on, name it in addons",
+			"croft.yaml:19: platform.roles.everything.rules[0]: * *.* is more than the role operator may; take it out, or, for a kind of an add-on, name it in addons",
+			"croft.yaml:22: platform.roles.escalator.rules[0]: escalate roles.rbac.authorization.k8s.io is more than the role operator may; take it out, or, for a kind of an add-on, name it in addons"}},
+		{"names that hosts end in", "pools: {jobs: }\ntenants:\n  com: {pool: jobs}\n  svc: {pool: jobs}\n  qa: {pool: jobs}\n  shop: {pool: jobs}\n  ml: {pool: jobs, namespaces: [models, io, dev]}\n", []string{
+			"croft.yaml:9: tenants.com: a Service NAME of a namespace com would answer for the host NAME.com in every pod of the cluster; choose another name, or list it in platform.topLevelNamespaces",
+			"croft.yaml:10: tenants.svc: a Service NAME of a namespace svc would answer for the host NAME.svc in every pod of the cluster; choose another name, or list it in platform.topLevelNamespaces",
+			"croft.yaml:11: tenants.qa: a Service NAME of a namespace qa would answer for the host NAME.qa in every pod of the cluster; choose another name, or list it in platform.topLevelNamespaces",
+			"croft.yaml:13: tenants.ml.namespaces[1]: a Service NAME of a namespace io would answer for the host NAME.io in every pod of the cluster; choose another name, or list it in platform.topLevelNamespaces",
+			"croft.yaml:13: tenants.ml.namespaces[2]: a Service NAME of a namespace dev would answer for the host NAME.dev in every pod of the cluster; choose another name, or list it in platform.topLevelNamespaces"}},
+		{"names that the platform wants nevertheless", "---\nplatform: {clusterName: b, nodeClass: {kwok: {}}, topLevelNamespaces: [QA]}\n", []string{
+			"croft.yaml:8: platform.topLevelNamespaces[0]: \"QA\" must be the name of a namespace"}},
+		{"domains of the cluster", "pools: {jobs: }\ntenants:\n  a: {pool: jobs, domains: [\"*.t2.svc.cluster.local\", web.t2.svc, \"*.cluster.local\", svc.example.org]}\n", []string{
+			"croft.yaml:9: tenants.a.domains[0]: *.t2.svc.cluster.local holds names that the cluster's DNS gives to Services, which are their own tenants'; claim hosts outside of the cluster",
+			"croft.yaml:9: tenants.a.domains[1]: web.t2.svc holds names that the cluster's DNS gives to Services, which are their own tenants'; claim hosts outside of the cluster",
+			"croft.yaml:9: tenants.a.domains[2]: *.cluster.local holds names that the cluster's DNS gives to Services, which are their own tenants'; claim hosts outside of the cluster"}},
+		{"a role that there is not", "pools: {jobs: }\ntenants:\n  shop: {pool: jobs, access: [{group: a, role: deploy}]}\n", []string{
+			"croft.yaml:9: tenants.shop.access[0].role: there is no role deploy; write one of viewer, operator, or declare it in platform.roles"}},
+		{"a node class of every group", "---\nplatform: {clusterName: b, nodeClass: {ref: {group: \"*\", kind: Secret, name: n}}}\n", []string{
+			"croft.yaml:8: platform: a cluster has one platform, and it is declared already (croft.yaml:1); keep one of them",
+			"croft.yaml:8: platform.nodeClass.ref.group: * is no API group; write one such as karpenter.k8s.aws"}},
 		{"a node pool key of Karpenter's", "---\nplatform: {clusterName: b, nodeClass: {kwok: {}}, nodePoolKey: karpenter.sh/nodepool}\n", []string{
 			"croft.yaml:8: platform: a cluster has one platform, and it is declared already (croft.yaml:1); keep one of them",
 			"croft.yaml:8: platform.nodePoolKey: the label karpenter.sh/nodepool has a meaning already; choose one of your own, such as croft.node-restriction.kubernetes.io/pool"}},
@@ -91,8 +123,18 @@ func TestBuildRefuses(t *testing.T) {
 		{"a tenant twice", "pools: {jobs: }\ntenants: {shop: {pool: jobs, domains: [a.example.org]}}\n---\ntenants: {shop: {pool: jobs, domains: [a.example.org]}}\n", []string{
 			"croft.yaml:10: tenants.shop: tenant shop is declared twice (croft.yaml:8); keep one of them"}},
 		{"the metadata address", "pools: {jobs: }\ntenants: {shop: {pool: jobs, network: {egress: Restricted, allowCIDRs: [10.0.0.0/8, 169.254.0.0/16, \"::/0\"]}}}\n", []string{
-			"croft.yaml:8: tenants.shop.network.allowCIDRs[1]: 169.254.0.0/16 holds the instance metadata address 169.254.169.254, which no tenant may reach; name smaller networks around it",
-			"croft.yaml:8: tenants.shop.network.allowCIDRs[2]: ::/0 holds the instance metadata address fd00:ec2::254, which no tenant may reach; name smaller networks around it"}},
+			"croft.yaml:8: tenants.shop.network.allowCIDRs[1]: 169.254.0.0/16 holds the instance metadata address 169.254.169.254, which no tenant may reach; name smaller networks around it, or take it out of platform.network.metadataAddresses if no cloud of yours has it",
+			"croft.yaml:8: tenants.shop.network.allowCIDRs[2]: ::/0 holds the instance metadata address fd00:ec2::254, which no tenant may reach; name smaller networks around it, or take it out of platform.network.metadataAddresses if no cloud of yours has it"}},
+		{"minimums that cannot be kept", "pools: {jobs: }\ntenants:\n  shop:\n    pool: jobs\n    namespaces: [prod, stage]\n    quota: {requests.cpu: 20, pods: 40}\n    quotaMinimums:\n" +
+			"      prod: {requests.cpu: 12, cpu: 1}\n      stage: {requests.cpu: 9, pods: -1}\n      test: {pods: 1}\n  bank: {pool: jobs, quota: {}, quotaMinimums: {bank: {pods: 1}}}\n", []string{
+			"croft.yaml:13: tenants.shop.quotaMinimums: reserve 21 of requests.cpu together, and the quota is 20; lower them, or raise the quota",
+			"croft.yaml:14: tenants.shop.quotaMinimums.prod.cpu: the tenant's quota does not count cpu, but pods, requests.cpu; add it to quota, or leave it out here",
+			"croft.yaml:15: tenants.shop.quotaMinimums.stage.pods: must not be below zero, as -1 is",
+			"croft.yaml:16: tenants.shop.quotaMinimums.test: is none of the tenant's namespaces, which are prod, stage",
+			"croft.yaml:17: tenants.bank.quotaMinimums: the tenant has no quota to reserve a part of; set quota, or leave quotaMinimums out"}},
+		{"minimums of nothing", "pools: {jobs: }\ntenants:\n  shop: {pool: jobs, quotaMinimums: {shop: {}}}\n", []string{
+			"croft.yaml:9: tenants.shop.quotaMinimums: must name at least one resource of each namespace, such as {pods: \"40\"}; leave a namespace without a minimum out"}},
+		{"minimums that can be kept", "pools: {jobs: }\ntenants:\n  shop: {pool: jobs, quotaMinimums: {shop: {pods: 500}}}\n", nil},
 		{"limits out of order", "pools: {jobs: }\ntenants:\n  shop:\n    pool: jobs\n    quota: {cpu: -1}\n    limits:\n      min: {cpu: 100m, memory: -1}\n      defaultRequest: {cpu: 50m}\n      default: {cpu: 40m}\n      max: {cpu: 1}\n", []string{
 			"croft.yaml:11: tenants.shop.quota.cpu: must not be below zero, as -1 is",
 			"croft.yaml:13: tenants.shop.limits.min.cpu: 100m is more than the default of 40m; lower it, or raise default",

@@ -21,6 +21,7 @@ func TestRealGatekeeper(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}
+	sandbox.Thorough(t)
 	c := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly, With: []string{sandbox.Gatekeeper}})
 	clients, err := kubernetes.NewForConfig(c.Config)
 	if err != nil {

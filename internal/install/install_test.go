@@ -46,16 +46,16 @@ func TestDeploymentOnlyWithAnImage(t *testing.T) {
 }
 
 // TestPowersAreNamed keeps the rights to give rights away to the two roles that
-// tenants have.
+// tenants have, the three of the platform's people and the Platform's own.
 func TestPowersAreNamed(t *testing.T) {
-	for _, o := range objects(t, install.Options{}) {
+	for _, o := range objects(t, install.Options{Roles: []string{"deployer"}}) {
 		role, ok := o.(*rbacv1.ClusterRole)
 		if !ok {
 			continue
 		}
 		for _, rule := range role.Rules {
 			for _, power := range []string{"bind", "escalate", "impersonate", "*"} {
-				if slices.Contains(rule.Verbs, power) && !slices.Equal(rule.ResourceNames, []string{"croft-viewer", "croft-operator"}) {
+				if slices.Contains(rule.Verbs, power) && !slices.Equal(rule.ResourceNames, []string{"croft-viewer", "croft-operator", "croft-admin", "croft-auditor", "croft-classes", "croft-role-deployer"}) {
 					t.Errorf("%s on %v %v", power, rule.Resources, rule.ResourceNames)
 				}
 			}

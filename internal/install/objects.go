@@ -26,6 +26,9 @@ type Options struct {
 	// Image is the operator's container image. Without one no Deployment is
 	// installed: the operator runs elsewhere.
 	Image string
+	// Roles are the names of the Platform's own roles. The operator may write and bind
+	// these, and no others: a new one needs another installation.
+	Roles []string
 }
 
 // Objects returns everything that is installed, in the order in which to apply it.
@@ -39,7 +42,7 @@ func Objects(o Options) ([]client.Object, error) {
 
 // operatorObjects is everything but the kinds.
 func operatorObjects(o Options) []client.Object {
-	all := append([]client.Object{systemNamespace()}, rights()...)
+	all := append([]client.Object{systemNamespace()}, rights(o.Roles)...)
 	if o.Image != "" {
 		all = append(all, workload(o.Image)...)
 	}

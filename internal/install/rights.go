@@ -16,18 +16,23 @@ var (
 	keep = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 )
 
-// tenantRoles are the only roles that the operator may write more into than it
+// givenRoles are the only roles that the operator may write more into than it
 // has itself, and the only ones that it may bind.
-func tenantRoles() []string {
+func givenRoles(own []string) []string {
 	var names []string
 	for _, role := range identity.Roles {
 		names = append(names, identity.ClusterRole(role))
 	}
+	names = append(names, identity.PlatformRoles...)
+	for _, role := range own {
+		names = append(names, identity.ClusterRole(v1alpha1.Role(role)))
+	}
 	return names
 }
 
-// rules are what the operator may do in the whole cluster.
-func rules() []rbacv1.PolicyRule {
+// rules are what the operator may do in the whole cluster, where the Platform has
+// roles of its own.
+func rules(own []string) []rbacv1.PolicyRule {
 	rule := func(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 	}
@@ -52,15 +57,19 @@ func rules() []rbacv1.PolicyRule {
 		rule("admissionregistration.k8s.io", keep, "validatingadmissionpolicies", "validatingadmissionpolicybindings",
 			"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
 		rule("rbac.authorization.k8s.io", keep, "rolebindings"),
-		rule("rbac.authorization.k8s.io", append([]string{"create"}, read...), "clusterroles"),
+		rule("rbac.authorization.k8s.io", append([]string{"create"}, read...), "clusterroles", "clusterrolebindings"),
 		{
 			APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterroles"},
-			ResourceNames: tenantRoles(), Verbs: []string{"update", "patch", "delete", "bind", "escalate"},
+			ResourceNames: givenRoles(own), Verbs: []string{"update", "patch", "delete", "bind", "escalate"},
+		},
+		{
+			APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterrolebindings"},
+			ResourceNames: identity.PlatformRoles, Verbs: []string{"update", "patch", "delete"},
 		},
 		// Where Gatekeeper is the engine: what it does, and whether it does.
 		rule("mutations.gatekeeper.sh", keep, "assign", "modifyset"),
 		rule("templates.gatekeeper.sh", keep, "constrainttemplates"),
-		rule("constraints.gatekeeper.sh", keep, "croftplacement", "croftservices", "croftingresses", "croftroutes", "croftgateways", "croftcertificates"),
+		rule("constraints.gatekeeper.sh", keep, "croftplacement", "croftservices", "croftingresses", "croftroutes", "croftgateways", "croftcertificates", "croftannotations"),
 		rule("config.gatekeeper.sh", read, "configs"),
 		rule("admissionregistration.k8s.io", read, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
 		rule("karpenter.sh", keep, "nodepools"),
@@ -73,11 +82,14 @@ func rules() []rbacv1.PolicyRule {
 
 		rule("events.k8s.io", []string{"create", "patch"}, "events"),
 		rule("", []string{"create", "patch"}, "events"),
+		// What quotas refuse is in events of the controllers that were refused. The
+		// operator only follows those with reason FailedCreate.
+		rule("", []string{"list", "watch"}, "events"),
 	}
 }
 
 // rights are the operator's account and what it may do.
-func rights() []client.Object {
+func rights(own []string) []client.Object {
 	rbac := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 	}
@@ -90,7 +102,7 @@ func rights() []client.Object {
 		&rbacv1.ClusterRole{
 			TypeMeta:   rbac("ClusterRole"),
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Rules:      rules(),
+			Rules:      rules(own),
 		},
 		&rbacv1.ClusterRoleBinding{
 			TypeMeta:   rbac("ClusterRoleBinding"),
@@ -98,7 +110,7 @@ func rights() []client.Object {
 			Subjects:   operator,
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 		},
-		// The lease of the leader is in the operator's own namespace.
+		// The lease of the leader and the heartbeat are in the operator's own namespace.
 		&rbacv1.Role{
 			TypeMeta:   rbac("Role"),
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},

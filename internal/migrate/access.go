@@ -22,6 +22,34 @@ func (d *draft) access() {
 	}
 }
 
+// sharing is with those to whom a tenant's rules let it bind roles, and who have no
+// access.
+func (d *draft) sharing() {
+	prefix := d.groupPrefix()
+	for _, t := range d.tenants {
+		for _, subject := range t.subjects {
+			var s v1alpha1.Sharer
+			kind, who, _ := strings.Cut(subject, ":")
+			switch kind {
+			case "Group":
+				s.Group = who
+			case "User":
+				s.User = who
+			case "ServiceAccount":
+				s.ServiceAccount = who
+			default:
+				continue
+			}
+			own := slices.ContainsFunc(t.spec.Access, func(a v1alpha1.Access) bool {
+				return s.User != "" && a.User == s.User || s.Group != "" && prefix+a.Group == s.Group
+			})
+			if !own {
+				t.spec.Policy.ShareWith = append(t.spec.Policy.ShareWith, s)
+			}
+		}
+	}
+}
+
 // groupPrefix is what all groups of the bindings begin with, up to a colon: the
 // API server puts it before the groups of its identity provider.
 func (d *draft) groupPrefix() string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"croft.dev/croft/api/v1alpha1"
 )
@@ -25,6 +26,7 @@ func (d *draft) rules() {
 		ruled[name] = true
 		t := d.addTenant(name, o)
 		d.ruled(name, t, &spec)
+		t.subjects = spec.Subjects
 		o.At("spec", "platformNamespaces").Kept("platform.network.platformNamespaces")
 		d.platform.Network.PlatformNamespaces = distinct(append(d.platform.Network.PlatformNamespaces, spec.PlatformNamespaces...))
 		if len(spec.Domains) > 1 && spec.Domains[1] == "*."+spec.Domains[0] {
@@ -77,12 +79,33 @@ func (d *draft) ruled(name string, t *tenant, r *v1alpha1.TenantRulesSpec) {
 	p.StorageClasses = unless(r.StorageClasses, any)
 	p.IngressClasses = unless(r.IngressClasses, any)
 	p.GatewayClasses = unless(r.GatewayClasses, any)
+	p.Issuers = unless(r.Issuers, any)
+	p.IssuerTypes = unless(r.IssuerTypes, []string{"selfSigned", "ca"})
+	p.SourceHosts = unless(r.SourceHosts, any)
 	p.CSIDrivers = unless(r.CSIDrivers, []string{})
+	p.DeviceClasses = unless(r.DeviceClasses, []string{})
+	p.VolumeTypes = unless(r.VolumeTypes, []v1alpha1.VolumeType{})
+	p.VolumeAttributesClasses = unless(r.VolumeAttributesClasses, []string{})
+	if size, err := resource.ParseQuantity(r.MaxVolumeSize); err == nil && size.String() != "1Ti" {
+		p.MaxVolumeSize = &size
+	}
+	p.CloudIdentities = unless(r.CloudIdentities, []string{})
+	p.ClusterIPs = unless(r.ClusterIPs, []string{})
+	if r.MaxTokenExpirationSeconds != 86400 {
+		p.MaxTokenExpirationSeconds = &r.MaxTokenExpirationSeconds
+	}
+	if r.TokenSecrets {
+		p.TokenSecrets = &r.TokenSecrets
+	}
 	if r.MaxTerminationGracePeriodSeconds != 3600 {
 		p.MaxTerminationGracePeriodSeconds = &r.MaxTerminationGracePeriodSeconds
 	}
 	if r.DoNotDisrupt {
 		p.DoNotDisrupt = &r.DoNotDisrupt
+	}
+	p.Annotations = unless(r.Annotations, []string{})
+	if r.UnknownAnnotations != v1alpha1.UnknownWarn {
+		p.UnknownAnnotations = r.UnknownAnnotations
 	}
 }
 

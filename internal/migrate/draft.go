@@ -64,6 +64,8 @@ type pool struct {
 type tenant struct {
 	spec v1alpha1.TenantSpec
 	from *Object
+	// subjects are to whom its rules let it bind roles.
+	subjects []string
 	// leveled says that a namespace had a Pod Security level.
 	leveled bool
 	// placed is what said which pool a namespace runs on.

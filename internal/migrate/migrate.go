@@ -72,6 +72,7 @@ func Migrate(objects []*Object, problems estate.Problems, o Options) *Result {
 		(*draft).domains,
 		(*draft).namespaceObjects,
 		(*draft).access,
+		(*draft).sharing,
 		(*draft).quotas,
 		(*draft).networks,
 		(*draft).others,

@@ -191,6 +191,9 @@ func (g generator) tenant(name string, pools []string) v1alpha1.TenantSpec {
 	s.Policy.Registries = some(g, "ghcr.io/example", "*")
 	s.Policy.StorageClasses = some(g, "gp3", "")
 	s.Policy.PriorityClasses = some(g, "batch")
+	s.Policy.ShareWith = some(g, v1alpha1.Sharer{Group: "sre"}, v1alpha1.Sharer{User: "bob"}, v1alpha1.Sharer{ServiceAccount: "monitoring/*"})
+	s.Policy.CloudIdentities = some(g, "arn:aws:iam::111122223333:role/shop-*")
+	s.Policy.ClusterIPs = some(g, "10.100.7.7")
 	if g.maybe() {
 		yes := true
 		s.Policy.DoNotDisrupt = &yes

@@ -90,7 +90,7 @@ func (d *draft) setQuota(name string, namespaces map[string]corev1.ResourceList)
 			total[key] = sum
 		}
 	}
-	if equality.Semantic.DeepEqual(total, estate.BuiltinQuota()) {
+	if equality.Semantic.DeepEqual(total, estate.BuiltinQuota(nil)) {
 		return // croft's own bounds
 	}
 	d.tenants[name].spec.Quota = total

@@ -83,7 +83,8 @@ var same = gocmp.Options{
 		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Group, b.Group), cmp.Compare(a.User, b.User)) < 0
 	}),
 	// In the platform's policies, as expressions that nothing reads back.
-	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "Admins", "Finalizers"),
+	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "Admins", "Auditors", "ClassReaders", "Addons", "Roles", "Finalizers"),
+	cmpopts.IgnoreFields(v1alpha1.PlatformNetwork{}, "MetadataAddresses"),
 	// Written out in each tenant and each pool.
 	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "TenantDefaults", "NodeClass"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "NodeClass"),

@@ -33,6 +33,7 @@ var (
 // each of the operator's writes to network policies all that stand are judged: at
 // no moment is anybody let in, or kept out, who was not before.
 func TestDialects(t *testing.T) {
+	sandbox.Thorough(t)
 	f := newField(t, sandbox.WithControllers)
 	stop := f.operate()
 	defer stop()

@@ -8,10 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -37,9 +40,15 @@ func TestOperator(t *testing.T) {
 	}{
 		{"a tenant has what it declares", tenantHas},
 		{"what somebody changes is put back", driftPutBack},
+		{"the platform's people are bound", peopleBound},
+		{"what was put back is reported", repairsReported},
+		{"an object is rejected", rejectedReported},
 		{"a domain is another's, and then is not", domainMended},
+		{"a tenant is written that croft check refuses", tenantRefused},
 		{"a namespace is refused, and then adopted", namespaceAdopted},
+		{"a namespace loses its label", namespaceUnlabelled},
 		{"a namespace is declared no longer", namespaceDropped},
+		{"a namespace is given to another tenant", namespaceGiven},
 		{"a tenant is deleted and its namespaces are retained", tenantRetained},
 		{"a tenant is deleted with its namespaces", tenantDeleted},
 		{"a pool is kept while it is used", poolInUse},
@@ -66,6 +75,12 @@ func TestOperator(t *testing.T) {
 		inner.ready(tenants...)
 	})
 
+	t.Run("a file prunes what it does not name", func(t *testing.T) {
+		inner := *f
+		inner.TB = t
+		filePrunes(&inner)
+	})
+
 	t.Run("what stands is not written", func(t *testing.T) {
 		inner := *f
 		inner.TB = t
@@ -86,7 +101,9 @@ func TestOperator(t *testing.T) {
 			return ""
 		})
 		others := slices.DeleteFunc(f.writes.since(before), func(write string) bool {
-			return strings.HasSuffix(write, "/pods?dryRun=All") || strings.Contains(write, "/leases") || strings.Contains(write, "/events")
+			// Who becomes the leader tells so in an event, in croft's own namespace.
+			return strings.HasSuffix(write, "/pods?dryRun=All") || strings.Contains(write, "/leases") ||
+				strings.HasSuffix(write, "/namespaces/"+v1alpha1.SystemNamespace+"/events")
 		})
 		if len(others) > 0 {
 			t.Errorf("wrote %d times:\n%s", len(others), strings.Join(others, "\n"))
@@ -175,6 +192,20 @@ func driftPutBack(f *field) {
 	})
 }
 
+// tenantRefused is about what the API server would refuse of a tenant's objects:
+// nothing is written half, and the tenant says what croft check says.
+func tenantRefused(f *field) {
+	refused := tenant("refused", "apps")
+	refused.Spec.Quota = corev1.ResourceList{"cpus": resource.MustParse("4")}
+	f.create(refused)
+	condition := f.condition(refused, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
+	if want := "spec.quota[cpus]: no quota knows cpus; did you mean cpu?"; condition.Message != want {
+		f.Errorf("the message is %q, want %q", condition.Message, want)
+	}
+	f.patch(refused, `{"spec":{"quota":{"cpus":null,"cpu":"4"}}}`)
+	f.ready(refused)
+}
+
 func domainMended(f *field) {
 	first, second := tenant("first", "apps"), tenant("second", "apps")
 	first.Spec.Domains = []string{"www.example.edu"}
@@ -218,6 +249,35 @@ func namespaceAdopted(f *field) {
 	f.patch(namespace("legacy"), `{"metadata":{"annotations":{"croft.dev/adopt":"moving"}}}`)
 	f.ready(legacy)
 	f.event(legacy, "NamespaceAdopted", "legacy")
+}
+
+func namespaceUnlabelled(f *field) {
+	moving := tenant("moving", "")
+	f.ready(moving)
+	// One was created, the other adopted by an annotation that is gone by now.
+	f.patch(namespace("legacy"), `{"metadata":{"annotations":{"croft.dev/adopt":null}}}`)
+	for _, name := range []string{"fresh", "legacy"} {
+		f.patch(namespace(name), `{"metadata":{"labels":{"croft.dev/tenant":null}}}`)
+		f.eventually("the label of "+name+" to be put back", func() string {
+			live := namespace(name)
+			if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+				return err.Error()
+			}
+			if live.Labels[v1alpha1.TenantLabel] != "moving" || (live.Annotations[v1alpha1.CreatedAnnotation] == "true") != (name == "fresh") {
+				return fmt.Sprintf("labels %v, annotations %v", live.Labels, live.Annotations)
+			}
+			return ""
+		})
+		f.ready(moving)
+	}
+	f.event(moving, "PutBack", "Namespace fresh")
+
+	// One that is another's by now is not taken back, and nobody says that its walls hold.
+	f.patch(namespace("fresh"), `{"metadata":{"labels":{"croft.dev/tenant":"nobody"}}}`)
+	f.condition(moving, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotOwned)
+	f.condition(moving, v1alpha1.ConditionEnforced, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotOwned)
+	f.patch(namespace("fresh"), `{"metadata":{"labels":{"croft.dev/tenant":"moving"}}}`)
+	f.ready(moving)
 }
 
 func namespaceDropped(f *field) {
@@ -293,38 +353,61 @@ func poolInUse(f *field) {
 	f.gone(&karpenterv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "jobs"}})
 }
 
+// TestHealth: an operator that lives is healthy, and one that can read what it needs is
+// ready.
 func TestHealth(t *testing.T) {
 	f := newField(t, sandbox.WithControllers)
+	nobody := rest.CopyConfig(f.config)
+	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody", Groups: []string{"system:authenticated"}}
+	for _, test := range []struct {
+		name   string
+		config *rest.Config
+		ready  int
+	}{
+		{"with its rights", f.config, http.StatusOK},
+		{"without any", nobody, http.StatusInternalServerError},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inner := *f
+			inner.TB = t
+			addr := freeAddress(t)
+			done := make(chan error, 1)
+			go func() {
+				done <- operator.Run(t.Context(), test.config, operator.Options{HealthAddr: addr, MetricsAddr: "0", Log: f.log()})
+			}()
+			answers := func(path string, want int) {
+				inner.eventually(path, func() string {
+					select {
+					case err := <-done:
+						return fmt.Sprintf("the operator stopped: %v", err)
+					default:
+					}
+					response, err := http.Get("http://" + addr + path)
+					if err != nil {
+						return err.Error()
+					}
+					defer func() { _ = response.Body.Close() }()
+					if response.StatusCode != want {
+						return response.Status
+					}
+					return ""
+				})
+			}
+			answers("/healthz", http.StatusOK)
+			answers("/readyz", test.ready)
+		})
+	}
+}
+
+// freeAddress is one that nobody listens on.
+func freeAddress(t testing.TB) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() {
-		done <- operator.Run(t.Context(), f.config, operator.Options{HealthAddr: addr, MetricsAddr: "0", Log: f.log()})
-	}()
-	for _, path := range []string{"/healthz", "/readyz"} {
-		f.eventually(path, func() string {
-			select {
-			case err := <-done:
-				return fmt.Sprintf("the operator stopped: %v", err)
-			default:
-			}
-			response, err := http.Get("http://" + addr + path)
-			if err != nil {
-				return err.Error()
-			}
-			defer func() { _ = response.Body.Close() }()
-			if response.StatusCode != http.StatusOK {
-				return response.Status
-			}
-			return ""
-		})
-	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
 }
 
 // TestWithoutKarpenter is about a cluster that gets Karpenter after croft.

@@ -17,6 +17,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/controller/tenant/quota"
 	"croft.dev/croft/internal/scheme"
 )
 
@@ -53,7 +54,8 @@ func options(o Options) manager.Options {
 
 // cacheOptions keep of most kinds only what is croft's, so that the cache does not
 // grow with what tenants run. Of namespaces all are kept: a tenant may declare
-// one that is there already.
+// one that is there already. Of events those with the reason of
+// refusals are, cut short.
 func cacheOptions() cache.Options {
 	all := cache.ByObject{Label: labels.Everything()}
 	return cache.Options{
@@ -64,6 +66,7 @@ func cacheOptions() cache.Options {
 			&v1alpha1.Pool{}:             all,
 			&v1alpha1.Tenant{}:           all,
 			&v1alpha1.SecondaryNetwork{}: all,
+			&corev1.Event{}:              quota.Events(),
 		},
 	}
 }
@@ -71,11 +74,16 @@ func cacheOptions() cache.Options {
 // synced answers whether the caches have been filled, without waiting for it.
 func synced(c cache.Cache) healthz.Checker {
 	return func(req *http.Request) error {
-		ctx, cancel := context.WithTimeout(req.Context(), 100*time.Millisecond)
-		defer cancel()
-		if !c.WaitForCacheSync(ctx) {
+		if !filled(req.Context(), c) {
 			return errors.New("the caches are being filled")
 		}
 		return nil
 	}
+}
+
+// filled reports whether the caches have been filled.
+func filled(ctx context.Context, c cache.Cache) bool {
+	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	return c.WaitForCacheSync(ctx)
 }

@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"croft.dev/croft/internal/controller"
+	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/version"
 )
 
 // leaseName is the lease that the leader holds.
@@ -54,6 +56,18 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		return fmt.Errorf("manager: %w", err)
 	}
 	if err := controller.Register(ctx, m); err != nil {
+		return err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	beat := &heartbeat.Keeper{
+		Client: m.GetClient(), Holder: host, Version: version.String(), Log: o.Log.WithName("heartbeat"),
+		// An operator whose caches cannot be filled, for want of rights, does nothing.
+		Ready: func(ctx context.Context) bool { return filled(ctx, m.GetCache()) },
+	}
+	if err := m.Add(beat); err != nil {
 		return err
 	}
 	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {

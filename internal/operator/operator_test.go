@@ -1,8 +1,10 @@
 package operator_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -33,7 +35,7 @@ import (
 )
 
 // deadline is how long anything may take to come about.
-const deadline = time.Minute
+const deadline = 3 * time.Minute
 
 // field is a cluster with croft installed, and an admin's client.
 type field struct {
@@ -42,6 +44,25 @@ type field struct {
 	config  *rest.Config
 	cluster *sandbox.Cluster
 	writes  *writes
+	lines   *lines
+}
+
+// lines are the operator's log.
+type lines struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
 }
 
 // writes are the requests by which the operator wrote, as "METHOD path".
@@ -93,7 +114,7 @@ func newField(t testing.TB, components []string) *field {
 	if _, err := install.Install(t.Context(), c, install.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	return &field{TB: t, client: c, config: cluster.Config, cluster: cluster, writes: &writes{}}
+	return &field{TB: t, client: c, config: cluster.Config, cluster: cluster, writes: &writes{}, lines: &lines{}}
 }
 
 // operate runs an operator with the rights that Install gives it, and returns
@@ -125,7 +146,7 @@ func (f *field) operate() (stop func()) {
 }
 
 func (f *field) log() logr.Logger {
-	return logr.FromSlogHandler(slog.NewTextHandler(f.Output(), nil))
+	return logr.FromSlogHandler(slog.NewTextHandler(io.MultiWriter(f.Output(), f.lines), nil))
 }
 
 func (f *field) create(objects ...client.Object) {

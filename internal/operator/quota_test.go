@@ -318,9 +318,16 @@ func quotaLate(f *field, stop *func()) {
 	f.ready(late)
 	(*stop)()
 	f.rush(ctx, &clients, "late-b", 4, 10*time.Millisecond)
+	// By the quotas' own count: an object that a busy API server counted and did not
+	// create counts until kube-controller-manager is back.
 	f.eventually("all that is in force to be used", func() string {
-		if now, _ := census.of("configmaps"); now < configMaps {
-			return fmt.Sprint(now)
+		var used int64
+		for _, q := range f.quotas("late") {
+			now := q.Status.Used["configmaps"]
+			used += now.Value()
+		}
+		if used < configMaps {
+			return fmt.Sprint(used)
 		}
 		return ""
 	})
@@ -431,7 +438,7 @@ func quotaQuiet(f *field) {
 	// short after that has been looked at, this one has been, too.
 	writes := len(f.writes.since(0))
 	create("quiet-a", 8)
-	create("marker-a", 13)
+	create("marker-a", 14)
 	more("marker", "marker-a")
 	for _, write := range f.writes.since(writes) {
 		if strings.Contains(write, "quiet") {
@@ -446,7 +453,7 @@ func quotaQuiet(f *field) {
 	// Then it runs short, and gets more.
 	writes = len(f.writes.since(0))
 	start := time.Now()
-	create("quiet-a", 5)
+	create("quiet-a", 6)
 	more("quiet", "quiet-a")
 	f.Logf("a share moved in %s", time.Since(start).Round(time.Millisecond))
 	f.settled(quiet)
@@ -557,12 +564,15 @@ func quotaBuiltin(f *field) {
 	f.create(plain)
 	f.ready(plain)
 	quota := f.quotas("plain")["plain"]
-	for _, name := range []corev1.ResourceName{"secrets", "configmaps", "count/jobs.batch"} {
-		if hard := quota.Status.Hard[name]; hard.Value() != 1000 {
+	for _, name := range []corev1.ResourceName{"secrets", "configmaps", "count/pods", "count/leases.coordination.k8s.io", "count/certificates.cert-manager.io"} {
+		if hard := quota.Status.Hard[name]; hard.Sign() <= 0 {
 			f.Errorf("%s: %s", name, hard.String())
 		}
 	}
 	for name := range quota.Status.Hard {
+		if _, group, _ := strings.Cut(string(name), "."); strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") || strings.HasSuffix(group, "gateway.networking.k8s.io") {
+			continue // of an add-on that is not installed
+		}
 		if _, ok := quota.Status.Used[name]; !ok {
 			f.Errorf("%s is not counted", name)
 		}

@@ -22,6 +22,7 @@ func TestGatekeeper(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}
+	Thorough(t)
 	started := time.Now()
 	c := Start(t, Options{Components: WithControllers, With: []string{Gatekeeper}})
 	component, err := c.Component(Gatekeeper)

@@ -53,9 +53,17 @@ type Options struct {
 	// AWSSpeed is how many times faster instances of the simulated account are than
 	// real ones; as fast as those if zero.
 	AWSSpeed float64
+	// AWSCluster is the cluster's name in the simulated account; "demo" if empty.
+	AWSCluster string
 	// Unaudited leaves out what Gatekeeper's audit pod does: the audit, and the
 	// status of what it enforces.
 	Unaudited bool
+	// ControllerQPS is how many requests a second kube-controller-manager may make; as
+	// many as a test likes if zero.
+	ControllerQPS int
+	// TypeChecks has kube-controller-manager check the types in admission policies,
+	// which takes ten to twenty seconds of a core.
+	TypeChecks bool
 	// Without is what the API server does without, such as
 	// MutatingAdmissionPolicy.
 	Without []string
@@ -112,6 +120,15 @@ func (c *Cluster) up(ctx context.Context, o Options) error {
 	}
 	if o.AWSSpeed != 0 {
 		args = append(args, "--aws-speed", strconv.FormatFloat(o.AWSSpeed, 'g', -1, 64))
+	}
+	if o.AWSCluster != "" {
+		args = append(args, "--aws-cluster", o.AWSCluster)
+	}
+	if o.ControllerQPS != 0 {
+		args = append(args, "--controller-qps", strconv.Itoa(o.ControllerQPS))
+	}
+	if o.TypeChecks {
+		args = append(args, "--type-checks")
 	}
 	if o.Unaudited {
 		args = append(args, "--audit=false")

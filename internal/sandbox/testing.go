@@ -10,6 +10,20 @@ import (
 // tailBytes is how much of each component's log a failed test shows.
 const tailBytes = 3000
 
+// All reports whether all tests run, as `make test-all` has it, and as often as they
+// should.
+func All() bool { return os.Getenv("CROFT_TEST_ALL") != "" }
+
+// Thorough skips a test that `make test` leaves to `make test-all`: one that takes
+// minutes, and whose subject other tests prove in another way or on the platform that
+// most clusters have.
+func Thorough(t testing.TB) {
+	t.Helper()
+	if !All() {
+		t.Skip("`make test-all` runs it")
+	}
+}
+
 // Start starts a sandbox for one test, and takes it down when the test ends. If
 // the test failed, the ends of the components' logs are shown.
 func Start(t testing.TB, o Options) *Cluster {

@@ -38,6 +38,8 @@ type namespace struct {
 	counted int64
 	leaving bool
 	version int
+	// minimum is declared; demand is what somebody says was refused here, true or not.
+	minimum, demand int64
 }
 
 // operator is in the middle of something.
@@ -120,12 +122,14 @@ func (o *operator) plan(w *world) {
 			s.Share = amount(entry)
 		}
 		s.Spec, s.Hard, s.Used = amount(o.seen[name].spec), amount(o.seen[name].hard), amount(o.seen[name].counted)
+		s.Minimum, s.Demands = amount(o.seen[name].minimum), []corev1.ResourceList{amount(o.seen[name].demand)}
 		spaces = append(spaces, s)
 	}
 	next := map[string]int64{}
 	for name, entry := range share.Plan(amount(w.total), spaces) {
 		next[name] = entry.Pods().Value()
 	}
+	o.keeps(w, next)
 	if !maps.Equal(next, w.ledger) {
 		w.ledger = next
 		w.version++
@@ -144,6 +148,28 @@ func (o *operator) plan(w *world) {
 	o.seen = nil
 }
 
+// keeps wants no share to be lowered below a minimum where all minimums can be had,
+// whatever demands there are.
+func (o *operator) keeps(w *world, next map[string]int64) {
+	w.Helper()
+	room := w.total
+	for name, n := range o.seen {
+		base := max(n.counted, n.minimum)
+		if n.leaving || n.counted < 0 || n.hard < 0 {
+			base = n.taken(o.ledger[name])
+			if !n.leaving {
+				base = max(base, n.minimum)
+			}
+		}
+		room -= base
+	}
+	for name, share := range next {
+		if n := o.seen[name]; room >= 0 && !n.leaving && share < n.minimum && share < o.ledger[name] {
+			w.Fatalf("%s had %d, and is to have %d, less than its minimum %d:\n%s", name, o.ledger[name], share, n.minimum, w.tale())
+		}
+	}
+}
+
 func (o *operator) write(w *world, name string) {
 	p, ok := o.pending[name]
 	delete(o.pending, name)
@@ -158,7 +184,7 @@ func (w *world) step(action, which, amount byte) {
 	name := string(rune('a' + which%4))
 	n, o := w.namespaces[name], w.operators[which/4%2]
 	defer w.tell(action, which, amount)
-	switch action % 12 {
+	switch action % actions {
 	case 0:
 		o.read(w)
 	case 1:
@@ -211,13 +237,25 @@ func (w *world) step(action, which, amount byte) {
 		}
 		w.version++
 		w.changed()
+	case 12: // a minimum is declared, even one that cannot be kept
+		if n != nil {
+			n.minimum = int64(amount % 16)
+			w.version++
+		}
+	case 13: // something is refused, or somebody says so
+		if n != nil {
+			n.demand = n.used + int64(amount%32)
+		}
 	}
 }
+
+// actions are how many kinds of steps there are.
+const actions = 14
 
 // tell notes what was done and what came of it, and checks that.
 func (w *world) tell(action, which, amount byte) {
 	w.Helper()
-	line := fmt.Sprintf("%d/%d/%d: total %d, ledger %v;", action%12, which%8, amount, w.total, w.ledger)
+	line := fmt.Sprintf("%d/%d/%d: total %d, ledger %v;", action%actions, which%8, amount, w.total, w.ledger)
 	for _, name := range slices.Sorted(maps.Keys(w.namespaces)) {
 		line += fmt.Sprintf(" %s%+v", name, *w.namespaces[name])
 	}
@@ -268,7 +306,15 @@ func (w *world) settle() {
 	if w.version != before {
 		w.Fatalf("it does not settle:\n%s", w.tale())
 	}
-	room, active := w.total, int64(0)
+	w.fair()
+}
+
+// fair wants each namespace to have its minimum, if all can be had; what was
+// refused, if it fits into what is left then; and otherwise about the same headroom
+// as the others.
+func (w *world) fair() {
+	w.Helper()
+	room, needs, wishes, active := w.total, int64(0), int64(0), int64(0)
 	for name, n := range w.namespaces {
 		if n.leaving {
 			room -= n.taken(w.ledger[name])
@@ -276,9 +322,19 @@ func (w *world) settle() {
 		}
 		room -= n.used
 		active++
+		need := max(0, n.minimum-n.used)
+		needs += need
+		wishes += max(0, n.demand-n.used-need)
 	}
 	for name, n := range w.namespaces {
-		if !n.leaving && room >= 0 && 4*(w.ledger[name]-n.used) < 3*(room/active) {
+		headroom := w.ledger[name] - n.used
+		switch even := max(0, room-needs-wishes) / max(active, 1); {
+		case n.leaving || room < 0:
+		case needs <= room && w.ledger[name] < n.minimum:
+			w.Fatalf("%s has %d, less than its minimum %d:\n%s", name, w.ledger[name], n.minimum, w.tale())
+		case needs+wishes <= room && w.ledger[name] < n.demand:
+			w.Fatalf("%s has %d, and %d were asked for, which there are:\n%s", name, w.ledger[name], n.demand, w.tale())
+		case 2*headroom < even:
 			w.Fatalf("%s uses %d and has %d, where %d are left for %d:\n%s", name, n.used, w.ledger[name], room, active, w.tale())
 		}
 	}
@@ -303,8 +359,8 @@ func TestNeverTooMuch(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, 20)
 		for range 300 {
-			action := byte(random.IntN(12))
-			if action >= 10 && random.IntN(10) > 0 { // people change their minds less often
+			action := byte(random.IntN(actions))
+			if action >= 10 && action < 13 && random.IntN(10) > 0 { // people change their minds less often
 				action = byte(random.IntN(10))
 			}
 			w.step(action, byte(random.IntN(8)), byte(random.IntN(256)))

@@ -22,9 +22,15 @@ import (
 // unless it was more before; then it does not grow.
 //
 // The aim is that all have the same headroom, what is used of a resource being
-// left alone. Nothing is moved as long as each namespace has three quarters of
-// the headroom that would be its own, so that a tenant whose use does not change
-// settles down, and one whose use does is asked for few moves.
+// left alone, but for those that need more: see divide. Nothing is moved as long as
+// each namespace has what it needs, and half of the headroom that would be its
+// own, so that a tenant whose use does not change settles down, and one whose use
+// does is asked for few moves: each is two changes to a ResourceQuota under the
+// hands of the API server, which gives up on one that changes too often.
+//
+// Minimums and demands decide only how the room is divided. They are never granted
+// from anything but what is free, and so cannot break the above, whoever wrote
+// them.
 func Plan(total corev1.ResourceList, spaces []Space) map[string]corev1.ResourceList {
 	next := map[string]corev1.ResourceList{}
 	for _, s := range spaces {
@@ -55,8 +61,14 @@ type holder struct {
 	// to the cluster is not touched, so that whoever is late in writing it comes
 	// too late.
 	leaving, counted, settled bool
-	// part is what it should have beyond what it uses.
-	part int64
+	// minimum is what its share is not to fall below. demands are shares that would
+	// let in what was refused.
+	minimum int64
+	demands []int64
+	// need is the headroom that it gets before the rest is divided evenly, and part
+	// what it should have beyond what it uses. They are the same if fixed.
+	need, part int64
+	fixed      bool
 }
 
 // holding is one resource.
@@ -84,6 +96,12 @@ func observe(name corev1.ResourceName, total resource.Quantity, spaces []Space) 
 			share = spec
 		}
 		h.share, h.used = share, used
+		h.minimum, _ = amount(s.Minimum)
+		for _, list := range s.Demands {
+			if demand, ok := amount(list); ok {
+				h.demands = append(h.demands, demand)
+			}
+		}
 		h.taken = max(share, spec, hard, used)
 		h.counted = limited && known && !s.Leaving
 		h.settled = h.counted && spec == share && hard == share
@@ -96,12 +114,11 @@ func observe(name corev1.ResourceName, total resource.Quantity, spaces []Space) 
 func (r *holding) plan() {
 	// free could be granted at once; room is what will never be used by what is
 	// there; planned is what will be taken when everything has settled.
-	free, room, planned, declared := r.total, r.total, int64(0), 0
+	free, room, planned := r.total, r.total, int64(0)
 	for _, h := range r.holders {
 		free -= h.taken
 		room -= h.base()
 		planned += max(h.share, h.base())
-		declared += int(extra(!h.leaving))
 	}
 	if room < 0 {
 		r.curb()
@@ -110,16 +127,13 @@ func (r *holding) plan() {
 	if free >= 0 {
 		r.cover()
 	}
-	short := false
-	parts := r.parts(room, declared)
-	for i := range r.holders {
-		if h := &r.holders[i]; !h.leaving {
-			h.part, parts = parts[0], parts[1:]
-			short = short || h.counted && 4*(h.share-h.used) < 3*(room/int64(declared))
-			if !h.counted {
-				// Reserved for when it is.
-				free -= h.part
-			}
+	level, short := r.divide(room), false
+	for _, h := range r.holders {
+		headroom := h.share - h.used
+		short = short || h.counted && (headroom < h.need || 2*headroom < level)
+		if !h.leaving && !h.counted {
+			// Reserved for when it is.
+			free -= h.part
 		}
 	}
 	if short || planned > r.total {
@@ -158,23 +172,27 @@ func (r *holding) shrink() {
 }
 
 // curb is for a tenant that uses more than its quota, as after the quota was
-// lowered: what is left of it is divided in proportion to use, and nobody can
-// make anything new until enough is gone.
+// lowered: what is used within minimums is left alone, the rest is divided in
+// proportion to use, and nobody can make anything new until enough is gone.
 func (r *holding) curb() {
 	left, used := r.total, int64(0)
 	for _, h := range r.holders {
 		if h.counted {
-			used += h.used
+			left -= h.kept()
+			used += h.used - h.kept()
 		} else {
 			left -= h.taken
 		}
 	}
 	for i := range r.holders {
 		if h := &r.holders[i]; h.settled {
-			h.share = min(h.share, proportion(max(left, 0), h.used, used))
+			h.share = min(h.share, h.kept()+proportion(max(left, 0), h.used-h.kept(), used))
 		}
 	}
 }
+
+// kept is what it uses within its minimum.
+func (h *holder) kept() int64 { return min(h.used, h.minimum) }
 
 // proportion is amount * part / whole, rounded down, where part <= whole.
 func proportion(amount, part, whole int64) int64 {

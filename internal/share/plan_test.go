@@ -143,7 +143,7 @@ func TestEven(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			namespaces := []string{"a", "b", "c"}[:len(test.want)]
 			total := list(test.resource, test.total)
-			shares := share.Even(total, namespaces)
+			shares := share.Even(total, namespaces, nil)
 			sum := resource.Quantity{}
 			for i, namespace := range namespaces {
 				got := shares[namespace][test.resource]
@@ -157,7 +157,7 @@ func TestEven(t *testing.T) {
 			}
 		})
 	}
-	if share.Even(corev1.ResourceList{}, []string{"a"}) != nil {
+	if share.Even(corev1.ResourceList{}, []string{"a"}, nil) != nil {
 		t.Error("no quota has shares")
 	}
 }

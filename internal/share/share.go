@@ -2,9 +2,9 @@
 //
 // Kubernetes holds a quota within one namespace only. So each of a tenant's
 // namespaces has a ResourceQuota with a share of the tenant's quota, and shares
-// move as use does: first what one namespace gives up is taken from it, then,
-// when that is seen to be in force, others get it. Everything here is a pure
-// function.
+// move as use and refused demands do: first what one namespace gives up is taken
+// from it, then, when that is seen to be in force, others get it. Everything here
+// is a pure function.
 package share
 
 import (
@@ -24,11 +24,16 @@ type Space struct {
 	// Spec is the ResourceQuota's spec.hard; Hard and Used are what its status
 	// says. They are nil as long as there is none.
 	Spec, Hard, Used corev1.ResourceList
+	// Minimum is what the share is not to fall below, whatever others use.
+	Minimum corev1.ResourceList
+	// Demands are what the share would have to be for each object that the API
+	// server refused. They may be forged.
+	Demands []corev1.ResourceList
 }
 
-// Even divides a quota into equal shares, which are as good as any as long as
-// nobody knows what is used. A single namespace has the whole.
-func Even(total corev1.ResourceList, namespaces []string) map[string]corev1.ResourceList {
+// Even divides a quota into equal shares, but for minimums, which is as good as any
+// division as long as use is unknown. A single namespace has the whole.
+func Even(total corev1.ResourceList, namespaces []string, minimums map[string]corev1.ResourceList) map[string]corev1.ResourceList {
 	if len(total) == 0 {
 		return nil
 	}
@@ -37,13 +42,16 @@ func Even(total corev1.ResourceList, namespaces []string) map[string]corev1.Reso
 		shares[namespaces[0]] = total
 		return shares
 	}
+	var spaces []Space
 	for _, namespace := range namespaces {
 		shares[namespace] = corev1.ResourceList{}
+		spaces = append(spaces, Space{Namespace: namespace, Minimum: minimums[namespace]})
 	}
 	for name, quantity := range total {
-		m := measureOf(name, quantity)
-		for i, part := range m.parts(m.atMost(quantity), len(namespaces)) {
-			shares[namespaces[i]][name] = m.quantity(part)
+		r := observe(name, quantity, spaces)
+		r.divide(r.total)
+		for i, h := range r.holders {
+			shares[namespaces[i]][name] = r.quantity(h.part)
 		}
 	}
 	return shares

@@ -1,8 +1,42 @@
 package verify
 
-import "croft.dev/croft/internal/estate"
+import (
+	authentication "k8s.io/apiserver/pkg/authentication/user"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/reach"
+)
 
 // Parts are what a Scratch is made of, for the tests that take it apart.
 func (s *Scratch) Parts() (platform *estate.Platform, by, on *estate.Tenant) {
 	return s.platform, s.by, s.on
+}
+
+// Users are who Runners act as, by tenant and role.
+func Users(tenants ...*estate.Tenant) map[string]map[v1alpha1.Role]authentication.Info {
+	all := map[string]map[v1alpha1.Role]authentication.Info{}
+	for _, t := range tenants {
+		all[t.Name] = map[v1alpha1.Role]authentication.Info{}
+		for role, as := range identities(t) {
+			all[t.Name][role] = &authentication.DefaultInfo{Name: as.UserName, Groups: as.Groups}
+		}
+	}
+	return all
+}
+
+// Judge is what a Runner makes of the answer to an attack.
+func Judge(a attack.Attack, err error, warnings []string, outcome error) Result {
+	return judge(a, answer{err: err, warnings: warnings, outcome: outcome})
+}
+
+// OfflineRunner judges flows by some network policies, and nothing else.
+func OfflineRunner(policies *reach.Map) *Runner { return &Runner{policies: policies} }
+
+// Tell has a Runner tell of each answer to a request, or of none any more. No request
+// may be under way.
+func (r *Runner) Tell(answered func(a attack.Attack, got client.Object, err error, warnings []string)) {
+	r.answered = answered
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,14 +23,17 @@ import (
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/verify"
 	"croft.dev/croft/internal/wall"
+	walls "croft.dev/croft/internal/wall/policy"
 )
 
 // TestMutantsOfGatekeeper is TestMutants for what Gatekeeper holds, on a cluster
 // that has no MutatingAdmissionPolicy. The API server's own policies hold the same
 // rules and are asked first: so they are taken away, every attack must be stopped
 // by Gatekeeper then, and each mutator, each constraint, each rule of a template and
-// each rule on a namespace must be missed by one of them.
+// each rule on a namespace must be missed by one of them. The evaluator answers as that
+// cluster does, but for what Gatekeeper changes.
 func TestMutantsOfGatekeeper(t *testing.T) {
+	sandbox.Thorough(t)
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}
@@ -40,7 +44,7 @@ func TestMutantsOfGatekeeper(t *testing.T) {
 	installKinds(t, cluster)
 	platform := platformWith("ingress")
 	platform.Spec.Placement = v1alpha1.PlacementGatekeeper
-	l := &lab{t: t}
+	l := &lab{t: t, compares: true}
 	p := build(t, cluster.Config, "gatekeeper", platform)
 	l.add(p)
 	if t.Failed() {
@@ -74,19 +78,21 @@ func (l *lab) withoutTwins(p *proving) {
 	for _, a := range l.attacks(p, isConstrained) {
 		twins[a.StoppedBy.Policy] = append(twins[a.StoppedBy.Policy], a.StoppedBy.Rule)
 	}
+	// A pod that claims to belong to a Node is refused for that alone as well.
+	twins[admission.PodsPolicy] = append(twins[admission.PodsPolicy], walls.OwnersRule)
 	for _, o := range p.platformObjects() {
 		policy, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
 		if !ok {
 			continue
 		}
-		_, err := l.edited(policy, func(live client.Object) {
+		_, err := l.make(l.t.Context(), edited(policy, func(live client.Object) {
 			validations := live.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations
 			for i := range validations {
-				if slices.Contains(twins[policy.Name], ruleName(validations[i].MessageExpression)) {
-					validations[i].Expression, validations[i].MessageExpression = "true", ""
+				if slices.Contains(twins[policy.Name], ruleName(admission.MessageOf(validations[i]))) {
+					validations[i].Expression, validations[i].Message, validations[i].MessageExpression = "true", "", ""
 				}
 			}
-		})(l.t.Context())
+		}))
 		if err != nil {
 			l.t.Fatal(err)
 		}
@@ -132,11 +138,11 @@ func (l *lab) gatekeeperMutants(p *proving) []mutant {
 		if each[m.name] == nil {
 			all = append(all, m)
 		}
-		each[m.name] = append(each[m.name], l.deleted(u))
+		each[m.name] = append(each[m.name], deleted(u))
 	}
 	for i := range all {
 		if each[all[i].name] != nil {
-			all[i].mutate = allOf(each[all[i].name])
+			all[i].mutate = slices.Concat(each[all[i].name]...)
 		}
 	}
 	return all
@@ -146,6 +152,13 @@ func (l *lab) gatekeeperMutants(p *proving) []mutant {
 // Without the label no constraint asks; without a rule that allows something, what a
 // tenant may do is refused.
 func (l *lab) markMutants(p *proving) []mutant {
+	var templates strings.Builder
+	for _, o := range p.platformObjects() {
+		if u, ok := o.(*unstructured.Unstructured); ok && u.GetKind() == "ConstraintTemplate" {
+			fmt.Fprintf(&templates, "%v\n", u.Object)
+		}
+	}
+	read := func(key string) bool { return strings.Contains(templates.String(), strconv.Quote(key)) }
 	all := []mutant{{name: "namespaces without label " + v1alpha1.PlacementLabel, suspects: isConstrained}}
 	each := map[string][]mutation{}
 	for _, o := range p.scratch.Objects() {
@@ -154,21 +167,21 @@ func (l *lab) markMutants(p *proving) []mutant {
 			continue
 		}
 		unmarked := all[0].name
-		each[unmarked] = append(each[unmarked], l.edited(namespace, func(live client.Object) { delete(live.GetLabels(), v1alpha1.PlacementLabel) }))
+		each[unmarked] = append(each[unmarked], edited(namespace, func(live client.Object) { delete(live.GetLabels(), v1alpha1.PlacementLabel) }))
 		for _, key := range slices.Sorted(maps.Keys(namespace.Annotations)) {
-			// That of the tenant is for messages.
-			if namespace.Annotations[key] == "" || key == v1alpha1.RulesAnnotationPrefix+"tenant" {
+			// That of the tenant is for messages. Others are the API server's alone.
+			if namespace.Annotations[key] == "" || key == v1alpha1.RulesAnnotationPrefix+"tenant" || !read(key) {
 				continue
 			}
 			name := "namespaces without annotation " + key
 			if each[name] == nil {
 				all = append(all, mutant{name: name, suspects: isOfOwn})
 			}
-			each[name] = append(each[name], l.edited(namespace, func(live client.Object) { delete(live.GetAnnotations(), key) }))
+			each[name] = append(each[name], edited(namespace, func(live client.Object) { delete(live.GetAnnotations(), key) }))
 		}
 	}
 	for i := range all {
-		all[i].object, all[i].mutate = "namespaces", allOf(each[all[i].name])
+		all[i].object, all[i].mutate = "namespaces", slices.Concat(each[all[i].name]...)
 	}
 	return all
 }
@@ -195,11 +208,11 @@ func (l *lab) templateMutants(p *proving, template *unstructured.Unstructured) [
 		if strings.ToLower(c.Kind) != template.GetName() {
 			continue
 		}
-		for i, rule := range c.Policy.Rules {
+		for i, rule := range c.Policy.Asked() {
 			all = append(all, mutant{
 				name: fmt.Sprintf("template %s: rule %s asks nothing", c.Kind, rule.Name), object: template.GetName(),
 				suspects: func(a attack.Attack) bool { return a.StoppedBy.Constraint == c.Kind && a.StoppedBy.Rule == rule.Name },
-				mutate:   l.edited(template, func(live client.Object) { askNothing(live.(*unstructured.Unstructured), i) }),
+				mutate:   edited(template, func(live client.Object) { askNothing(live.(*unstructured.Unstructured), i) }),
 			})
 		}
 	}

@@ -27,14 +27,14 @@ type mutant struct {
 	name, what string
 	// object is what it was done to: mutants of one object take turns.
 	object string
-	// mutate does it, and returns what undoes it.
 	mutate mutation
 	// scenes are where it can be noticed; all if nil.
 	scenes []*proving
 	// suspects are the attacks that are tried first.
 	suspects func(attack.Attack) bool
-	// deep: whom to suspect turns out only when it is done.
-	deep bool
+	// buried is set in the place of mutate and suspects where whom to suspect turns out
+	// only when it is done.
+	buried *buried
 }
 
 // finding is what became of a mutant.
@@ -62,6 +62,13 @@ type lab struct {
 	runners map[*proving]*verify.Runner
 	// sound are the attacks that held before anything was done, by scene.
 	sound map[*proving][]attack.Attack
+	// offline is tried before the cluster, if it is not nil.
+	offline *offlineLab
+	// compares has what a scene's cluster answers compared with the evaluator.
+	compares bool
+	mu       sync.Mutex
+	// withoutCluster is how many mutants were noticed without the cluster.
+	withoutCluster int
 }
 
 // add adds a scene to the lab when everything in it holds.
@@ -71,7 +78,16 @@ func (l *lab) add(s *proving) {
 	}
 	l.scenes = append(l.scenes, s)
 	l.runners[s] = s.runner(l.t)
-	for _, r := range s.settled(l.t, l.runners[s]) {
+	answered := &answers{}
+	if l.compares {
+		l.runners[s].Tell(answered.note)
+	}
+	results := s.settled(l.t, l.runners[s])
+	if l.compares {
+		l.runners[s].Tell(nil)
+		answered.agree(l.t, s)
+	}
+	for _, r := range results {
 		a := s.attack(l.t, r.Name)
 		switch {
 		case s.lacking(r):
@@ -124,7 +140,13 @@ func (l *lab) loose(m mutant, want func(attack.Attack) bool, within time.Duratio
 	if scenes == nil {
 		scenes = l.scenes
 	}
-	undo, err := m.mutate(ctx)
+	var undo func(context.Context) error
+	var err error
+	if m.buried != nil {
+		undo, want, err = l.dig(ctx, m.buried)
+	} else {
+		undo, err = l.make(ctx, m.mutate)
+	}
 	if err != nil {
 		f.err = fmt.Errorf("%s: %w", m.name, err)
 		return f
@@ -153,8 +175,13 @@ func (l *lab) loose(m mutant, want func(attack.Attack) bool, within time.Duratio
 // run lets mutants loose: those of different objects at the same time, asking
 // only whom they should concern; and then those that nobody noticed one by one,
 // asking everybody.
+//
+// What is noticed without a cluster already needs none.
 func (l *lab) run(mutants []mutant) []finding {
 	findings := make([]finding, len(mutants))
+	if l.offline != nil {
+		findings = l.offline.run(l.t.Context(), l.scenes, mutants)
+	}
 	turns := make(chan struct{}, together)
 	var group sync.WaitGroup
 	of := map[string][]int{}
@@ -170,6 +197,12 @@ func (l *lab) run(mutants []mutant) []finding {
 		group.Go(func() {
 			defer func() { <-turns }()
 			for _, i := range of[object] {
+				if findings[i].noticedBy != "" || findings[i].err != nil {
+					l.mu.Lock()
+					l.withoutCluster++
+					l.mu.Unlock()
+					continue
+				}
 				findings[i] = finding{mutant: mutants[i].name}
 				if l.concerns(mutants[i]) {
 					findings[i] = l.loose(mutants[i], mutants[i].suspects, patience/3)
@@ -180,7 +213,7 @@ func (l *lab) run(mutants []mutant) []finding {
 	}
 	group.Wait()
 	for i, f := range findings {
-		if f.noticedBy == "" && f.err == nil && !mutants[i].deep {
+		if f.noticedBy == "" && f.err == nil && mutants[i].buried == nil {
 			findings[i] = l.loose(mutants[i], func(a attack.Attack) bool { return a.Sweep == nil }, patience/3)
 			show(findings[i])
 		}
@@ -191,46 +224,53 @@ func (l *lab) run(mutants []mutant) []finding {
 // show tells whoever watches how far it is.
 func show(f finding) { fmt.Printf("  %s -> %s\n", f.mutant, cmp.Or(f.noticedBy, "-")) }
 
-// behind makes a mutation of a rule that nothing gets as far as to, because of
-// what comes before it: one of several parts. That is taken away first; the rule
-// must refuse some of the attacks then, and one of those must notice when the rule
-// is gone too.
-func (l *lab) behind(before []mutation, rule mutation, attacks func(attack.Attack) bool, refusal string) (mutation, func(attack.Attack) bool) {
+// buried is a rule that nothing gets as far as to, because of what comes before it:
+// one of several parts. That is taken away first; the rule must refuse some of the
+// attacks then, and one of those must notice when the rule is gone too.
+type buried struct {
+	before  []mutation
+	rule    mutation
+	attacks func(attack.Attack) bool
+	// refusal is what the rule's refusals have in them.
+	refusal string
+}
+
+// dig takes away what comes before a rule, and then the rule. It returns what undoes
+// both, and the attacks that the rule refused in between.
+func (l *lab) dig(ctx context.Context, b *buried) (func(context.Context) error, func(attack.Attack) bool, error) {
 	refused := map[string]bool{}
 	reached := func(ctx context.Context) (bool, error) {
-		results, err := l.runners[l.scenes[0]].Run(ctx, l.attacks(l.scenes[0], attacks), nil)
+		results, err := l.runners[l.scenes[0]].Run(ctx, l.attacks(l.scenes[0], b.attacks), nil)
 		for _, r := range results {
-			if strings.Contains(r.Message, refusal) {
+			if strings.Contains(r.Message, b.refusal) {
 				refused[r.Name] = true
 			}
 		}
 		return len(refused) > 0, err
 	}
-	mutate := func(ctx context.Context) (func(context.Context) error, error) {
-		for _, part := range before {
-			undo, err := part(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience/6, true, reached) != nil {
-				if err := undo(ctx); err != nil {
-					return nil, err
-				}
-				continue
-			}
-			// The policy may have come into force in the middle of that look.
-			if _, err := reached(ctx); err != nil {
-				return nil, errors.Join(err, undo(ctx))
-			}
-			again, err := rule(ctx)
-			if err != nil {
-				return nil, errors.Join(err, undo(ctx))
-			}
-			return func(ctx context.Context) error { return errors.Join(again(ctx), undo(ctx)) }, nil
+	for _, part := range b.before {
+		undo, err := l.make(ctx, part)
+		if err != nil {
+			return nil, nil, err
 		}
-		return nil, fmt.Errorf("no attack gets as far as to %s", refusal)
+		if wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience/6, true, reached) != nil {
+			if err := undo(ctx); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		// The policy may have come into force in the middle of that look.
+		if _, err := reached(ctx); err != nil {
+			return nil, nil, errors.Join(err, undo(ctx))
+		}
+		again, err := l.make(ctx, b.rule)
+		if err != nil {
+			return nil, nil, errors.Join(err, undo(ctx))
+		}
+		return func(ctx context.Context) error { return errors.Join(again(ctx), undo(ctx)) },
+			func(a attack.Attack) bool { return refused[a.Name] }, nil
 	}
-	return mutate, func(a attack.Attack) bool { return refused[a.Name] }
+	return nil, nil, fmt.Errorf("no attack gets as far as to %s", b.refusal)
 }
 
 // concerns reports whether there is any attack to suspect.
@@ -239,50 +279,44 @@ func (l *lab) concerns(m mutant) bool {
 	if scenes == nil {
 		scenes = l.scenes
 	}
-	return m.deep || slices.ContainsFunc(scenes, func(s *proving) bool { return len(l.attacks(s, m.suspects)) > 0 })
+	return m.buried != nil || slices.ContainsFunc(scenes, func(s *proving) bool { return len(l.attacks(s, m.suspects)) > 0 })
 }
 
-// edited is a mutation that changes an object as it stands in the cluster.
-func (l *lab) edited(o client.Object, change func(client.Object)) func(context.Context) (func(context.Context) error, error) {
-	return func(ctx context.Context) (func(context.Context) error, error) {
-		before := o.DeepCopyObject().(client.Object)
-		if err := l.admin.Get(ctx, client.ObjectKeyFromObject(o), before); err != nil {
-			return nil, err
+// make makes a mutation in the cluster, and returns what undoes it.
+func (l *lab) make(ctx context.Context, m mutation) (func(context.Context) error, error) {
+	var undos []func(context.Context) error
+	undo := func(ctx context.Context) error {
+		var errs []error
+		for _, u := range slices.Backward(undos) {
+			errs = append(errs, u(ctx))
 		}
-		after := before.DeepCopyObject().(client.Object)
-		change(after)
-		return func(ctx context.Context) error { return l.put(ctx, before) }, l.put(ctx, after)
+		return errors.Join(errs...)
 	}
+	for _, c := range m {
+		u, err := l.makeOne(ctx, c)
+		if err != nil {
+			return nil, errors.Join(err, undo(ctx))
+		}
+		undos = append(undos, u)
+	}
+	return undo, nil
 }
 
-// deleted is a mutation that takes an object away.
-func (l *lab) deleted(o client.Object) func(context.Context) (func(context.Context) error, error) {
-	return func(ctx context.Context) (func(context.Context) error, error) {
-		before := o.DeepCopyObject().(client.Object)
-		if err := l.admin.Get(ctx, client.ObjectKeyFromObject(o), before); err != nil {
-			return nil, err
-		}
-		return func(ctx context.Context) error { return l.put(ctx, before) }, l.admin.Delete(ctx, o.DeepCopyObject().(client.Object))
+func (l *lab) makeOne(ctx context.Context, c change) (func(context.Context) error, error) {
+	if c.added {
+		return func(ctx context.Context) error { return l.admin.Delete(ctx, c.object) }, l.put(ctx, c.object)
 	}
-}
-
-// added is a mutation that adds objects.
-func (l *lab) added(objects ...client.Object) func(context.Context) (func(context.Context) error, error) {
-	return func(ctx context.Context) (func(context.Context) error, error) {
-		for _, o := range objects {
-			if err := l.put(ctx, o); err != nil {
-				return nil, err
-			}
-		}
-		return func(ctx context.Context) error {
-			for _, o := range objects {
-				if err := l.admin.Delete(ctx, o); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, nil
+	before := c.object.DeepCopyObject().(client.Object)
+	if err := l.admin.Get(ctx, client.ObjectKeyFromObject(c.object), before); err != nil {
+		return nil, err
 	}
+	undo := func(ctx context.Context) error { return l.put(ctx, before) }
+	if c.edit == nil {
+		return undo, l.admin.Delete(ctx, c.object.DeepCopyObject().(client.Object))
+	}
+	after := before.DeepCopyObject().(client.Object)
+	c.edit(after)
+	return undo, l.put(ctx, after)
 }
 
 // put writes an object over whatever is there.

@@ -33,11 +33,11 @@ func (l *lab) ruleMutants(objects []client.Object) []mutant {
 		switch o := o.(type) {
 		case *admissionv1.ValidatingAdmissionPolicy:
 			for i := range o.Spec.Validations {
-				rule := ruleName(o.Spec.Validations[i].MessageExpression)
+				rule := ruleName(admission.MessageOf(o.Spec.Validations[i]))
 				all = append(all, mutant{
 					name: fmt.Sprintf("policy %s: rule %s asks nothing", o.Name, rule), object: o.Name,
 					suspects: func(a attack.Attack) bool { return a.StoppedBy.Policy == o.Name && a.StoppedBy.Rule == rule },
-					mutate: l.edited(o, func(live client.Object) {
+					mutate: edited(o, func(live client.Object) {
 						live.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations[i].Expression = "true"
 					}),
 				})
@@ -45,7 +45,7 @@ func (l *lab) ruleMutants(objects []client.Object) []mutant {
 		case *admissionv1.ValidatingAdmissionPolicyBinding:
 			all = append(all, mutant{
 				name: fmt.Sprintf("policy %s: binding %s deleted", o.Spec.PolicyName, o.Name), object: o.Spec.PolicyName,
-				suspects: func(a attack.Attack) bool { return a.StoppedBy.Policy == o.Spec.PolicyName }, mutate: l.deleted(o),
+				suspects: func(a attack.Attack) bool { return a.StoppedBy.Policy == o.Spec.PolicyName }, mutate: deleted(o),
 			})
 		}
 	}
@@ -62,13 +62,13 @@ func (l *lab) policyMutants(objects []client.Object) []mutant {
 			for i, part := range partsOf(expressionOf(o)) {
 				all = append(all, mutant{
 					name: fmt.Sprintf("mutation %s: part %d changes nothing", o.Name, i+1), object: "mutations", // one is not to be noticed by what another lets through
-					suspects: changedBy(o.Name, o), mutate: l.idle(o, part),
+					suspects: changedBy(o.Name, o), mutate: idle(o, part),
 				})
 			}
 		case *admissionv1.MutatingAdmissionPolicyBinding:
 			all = append(all, mutant{
 				name: fmt.Sprintf("mutation %s: binding %s deleted", o.Spec.PolicyName, o.Name), object: "mutations",
-				suspects: changedBy(o.Spec.PolicyName, o), mutate: l.deleted(o),
+				suspects: changedBy(o.Spec.PolicyName, o), mutate: deleted(o),
 			})
 		}
 	}
@@ -76,7 +76,11 @@ func (l *lab) policyMutants(objects []client.Object) []mutant {
 }
 
 func expressionOf(o *admissionv1.MutatingAdmissionPolicy) string {
-	return o.Spec.Mutations[0].JSONPatch.Expression
+	expression := o.Spec.Mutations[0].JSONPatch.Expression
+	if patch, ok := strings.CutPrefix(expression, admission.RulelessUpdate); ok {
+		return strings.TrimSuffix(patch, ")")
+	}
+	return expression
 }
 
 // partsOf are the parts of a sum of lists of patches, down to those that are no
@@ -115,14 +119,14 @@ func partsOf(expression string) []string {
 
 // idle makes a part of a policy change nothing. An empty list alone would not be
 // one of patches.
-func (l *lab) idle(o *admissionv1.MutatingAdmissionPolicy, part string) mutation {
-	return l.edited(o, func(live client.Object) {
+func idle(o *admissionv1.MutatingAdmissionPolicy, part string) mutation {
+	return edited(o, func(live client.Object) {
 		patch := live.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations[0].JSONPatch
 		patch.Expression = strings.Replace(patch.Expression, part, `[JSONPatch{op: "test", path: "/"}].filter(p, false)`, 1)
 	})
 }
 
-var inBrackets = regexp.MustCompile(`"\[([a-z0-9-]+)\] "`)
+var inBrackets = regexp.MustCompile(`"\[([a-z0-9-]+)\] `)
 
 func ruleName(message string) string {
 	if match := inBrackets.FindStringSubmatch(message); match != nil {
@@ -207,7 +211,7 @@ func (l *lab) labelMutants(s *proving, o *corev1.Namespace) []mutant {
 			}
 			return strings.Contains(strings.ToLower(a.StoppedBy.Name), "pod security")
 		}
-		m.mutate = l.edited(o, func(live client.Object) {
+		m.mutate = edited(o, func(live client.Object) {
 			labels := live.GetLabels()
 			if labels[e.key] = e.value; e.value == "" {
 				delete(labels, e.key)
@@ -221,12 +225,12 @@ func (l *lab) labelMutants(s *proving, o *corev1.Namespace) []mutant {
 func (l *lab) quotaMutants(s *proving, o *corev1.ResourceQuota) []mutant {
 	byQuota := func(a attack.Attack) bool { return a.StoppedBy.Name == attack.ByQuota.Name }
 	whole := s.mutant(o, "deleted")
-	whole.suspects, whole.mutate = byQuota, l.deleted(o)
+	whole.suspects, whole.mutate = byQuota, deleted(o)
 	all := []mutant{whole}
 	for _, name := range slices.Sorted(maps.Keys(o.Spec.Hard)) {
 		m := s.mutant(o, "does not limit "+string(name))
 		m.suspects = byQuota
-		m.mutate = l.edited(o, func(live client.Object) { delete(live.(*corev1.ResourceQuota).Spec.Hard, name) })
+		m.mutate = edited(o, func(live client.Object) { delete(live.(*corev1.ResourceQuota).Spec.Hard, name) })
 		all = append(all, m)
 	}
 	return all
@@ -237,7 +241,7 @@ func (l *lab) limitMutants(s *proving, o *corev1.LimitRange) []mutant {
 		return strings.Contains(a.StoppedBy.Name, "LimitRange") || a.Kind == attack.Mirror && a.Wall == "policy" && a.Request != nil
 	}
 	whole := s.mutant(o, "deleted")
-	whole.suspects, whole.mutate = aboutLimits, l.deleted(o)
+	whole.suspects, whole.mutate = aboutLimits, deleted(o)
 	all := []mutant{whole}
 	// Limits and requests of one resource together: each stands in for the other.
 	names := map[corev1.ResourceName]bool{}
@@ -251,7 +255,7 @@ func (l *lab) limitMutants(s *proving, o *corev1.LimitRange) []mutant {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		m := s.mutant(o, "says nothing of "+string(name))
 		m.suspects = aboutLimits
-		m.mutate = l.edited(o, func(live client.Object) {
+		m.mutate = edited(o, func(live client.Object) {
 			for _, item := range live.(*corev1.LimitRange).Spec.Limits {
 				for _, list := range []corev1.ResourceList{item.Default, item.DefaultRequest, item.Max, item.Min} {
 					delete(list, name)
@@ -269,10 +273,12 @@ var wider = map[string][]any{
 	"allowCIDRs":        {"0.0.0.0/0", "::/0"},
 	"serviceTypes":      {"NodePort", "LoadBalancer", "ExternalName"},
 	"imagePullPolicies": {"IfNotPresent", "Never"},
+	"issuerTypes":       {"acme", "vault", "venafi"},
+	"subjects":          {"Group:*", "User:*"},
 }
 
-// rulesMutants widen each field of the TenantRules. A field that is as wide as
-// it can be in a scene is narrower in another.
+// rulesMutants widen each field of the TenantRules where policies read it, on the
+// namespace. A field that is as wide as it can be in a scene is narrower in another.
 func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.Tenant) []mutant {
 	own, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
@@ -294,16 +300,13 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 		}
 		m := s.mutant(o, field+" widened")
 		m.suspects = func(a attack.Attack) bool { return a.StoppedBy.Policy != "" && a.Request != nil }
-		m.mutate = l.edited(o, func(live client.Object) {
-			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
-			if err == nil {
-				content["spec"].(map[string]any)[field] = widened
-				err = runtime.DefaultUnstructuredConverter.FromUnstructured(content, live)
-			}
-			if err != nil {
-				l.t.Error(err)
-			}
-		})
+		content := maps.Clone(spec)
+		content[field] = widened
+		var wide v1alpha1.TenantRulesSpec
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &wide); err != nil {
+			l.t.Fatal(err)
+		}
+		m.mutate = edited(s.namespaceOf(o), func(live client.Object) { admission.Annotate(live, wide) })
 		all = append(all, m)
 	}
 	return all
@@ -322,6 +325,13 @@ func widen(field string, value, others any, other string) any {
 		switch {
 		case field == "tenant":
 			return others
+		case field == "maxVolumeSize":
+			return "1Pi"
+		case field == "unknownAnnotations":
+			if value == string(v1alpha1.UnknownAllow) {
+				return nil
+			}
+			return string(v1alpha1.UnknownAllow)
 		case value == string(v1alpha1.EgressOpen):
 			return nil
 		default:
@@ -364,7 +374,7 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 		}
 		var nothing []mutation
 		for _, part := range partsOf(expressionOf(changing)) {
-			nothing = append(nothing, l.idle(changing, part))
+			nothing = append(nothing, idle(changing, part))
 		}
 		for _, o := range objects {
 			checking, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
@@ -372,16 +382,17 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 				continue
 			}
 			for i := range checking.Spec.Validations {
-				rule := ruleName(checking.Spec.Validations[i].MessageExpression)
+				rule := ruleName(admission.MessageOf(checking.Spec.Validations[i]))
 				stops := func(a attack.Attack) bool { return a.StoppedBy.Policy == checking.Name && a.StoppedBy.Rule == rule }
 				if slices.ContainsFunc(l.scenes, func(s *proving) bool { return len(l.attacks(s, stops)) > 0 }) {
 					continue
 				}
-				m := mutant{name: fmt.Sprintf("policy %s: rule %s asks nothing", checking.Name, rule), object: "deep", deep: true}
-				m.mutate, m.suspects = l.behind(nothing, l.edited(checking, func(live client.Object) {
-					live.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations[i].Expression = "true"
-				}), changed,
-					"'"+checking.Name+"' denied request: "+admission.Refusal(rule))
+				m := mutant{name: fmt.Sprintf("policy %s: rule %s asks nothing", checking.Name, rule), object: "deep", buried: &buried{
+					before: nothing, attacks: changed, refusal: "'" + checking.Name + "' denied request: " + admission.Refusal(rule),
+					rule: edited(checking, func(live client.Object) {
+						live.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations[i].Expression = "true"
+					}),
+				}}
 				m.scenes = l.scenes[:1]
 				all = append(all, m)
 			}
@@ -452,16 +463,16 @@ func (l *lab) networkMutants() []mutant {
 					switch {
 					case !ok || np.Name != name:
 					case c.do == nil:
-						each = append(each, l.deleted(np))
+						each = append(each, deleted(np))
 					default:
-						each = append(each, l.edited(np, func(live client.Object) { c.do(live.(*networkingv1.NetworkPolicy)) }))
+						each = append(each, edited(np, func(live client.Object) { c.do(live.(*networkingv1.NetworkPolicy)) }))
 					}
 				}
 			}
 			all = append(all, mutant{
 				name: "NetworkPolicy " + name + ": " + what, object: "network",
 				suspects: func(a attack.Attack) bool { return a.Flow != nil || a.Pairs != nil },
-				mutate:   allOf(each),
+				mutate:   slices.Concat(each...),
 			})
 		}
 	}
@@ -477,7 +488,7 @@ func (l *lab) bindingMutants(s *proving) []mutant {
 			own[b.Name] = b
 			m := s.mutant(b, b.Name+" deleted")
 			m.suspects = func(a attack.Attack) bool { return a.Kind == attack.Mirror && a.Request != nil && a.Wall == "identity" }
-			m.mutate = l.deleted(b)
+			m.mutate = deleted(b)
 			all = append(all, m)
 		}
 	}
@@ -485,7 +496,7 @@ func (l *lab) bindingMutants(s *proving) []mutant {
 		if b, ok := o.(*rbacv1.RoleBinding); ok && b.Namespace == s.on.Namespaces[0] {
 			m := s.mutant(b, b.Name+" of the other tenant names this one's people too")
 			m.suspects = func(a attack.Attack) bool { return a.Kind == attack.Breach && a.Wall == "identity" }
-			m.mutate = l.edited(b, func(live client.Object) {
+			m.mutate = edited(b, func(live client.Object) {
 				binding := live.(*rbacv1.RoleBinding)
 				binding.Subjects = append(binding.Subjects, own[b.Name].Subjects...)
 			})

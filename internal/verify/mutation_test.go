@@ -1,14 +1,14 @@
 package verify_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // TestMutants is the proof that the proof works: each rule, right, label and
@@ -25,6 +25,7 @@ func TestMutants(t *testing.T) {
 	l.add(build(t, cluster.Config, "alone", platformWith()))
 	fmt.Printf("everything holds: %.0f s after the start\n", time.Since(started).Seconds())
 
+	l.offline = newOfflineLab(t, l.scenes)
 	var findings []finding
 	phase := func(what string, found []finding) {
 		fmt.Printf("%s: %d mutants, %.0f s after the start\n", what, len(found), time.Since(started).Seconds())
@@ -43,6 +44,7 @@ func TestMutants(t *testing.T) {
 	phase("policies that change things", l.run(mutating))
 	phase("rules behind these", l.run(deep))
 	phase("rules and bindings of policies that deny or warn", l.run(validating))
+	fmt.Printf("noticed without the cluster: %d of %d mutants\n", l.withoutCluster, len(findings))
 	report(t, findings, time.Since(started))
 }
 
@@ -81,26 +83,28 @@ func report(t *testing.T, findings []finding, took time.Duration) {
 	}
 }
 
-type mutation = func(context.Context) (undo func(context.Context) error, err error)
+// change is one thing that is done to what stands.
+type change struct {
+	object client.Object
+	// edit changes the object as it stands; it is deleted if edit is nil.
+	edit func(client.Object)
+	// added: the object is none that stands.
+	added bool
+}
 
-// allOf makes several changes as one.
-func allOf(each []mutation) mutation {
-	return func(ctx context.Context) (func(context.Context) error, error) {
-		var undos []func(context.Context) error
-		undo := func(ctx context.Context) error {
-			var errs []error
-			for _, u := range slices.Backward(undos) {
-				errs = append(errs, u(ctx))
-			}
-			return errors.Join(errs...)
-		}
-		for _, mutate := range each {
-			u, err := mutate(ctx)
-			if err != nil {
-				return nil, errors.Join(err, undo(ctx))
-			}
-			undos = append(undos, u)
-		}
-		return undo, nil
+// mutation is what is done at once.
+type mutation []change
+
+func edited(o client.Object, edit func(client.Object)) mutation {
+	return mutation{{object: o, edit: edit}}
+}
+
+func deleted(o client.Object) mutation { return mutation{{object: o}} }
+
+func added(objects ...client.Object) mutation {
+	var m mutation
+	for _, o := range objects {
+		m = append(m, change{object: o, added: true})
 	}
+	return m
 }

@@ -3,9 +3,12 @@ package verify
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,8 +19,11 @@ import (
 // stands, changed.
 func (r *Runner) object(ctx context.Context, request *attack.Request) (client.Object, error) {
 	object, err := copyOf(request.Object)
-	if err != nil || request.Verb != attack.Update && request.Verb != attack.Patch {
+	if err != nil {
 		return object, err
+	}
+	if request.Verb != attack.Update && request.Verb != attack.Patch {
+		return object, attack.AtClusterIP(object, func() (string, error) { return r.clusterIP(ctx) })
 	}
 	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return nil, fmt.Errorf("reading what the attack would change: %w", err)
@@ -26,6 +32,23 @@ func (r *Runner) object(ctx context.Context, request *attack.Request) (client.Ob
 		return object, request.Change(object)
 	}
 	return object, nil
+}
+
+// clusterIP is an address beside that of the API server's own Service, which every
+// cluster has: in the range, and with some luck no Service's. Another is tried if not.
+func (r *Runner) clusterIP(ctx context.Context) (string, error) {
+	server := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}}
+	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(server), server); err != nil {
+		return "", fmt.Errorf("looking for the range of Services' addresses: %w", err)
+	}
+	address, err := netip.ParseAddr(server.Spec.ClusterIP)
+	if err != nil {
+		return "", fmt.Errorf("looking for the range of Services' addresses: %w", err)
+	}
+	bytes := address.AsSlice()
+	bytes[len(bytes)-1] = byte(utilrand.IntnRange(100, 250))
+	free, _ := netip.AddrFromSlice(bytes)
+	return free.String(), nil
 }
 
 func send(ctx context.Context, c client.WithWatch, request *attack.Request, object client.Object) error {

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,11 +99,9 @@ func judge(a attack.Attack, got answer) Result {
 	switch {
 	case got.err != nil && missingKind(got.err) != "":
 		return resultOf(a, NotTried, missingKind(got.err))
-	case a.Kind == attack.Mirror && got.err != nil && unanswered(got.err):
-		return resultOf(a, BlockedElsewhere, got.err.Error())
 	case a.Kind == attack.Mirror && got.err != nil:
-		return resultOf(a, Breached, got.err.Error())
-	case a.Kind == attack.Mirror && slices.ContainsFunc(got.warnings, attack.WarnsOfCroft):
+		return judgeRefusedMirror(a, got.err)
+	case a.Kind == attack.Mirror && !a.Warned && slices.ContainsFunc(got.warnings, attack.WarnsOfCroft):
 		return resultOf(a, Breached, got.warnings[slices.IndexFunc(got.warnings, attack.WarnsOfCroft)])
 	case got.err != nil && (by.Refuses == nil || !by.Refuses(got.err)):
 		return resultOf(a, BlockedElsewhere, got.err.Error())
@@ -119,6 +118,18 @@ func judge(a attack.Attack, got answer) Result {
 		return resultOf(a, Breached, "the request went through")
 	default:
 		return resultOf(a, Held, "")
+	}
+}
+
+// judgeRefusedMirror turns the refusal of what should go through into a result.
+func judgeRefusedMirror(a attack.Attack, err error) Result {
+	switch {
+	case unanswered(err):
+		return resultOf(a, BlockedElsewhere, err.Error())
+	case a.Unruled && !attack.RefusedByCroft(err):
+		return notTried(a, fmt.Errorf("somebody else refuses it: %w", err))
+	default:
+		return resultOf(a, Breached, err.Error())
 	}
 }
 

@@ -87,10 +87,10 @@ func (l *lab) rightsFindings() []finding {
 		name := identity.ClusterRole(role.Role)
 		clusterRole := s.object(l.t, "ClusterRole", name).(*rbacv1.ClusterRole)
 		given, withheld := split(namespaced, clusterRole.Rules)
-		all = append(all, l.swept("ClusterRole "+name+" gives ", "a right that it withholds", withheld, []string{role.exceeds}, l.edited(clusterRole, func(live client.Object) {
+		all = append(all, l.swept("ClusterRole "+name+" gives ", "a right that it withholds", withheld, []string{role.exceeds}, edited(clusterRole, func(live client.Object) {
 			live.(*rbacv1.ClusterRole).Rules = append(live.(*rbacv1.ClusterRole).Rules, rulesOf(withheld)...)
 		}))...)
-		all = append(all, l.swept("ClusterRole "+name+" withholds ", "a right that it gives", given, []string{role.uses}, l.edited(clusterRole, func(live client.Object) {
+		all = append(all, l.swept("ClusterRole "+name+" withholds ", "a right that it gives", given, []string{role.uses}, edited(clusterRole, func(live client.Object) {
 			live.(*rbacv1.ClusterRole).Rules = nil
 		}))...)
 	}
@@ -103,8 +103,31 @@ func (l *lab) rightsFindings() []finding {
 			withheld = append(withheld, r)
 		}
 	}
+	all = append(all, l.platformFindings(s, namespaced, clusterWide)...)
 	return append(all, l.swept("somebody gives for the whole cluster ", "a right that nobody gives", withheld,
 		[]string{"read-anything-cluster-wide", "write-anything-cluster-wide"}, l.given(s, rulesOf(withheld)...))...)
+}
+
+// platformFindings take from the platform's people what their roles give, and then
+// the roles.
+func (l *lab) platformFindings(s *proving, namespaced, clusterWide []right) []finding {
+	all := clusterWide
+	for _, r := range namespaced {
+		if r.verb == "list" || r.verb == "watch" { // the verbs that are about all namespaces
+			all = append(all, r)
+		}
+	}
+	var findings []finding
+	for role, attack := range map[string]string{identity.AdminRole: "use-rights-of-admin", identity.AuditorRole: "use-rights-of-auditor"} {
+		clusterRole := s.object(l.t, "ClusterRole", role).(*rbacv1.ClusterRole)
+		given, _ := split(all, clusterRole.Rules)
+		findings = append(findings, l.swept("ClusterRole "+role+" withholds ", "a right that it gives", given, []string{attack}, edited(clusterRole, func(live client.Object) {
+			live.(*rbacv1.ClusterRole).Rules = nil
+		}))...)
+		binding := s.object(l.t, "ClusterRoleBinding", role)
+		findings = append(findings, l.swept("ClusterRoleBinding "+role+" deleted: no ", "a right that it gives", given, []string{attack}, deleted(binding))...)
+	}
+	return findings
 }
 
 func split(rights []right, rules []rbacv1.PolicyRule) (given, withheld []right) {
@@ -135,7 +158,7 @@ func (l *lab) given(s *proving, rules ...rbacv1.PolicyRule) mutation {
 			group = access.Group
 		}
 	}
-	return l.added(
+	return added(
 		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
@@ -147,7 +170,7 @@ func (l *lab) given(s *proving, rules ...rbacv1.PolicyRule) mutation {
 // the sweeps find.
 func (l *lab) swept(prefix, group string, rights []right, sweeps []string, mutate mutation) []finding {
 	ctx := l.t.Context()
-	undo, err := mutate(ctx)
+	undo, err := l.make(ctx, mutate)
 	if err != nil {
 		return []finding{{mutant: prefix + "everything", err: err}}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,6 +35,7 @@ const user = "croft-verify"
 // Runner tries attacks as members of tenants. Several attacks may be tried at
 // the same time.
 type Runner struct {
+	config *rest.Config
 	// admin prepares what an attack needs, and cleans up after it.
 	admin client.Client
 	// scheduler prepares pods that have a node.
@@ -45,10 +47,15 @@ type Runner struct {
 	// is tried then has no side effect at all.
 	DryRunOnly bool
 
+	// answered is told of each answer to a request, if it is not nil.
+	answered func(a attack.Attack, got client.Object, err error, warnings []string)
+
 	mu sync.Mutex
 	// policies and served are read once, when the first attack needs them.
 	policies *reach.Map
 	served   *served
+	// leftovers are objects that were prepared and could not be deleted.
+	leftovers []leftover
 }
 
 // member is somebody with a role of a tenant.
@@ -84,7 +91,7 @@ func NewRunner(config *rest.Config, s *runtime.Scheme, tenants ...*estate.Tenant
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{admin: admin, scheduler: scheduler, discovery: found, members: map[string]map[v1alpha1.Role]*member{}}
+	r := &Runner{config: config, admin: admin, scheduler: scheduler, discovery: found, members: map[string]map[v1alpha1.Role]*member{}}
 	for _, t := range tenants {
 		if r.members[t.Name], err = membersOf(t, config, s, mapper); err != nil {
 			return nil, err
@@ -96,21 +103,35 @@ func NewRunner(config *rest.Config, s *runtime.Scheme, tenants ...*estate.Tenant
 func membersOf(t *estate.Tenant, config *rest.Config, s *runtime.Scheme, mapper meta.RESTMapper) (map[v1alpha1.Role]*member, error) {
 	all := map[v1alpha1.Role]*member{}
 	for role, as := range identities(t) {
-		config := rest.CopyConfig(config)
-		config.Impersonate = as
-		config.WarningHandlerWithContext = recording{}
-		c, err := client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper})
+		m, err := newMember(as, config, s, mapper)
 		if err != nil {
 			return nil, err
 		}
-		config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-		raw, err := rest.UnversionedRESTClientFor(config)
-		if err != nil {
-			return nil, err
-		}
-		all[role] = &member{client: c, raw: raw}
+		all[role] = m
 	}
 	return all, nil
+}
+
+func newMember(as rest.ImpersonationConfig, config *rest.Config, s *runtime.Scheme, mapper meta.RESTMapper) (*member, error) {
+	config = rest.CopyConfig(config)
+	config.Impersonate = as
+	config.WarningHandlerWithContext = recording{}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper})
+	if err != nil {
+		return nil, err
+	}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	raw, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return &member{client: c, raw: raw}, nil
+}
+
+// inGroups is somebody in some groups that are no tenant's.
+func (r *Runner) inGroups(groups []string) (*member, error) {
+	as := rest.ImpersonationConfig{UserName: user, Groups: append([]string{"system:authenticated"}, groups...)}
+	return newMember(as, r.config, r.admin.Scheme(), r.admin.RESTMapper())
 }
 
 // identities are whom to act as in each role that the tenant's access gives to
@@ -154,6 +175,13 @@ func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 		role = v1alpha1.RoleOperator
 	}
 	m, ok := r.members[a.By][role]
+	if len(a.AsGroups) > 0 {
+		var err error
+		if m, err = r.inGroups(a.AsGroups); err != nil {
+			return thwarted(a, err)
+		}
+		ok = true
+	}
 	switch {
 	case !ok:
 		return notTried(a, fmt.Errorf("the tenant gives nobody the role %s", role))
@@ -191,6 +219,9 @@ func (r *Runner) request(ctx context.Context, a attack.Attack, m *member) Result
 		ctx, warnings := recordWarnings(ctx)
 		got.err = send(ctx, m.client, a.Request, object)
 		got.warnings = warnings.all()
+		if r.answered != nil {
+			r.answered(a, object, got.err, got.warnings)
+		}
 		if got.err == nil && a.Outcome != nil {
 			got.outcome = a.Outcome(object)
 		}
@@ -198,7 +229,9 @@ func (r *Runner) request(ctx context.Context, a attack.Attack, m *member) Result
 		if r.DryRunOnly && a.Kind == attack.Mirror && exhausted(got.err) {
 			result = notTried(a, fmt.Errorf("the tenant's own share does not allow for it now: %w", got.err))
 		}
-		unsettled := len(a.Setup) > 0 && result.Result == BlockedElsewhere || apierrors.IsConflict(got.err)
+		// Rights that were given a moment ago may not be seen yet either.
+		unseen := a.Kind == attack.Mirror && got.err != nil && attack.ByRBAC.Refuses(got.err)
+		unsettled := len(a.Setup) > 0 && (result.Result == BlockedElsewhere || unseen) || apierrors.IsConflict(got.err)
 		return !unsettled, nil
 	})
 	return result
@@ -215,8 +248,8 @@ func exhausted(err error) bool {
 func (r *Runner) setUp(ctx context.Context, objects []client.Object) (func(), error) {
 	var made []client.Object
 	cleanUp := func() {
-		for i := range made {
-			_ = r.admin.Delete(context.WithoutCancel(ctx), made[len(made)-1-i], client.GracePeriodSeconds(0))
+		for _, o := range slices.Backward(made) {
+			r.remove(context.WithoutCancel(ctx), o)
 		}
 	}
 	for _, o := range objects {

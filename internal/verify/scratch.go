@@ -22,6 +22,7 @@ import (
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/scratch"
 	"croft.dev/croft/internal/wall"
 	"croft.dev/croft/internal/wall/policy"
 )
@@ -40,7 +41,7 @@ type Scratch struct {
 func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 	suffix := utilrand.String(5)
 	tenant := func(letter string, exceptions func(*v1alpha1.TenantSpec)) v1alpha1.Tenant {
-		name := "croft-verify-" + suffix + "-" + letter
+		name := scratch.Prefix + suffix + "-" + letter
 		t := v1alpha1.Tenant{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: v1alpha1.TenantSpec{
@@ -82,10 +83,21 @@ func tight(t *v1alpha1.TenantSpec) {
 			ServiceTypes:      []corev1.ServiceType{corev1.ServiceTypeClusterIP},
 			Registries:        []string{"docker.io", "registry.croft-verify.example/team"},
 			ImagePullPolicies: []corev1.PullPolicy{corev1.PullAlways},
-			PriorityClasses:   []string{}, RuntimeClasses: []string{}, CSIDrivers: []string{},
+			PriorityClasses:   []string{}, RuntimeClasses: []string{}, CSIDrivers: []string{}, DeviceClasses: []string{"croft-verify"},
 			StorageClasses: []string{"croft-verify"}, IngressClasses: []string{"croft-verify"}, GatewayClasses: []string{"croft-verify"},
+			// One type, so that it is tried that an allowed one gets in.
+			VolumeTypes: []v1alpha1.VolumeType{"cephfs"}, VolumeAttributesClasses: []string{}, MaxVolumeSize: ptr.To(resource.MustParse("10Gi")),
+			Issuers:                          []string{"ClusterIssuer/letsencrypt", "Issuer/*"},
+			IssuerTypes:                      []string{"selfSigned", "ca"},
+			SourceHosts:                      []string{"*"},
 			MaxTerminationGracePeriodSeconds: ptr.To[int64](600),
+			MaxObjectBytes:                   ptr.To[int64](48 << 10),
+			MaxHelmReleaseBytes:              ptr.To[int64](64 << 10),
+			MaxOtherObjectBytes:              ptr.To[int64](64 << 10),
 			DoNotDisrupt:                     ptr.To(false),
+			ShareWith:                        []v1alpha1.Sharer{}, CloudIdentities: []string{}, ClusterIPs: []string{},
+			MaxTokenExpirationSeconds: ptr.To[int64](3600), TokenSecrets: ptr.To(false),
+			Annotations: []string{}, UnknownAnnotations: v1alpha1.UnknownDeny,
 		},
 	}
 }
@@ -100,9 +112,19 @@ func loose(t *v1alpha1.TenantSpec) {
 			ServiceTypes:      []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName},
 			Registries:        all,
 			ImagePullPolicies: []corev1.PullPolicy{corev1.PullIfNotPresent, corev1.PullAlways},
-			PriorityClasses:   []string{}, RuntimeClasses: []string{}, CSIDrivers: all,
+			PriorityClasses:   []string{}, RuntimeClasses: []string{}, CSIDrivers: all, DeviceClasses: all,
 			StorageClasses: append(all, ""), IngressClasses: all, GatewayClasses: all,
-			DoNotDisrupt: ptr.To(true),
+			VolumeTypes: []v1alpha1.VolumeType{"*"}, VolumeAttributesClasses: all, MaxVolumeSize: ptr.To(resource.MustParse("2Ti")),
+			MaxHelmReleaseBytes: ptr.To[int64](1 << 20),
+			Issuers:             all, IssuerTypes: []string{"selfSigned", "ca", "acme", "vault", "venafi"}, SourceHosts: []string{"*.example.com", "git.example.org", "10.0.0.7"},
+			DoNotDisrupt:    ptr.To(true),
+			ShareWith:       []v1alpha1.Sharer{{Group: "*"}, {User: "*"}, {ServiceAccount: "croft-verify/*"}},
+			CloudIdentities: []string{"arn:aws:iam::111122223333:role/croft-verify", "arn:aws:iam::444455556666:role/*"}, ClusterIPs: all,
+			MaxTokenExpirationSeconds: ptr.To[int64](7200), TokenSecrets: ptr.To(true),
+			Annotations: []string{
+				"nginx.ingress.kubernetes.io/auth-url=https://login.corp.example.org/auth", "alb.ingress.kubernetes.io/certificate-arn", "ad.datadoghq.com/",
+			},
+			UnknownAnnotations: v1alpha1.UnknownWarn,
 		},
 	}
 }
@@ -163,7 +185,12 @@ func (s *Scratch) Run(ctx context.Context, config *rest.Config, scheme *runtime.
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), removal)
 		defer cancel()
-		err = errors.Join(err, s.Remove(ending, runner.admin))
+		removeErr := s.Remove(ending, runner.admin)
+		var deleted []string
+		if removeErr == nil {
+			deleted = slices.Concat(s.by.Namespaces, s.on.Namespaces)
+		}
+		err = errors.Join(err, removeErr, runner.Leftovers(deleted...))
 	}()
 	if err := s.Build(ctx, runner); err != nil {
 		return nil, err
@@ -176,7 +203,7 @@ func (s *Scratch) Run(ctx context.Context, config *rest.Config, scheme *runtime.
 // its service account is there, its quota is counted and the policies have read
 // its rules. A pod that still does not by then is for the attacks to report.
 func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
-	if _, err := apply.New(runner.admin).Apply(ctx, s.Objects()...); err != nil {
+	if _, err := apply.New(runner.admin).Apply(ctx, s.marked(ctx)...); err != nil {
 		return fmt.Errorf("making the scratch tenants: %w", err)
 	}
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, settle, true, func(ctx context.Context) (bool, error) {

@@ -13,7 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/wall/nodes"
 	"croft.dev/croft/internal/wall/policy"
 )
 
@@ -33,16 +36,19 @@ func TestWhatWasMayStay(t *testing.T) {
 		Rules:            []networkingv1.IngressRule{{Host: was}},
 		TLS:              []networkingv1.IngressTLS{{Hosts: []string{was}}},
 	}}
+	pod := attack.Pod(p.by.Namespaces[0], "was", func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{}, Namespaces: []string{"was"},
+		}}}}
+	})
 
-	rules := p.tenantRules(p.by).DeepCopy()
-	if err := p.admin.Get(t.Context(), client.ObjectKeyFromObject(rules), rules); err != nil {
-		t.Fatal(err)
-	}
+	rules := p.tenantRules(p.by)
 	before := rules.Spec.DeepCopy()
 	rules.Spec.Domains = append(rules.Spec.Domains, was)
+	rules.Spec.Namespaces = append(rules.Spec.Namespaces, "was")
 	rules.Spec.ServiceTypes = append(rules.Spec.ServiceTypes, corev1.ServiceTypeNodePort)
 	p.rule(t, rules)
-	for _, o := range []client.Object{service, ingress} {
+	for _, o := range []client.Object{service, ingress, pod} {
 		p.eventually(t, func(ctx context.Context) error { return p.admin.Create(ctx, o) })
 	}
 	rules.Spec = *before
@@ -55,8 +61,13 @@ func TestWhatWasMayStay(t *testing.T) {
 		again := &networkingv1.Ingress{ObjectMeta: meta("again"), Spec: *ingress.Spec.DeepCopy()}
 		return p.admin.Create(ctx, again, client.DryRunAll)
 	})
+	p.refused(t, "another pod", attack.ByPolicy(admission.PodsPolicy, nodes.AffinityRule), func(ctx context.Context) error {
+		again := &corev1.Pod{ObjectMeta: meta("again"), Spec: attack.PodSpec()}
+		again.Spec.Affinity = pod.Spec.Affinity
+		return p.admin.Create(ctx, again, client.DryRunAll)
+	})
 
-	for _, o := range []client.Object{service, ingress} {
+	for _, o := range []client.Object{service, ingress, pod} {
 		changed := o.DeepCopyObject().(client.Object)
 		changed.SetLabels(map[string]string{"changed": "otherwise"})
 		if err := p.admin.Update(t.Context(), changed, client.DryRunAll); err != nil {
@@ -64,32 +75,37 @@ func TestWhatWasMayStay(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		rule string
-		edit func(*networkingv1.Ingress)
+		policy, rule string
+		edit         func(*networkingv1.Ingress)
 	}{
-		"a host": {policy.HostsRule, func(i *networkingv1.Ingress) {
+		"a host": {policy.IngressesPolicy, policy.HostsRule, func(i *networkingv1.Ingress) {
 			i.Spec.Rules = append(i.Spec.Rules, networkingv1.IngressRule{Host: others})
 		}},
-		"a host of the same TLS": {policy.TLSHostsRule, func(i *networkingv1.Ingress) { i.Spec.TLS[0].Hosts = append(i.Spec.TLS[0].Hosts, others) }},
-		"TLS for another host": {policy.TLSHostsRule, func(i *networkingv1.Ingress) {
+		"a host of the same TLS": {policy.IngressesPolicy, policy.TLSHostsRule, func(i *networkingv1.Ingress) { i.Spec.TLS[0].Hosts = append(i.Spec.TLS[0].Hosts, others) }},
+		"TLS for another host": {policy.IngressesPolicy, policy.TLSHostsRule, func(i *networkingv1.Ingress) {
 			i.Spec.TLS = append(i.Spec.TLS, networkingv1.IngressTLS{Hosts: []string{others}})
 		}},
-		"TLS for every host": {policy.TLSHostsRule, func(i *networkingv1.Ingress) { i.Spec.TLS[0].Hosts = nil }},
-		"an alias that is not the host": {policy.AnnotatedHostsRule, func(i *networkingv1.Ingress) {
+		"TLS for every host": {policy.IngressesPolicy, policy.TLSHostsRule, func(i *networkingv1.Ingress) { i.Spec.TLS[0].Hosts = nil }},
+		"an alias that is not the host": {policy.AnnotationsPolicy, policy.AnnotatedHostsRule, func(i *networkingv1.Ingress) {
 			i.Annotations = map[string]string{"nginx.ingress.kubernetes.io/server-alias": was}
 		}},
 	} {
 		changed := ingress.DeepCopy()
 		c.edit(changed)
-		p.refused(t, name, attack.ByPolicy(policy.IngressesPolicy, c.rule), func(ctx context.Context) error {
+		p.refused(t, name, attack.ByPolicy(c.policy, c.rule), func(ctx context.Context) error {
 			return p.admin.Update(ctx, changed.DeepCopy(), client.DryRunAll)
 		})
 	}
 }
 
+// rule has the policies read other rules.
 func (p *proving) rule(t *testing.T, rules *v1alpha1.TenantRules) {
 	t.Helper()
-	if err := p.admin.Update(t.Context(), rules); err != nil {
+	annotations := map[string]any{}
+	for key, value := range admission.Annotations(rules.Spec) {
+		annotations[key] = value
+	}
+	if err := apply.New(p.admin).Mark(t.Context(), rules.Namespace, nil, annotations); err != nil {
 		t.Fatal(err)
 	}
 }

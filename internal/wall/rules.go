@@ -68,11 +68,11 @@ func rulesOf(wall string, o client.Object, warns bool) []Rule {
 			rule.Name, rule.Exception, rule.Warns = "", "", warns
 			for key, says := range o.Annotations {
 				name, found := strings.CutPrefix(key, admission.RuleAnnotation)
-				if found && strings.Contains(v.MessageExpression, `"`+admission.Refusal(name)) {
+				if found && strings.Contains(admission.MessageOf(v), `"`+admission.Refusal(name)) {
 					rule.Name, rule.Says = name, says
 				}
 			}
-			if match := exception.FindStringSubmatch(v.MessageExpression); match != nil {
+			if match := exception.FindStringSubmatch(admission.MessageOf(v)); match != nil {
 				rule.Exception = match[1]
 			}
 			all = append(all, rule)

@@ -46,6 +46,12 @@ type asksPods interface {
 	Pods(*estate.Platform) admission.Pods
 }
 
+// checks is a wall with policies that deny, beside those on pods.
+type checks interface {
+	Wall
+	Policies(*estate.Platform) []admission.Validating
+}
+
 // constrains is a wall some of whose policies Gatekeeper holds too, where it is
 // the engine.
 type constrains interface {
@@ -78,12 +84,7 @@ func All() []Wall {
 // in which to write it.
 func PlatformObjects(p *estate.Platform) []client.Object {
 	all := collect(nil, func(w Wall) []client.Object { return w.Platform(p) })
-	var parts []admission.Pods
-	for _, w := range All() {
-		if w, ok := w.(asksPods); ok {
-			parts = append(parts, w.Pods(p))
-		}
-	}
+	parts := podParts(p)
 	onPods := admission.PodPolicies(parts)
 	if p.Placement == v1alpha1.PlacementGatekeeper {
 		onPods = admission.PodChecks(parts)
@@ -94,6 +95,30 @@ func PlatformObjects(p *estate.Platform) []client.Object {
 	}
 	slices.SortStableFunc(all, byRank)
 	return all
+}
+
+func podParts(p *estate.Platform) []admission.Pods {
+	var parts []admission.Pods
+	for _, w := range All() {
+		if w, ok := w.(asksPods); ok {
+			parts = append(parts, w.Pods(p))
+		}
+	}
+	return parts
+}
+
+// Bounded are the policies that bound the lists which they go through, those on pods
+// last.
+func Bounded(p *estate.Platform) []admission.Validating {
+	var all []admission.Validating
+	for _, w := range All() {
+		if w, ok := w.(checks); ok {
+			all = append(all, w.Policies(p)...)
+		}
+	}
+	parts := podParts(p)
+	all = append(all, admission.CheckPods(parts...), admission.WarnOfTemplates(parts...))
+	return slices.DeleteFunc(all, func(v admission.Validating) bool { return !v.Bounded() })
 }
 
 // PoolObjects returns what all walls want for one pool, in the order in which
@@ -108,14 +133,12 @@ func PoolObjects(p *estate.Platform, pool *estate.Pool) []client.Object {
 func TenantObjects(p *estate.Platform, t *estate.Tenant) []client.Object {
 	all := collect(map[string]string{v1alpha1.TenantLabel: t.Name},
 		func(w Wall) []client.Object { return w.Tenant(p, t) })
-	if p.Placement == v1alpha1.PlacementGatekeeper {
-		annotate(p, all)
-	}
+	annotate(p, all)
 	return all
 }
 
-// annotate tells Gatekeeper on each namespace what TenantRules tell the API server
-// in it.
+// annotate puts on each namespace the rules that TenantRules tell people of: the API
+// server and Gatekeeper read them there.
 func annotate(p *estate.Platform, objects []client.Object) {
 	rules := map[string]v1alpha1.TenantRulesSpec{}
 	for _, o := range objects {
@@ -123,10 +146,14 @@ func annotate(p *estate.Platform, objects []client.Object) {
 			rules[o.Namespace] = o.Spec
 		}
 	}
-	policies := Constrained(p)
 	for _, o := range objects {
-		if o, ok := o.(*corev1.Namespace); ok {
-			admission.Annotate(o, rules[o.Name], policies)
+		o, ok := o.(*corev1.Namespace)
+		if !ok {
+			continue
+		}
+		admission.Annotate(o, rules[o.Name])
+		if p.Placement == v1alpha1.PlacementGatekeeper {
+			admission.MarkForGatekeeper(o)
 		}
 	}
 }
@@ -161,9 +188,13 @@ func Objects(e *estate.Estate) []client.Object {
 func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	var all []attack.Attack
 	for _, w := range All() {
+		var constraints []admission.Constrained
+		if c, ok := w.(constrains); ok && p.Placement == v1alpha1.PlacementGatekeeper {
+			constraints = c.Constraints(p)
+		}
 		for _, a := range w.Attacks(p, by, on) {
 			a.Wall, a.By = w.Name(), by.Name
-			a.StoppedBy = alsoByConstraint(p, w, a.StoppedBy)
+			a.StoppedBy = alsoByConstraint(constraints, a.StoppedBy)
 			all = append(all, attack.Pull(a, attack.ImageOf(by.Allowances.Registries)))
 		}
 	}
@@ -172,14 +203,13 @@ func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 
 // alsoByConstraint adds to a policy the constraint of the same rules, where
 // Gatekeeper holds them too. The policy is asked first.
-func alsoByConstraint(p *estate.Platform, w Wall, by attack.Stopper) attack.Stopper {
-	c, ok := w.(constrains)
-	if !ok || p.Placement != v1alpha1.PlacementGatekeeper || by.Refuses == nil {
+func alsoByConstraint(constraints []admission.Constrained, by attack.Stopper) attack.Stopper {
+	if by.Refuses == nil {
 		return by
 	}
-	for _, constrained := range c.Constraints(p) {
-		if constrained.Policy.Name == by.Policy && constrained.Policy.Has(by.Rule) {
-			return attack.OrByConstraint(by, constrained.Kind)
+	for _, c := range constraints {
+		if c.Policy.Name == by.Policy && c.Policy.Has(by.Rule) {
+			return attack.OrByConstraint(by, c.Kind)
 		}
 	}
 	return by
@@ -205,8 +235,8 @@ func collect(owner map[string]string, objectsOf func(Wall) []client.Object) []cl
 	return all
 }
 
-// ranks order kinds: namespaces before what is in them, rules before the
-// policies that deny without them, and people's rights and access when everything
+// ranks order kinds: namespaces before what is in them, and before the policies that
+// deny without the rules that namespaces carry, and people's rights and access when everything
 // else stands.
 var ranks = map[string]int{
 	"Namespace":                        0,
@@ -218,6 +248,7 @@ var ranks = map[string]int{
 	"ConstraintTemplate":               4,
 	"ClusterRole":                      6,
 	"RoleBinding":                      7,
+	"ClusterRoleBinding":               7,
 }
 
 // otherRank is that of quotas, limits, network policies, mutators and pools.

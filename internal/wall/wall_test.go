@@ -9,15 +9,17 @@ import (
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/wall/identity"
 )
 
-func load(t *testing.T, path string) *estate.Estate {
+func load(t testing.TB, path string) *estate.Estate {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -26,7 +28,7 @@ func load(t *testing.T, path string) *estate.Estate {
 	return parse(t, string(data))
 }
 
-func parse(t *testing.T, content string) *estate.Estate {
+func parse(t testing.TB, content string) *estate.Estate {
 	t.Helper()
 	d, problems := estate.Parse("croft.yaml", []byte(content))
 	if len(problems) > 0 {
@@ -39,6 +41,10 @@ func parse(t *testing.T, content string) *estate.Estate {
 	return e
 }
 
+// growing are the kinds without a namespace of which there are more with each tenant or
+// pool.
+var growing = []string{"Namespace", "NodePool", "KWOKNodeClass", "Assign", "ModifySet"}
+
 // TestConstantNumberOfPolicies is the promise that admission does not slow down
 // as tenants come: what stands once in the cluster does not depend on them.
 func TestConstantNumberOfPolicies(t *testing.T) {
@@ -48,39 +54,59 @@ func TestConstantNumberOfPolicies(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&many, "  t%d: {pool: a}\n", i)
 	}
-	clusterWide := func(e *estate.Estate, engine v1alpha1.PlacementEngine) string {
+	clusterWide := func(e *estate.Estate, engine v1alpha1.PlacementEngine) map[string]string {
 		e.Platform.Placement = engine
-		var all []client.Object
+		all := map[string]string{}
 		for _, o := range wall.Objects(e) {
-			if o.GetNamespace() == "" && o.GetLabels()[v1alpha1.TenantLabel] == "" && o.GetLabels()[v1alpha1.PoolLabel] == "" {
-				all = append(all, o)
+			if kind := o.GetObjectKind().GroupVersionKind().Kind; o.GetNamespace() == "" && !slices.Contains(growing, kind) {
+				data, err := json.Marshal(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all[kind+" "+o.GetName()] = string(data)
 			}
 		}
-		data, err := json.Marshal(all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
+		return all
 	}
 	for _, engine := range []v1alpha1.PlacementEngine{v1alpha1.PlacementNative, v1alpha1.PlacementGatekeeper} {
-		if clusterWide(few, engine) != clusterWide(parse(t, many.String()), engine) {
-			t.Errorf("%s: what stands once in the cluster is not the same with 2 tenants and with 1,000", engine)
+		with2, with1000 := clusterWide(few, engine), clusterWide(parse(t, many.String()), engine)
+		for name, content := range with1000 {
+			if with2[name] != content {
+				t.Errorf("%s: %s is not the same with 2 tenants and with 1,000", engine, name)
+				break
+			}
+		}
+		if len(with2) != len(with1000) {
+			t.Errorf("%s: %d objects stand with 2 tenants, and %d with 1,000", engine, len(with2), len(with1000))
 		}
 	}
 }
 
-// TestRulesForGatekeeper wants on each namespace whatever the templates read there,
-// with the label that the constraints look for; and neither where another engine
-// places pods. It fails if a template reads what no annotation can carry.
-func TestRulesForGatekeeper(t *testing.T) {
+// TestNoParameters fails if a policy has a parameter, or reads one: an API server that
+// starts anew may refuse what it looks at for half a minute.
+func TestNoParameters(t *testing.T) {
+	for _, file := range []string{"../cli/testdata/every-field.yaml", "../cli/testdata/gatekeeper.yaml"} {
+		for _, o := range wall.PlatformObjects(&load(t, file).Platform) {
+			data, err := json.Marshal(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := regexp.MustCompile(`paramKind|paramRef|\bparams\.`).Find(data); found != nil {
+				t.Errorf("%s %s has %s", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), found)
+			}
+		}
+	}
+}
+
+// TestRulesOnNamespaces wants on each namespace whatever policies and templates read
+// there; and where Gatekeeper places pods, and nowhere else, the label that the
+// constraints look for. It fails if a policy reads what no annotation can carry.
+func TestRulesOnNamespaces(t *testing.T) {
 	e := load(t, "../cli/testdata/gatekeeper.yaml")
 	annotation := regexp.MustCompile(`croft\.dev/rules\.[A-Za-z]+`)
 	variable, declared := regexp.MustCompile(`variables\.(rules[A-Z][A-Za-z]*)`), regexp.MustCompile(`"name":"(rules[A-Z][A-Za-z]*)"`)
 	var read []string
 	for _, o := range wall.PlatformObjects(&e.Platform) {
-		if o.GetObjectKind().GroupVersionKind().Kind != "ConstraintTemplate" {
-			continue
-		}
 		data, err := json.Marshal(o)
 		if err != nil {
 			t.Fatal(err)
@@ -97,10 +123,11 @@ func TestRulesForGatekeeper(t *testing.T) {
 		}
 	}
 	if len(read) == 0 {
-		t.Fatal("no template reads any rule")
+		t.Fatal("no policy reads any rule")
 	}
 	native := e.Platform
 	native.Placement = v1alpha1.PlacementNative
+	sizes := []string{v1alpha1.MaxObjectBytesAnnotation, v1alpha1.MaxHelmReleaseBytesAnnotation, v1alpha1.MaxOtherObjectBytesAnnotation}
 	for _, tenant := range e.Tenants {
 		for _, o := range namespacesOf(wall.TenantObjects(&e.Platform, tenant)) {
 			for _, key := range read {
@@ -113,8 +140,13 @@ func TestRulesForGatekeeper(t *testing.T) {
 			}
 		}
 		for _, o := range namespacesOf(wall.TenantObjects(&native, tenant)) {
-			if len(o.GetAnnotations()) > 0 || o.GetLabels()[v1alpha1.PlacementLabel] != "" {
-				t.Errorf("namespace %s is marked for Gatekeeper without need: %v, %v", o.GetName(), o.GetLabels(), o.GetAnnotations())
+			for _, key := range slices.Concat(read, sizes) {
+				if _, ok := o.GetAnnotations()[key]; !ok {
+					t.Errorf("namespace %s does not say %s", o.GetName(), key)
+				}
+			}
+			if o.GetLabels()[v1alpha1.PlacementLabel] != "" {
+				t.Errorf("namespace %s is marked for Gatekeeper without need: %v", o.GetName(), o.GetLabels())
 			}
 		}
 	}
@@ -193,6 +225,52 @@ func TestAttacks(t *testing.T) {
 		}
 		if a.Kind == attack.Mirror && a.StoppedBy.Name != "" {
 			t.Errorf("%s is something that a tenant may do, but is said to be stopped by %s", a.Name, a.StoppedBy.Name)
+		}
+	}
+}
+
+// TestAttacksWithoutDomains wants the attacks of a tenant that may serve no host to
+// be requests that the API server accepts by their form: an empty host in a list is
+// none, and whatever refuses it first hides whether the wall holds.
+func TestAttacksWithoutDomains(t *testing.T) {
+	e := load(t, "../../examples/two-tenants.yaml")
+	hostless := *e.Tenants[0]
+	hostless.Domains = nil
+	for _, a := range wall.Attacks(&e.Platform, &hostless, e.Tenants[1]) {
+		if a.Request == nil {
+			continue
+		}
+		for _, o := range append([]client.Object{a.Request.Object}, a.Setup...) {
+			written, err := json.Marshal(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hosts := regexp.MustCompile(`"(hosts|hostnames|dnsNames)":\[[^]]*""`)
+			if found := hosts.Find(written); found != nil {
+				t.Errorf("%s has an empty host: %s", a.Name, found)
+			}
+		}
+	}
+}
+
+// TestPlatformRolesNameKinds wants the roles of admins and auditors to name every kind
+// that they give: what a Platform names must not widen them to Secrets.
+func TestPlatformRolesNameKinds(t *testing.T) {
+	e := parse(t, "platform: {clusterName: demo, auditors: [audit], nodeClass: {ref: {group: example.org, kind: NodeTemplate, name: n}}}\n")
+	for _, o := range wall.Objects(e) {
+		role, ok := o.(*rbacv1.ClusterRole)
+		if !ok || !slices.Contains(identity.PlatformRoles, role.Name) {
+			continue
+		}
+		for _, rule := range role.Rules {
+			for _, name := range slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs) {
+				if strings.Contains(name, "*") || name == "secrets" {
+					t.Errorf("%s gives %v", role.Name, rule)
+				}
+			}
+		}
+		if role.Name == identity.AuditorRole && !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Equal(r.Resources, []string{"nodetemplates"}) }) {
+			t.Error("auditors may not read the platform's node class")
 		}
 	}
 }

@@ -21,13 +21,18 @@ func (g *gatherer) behindPods(ctx context.Context) error {
 		if pool := g.poolOf(pod); pool != "" {
 			wanted[pool] = true
 		}
-		if name := pod.Spec.NodeName; name != "" && g.node(name) == nil && !ready(pod) {
+		// Of a pod that is ready its node matters only if it selects no pool: then it may
+		// run where it may not.
+		if name := pod.Spec.NodeName; name != "" && g.node(name) == nil && (!ready(pod) || g.Rules != nil && g.poolOf(pod) == "") {
 			if err := g.oneNode(ctx, name); err != nil {
 				return err
 			}
 		}
 	}
 	if err := g.nominated(ctx, wanted); err != nil {
+		return err
+	}
+	if err := g.repellents(ctx); err != nil {
 		return err
 	}
 	if len(wanted) == 0 {

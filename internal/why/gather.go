@@ -31,9 +31,12 @@ func Gather(ctx context.Context, c client.Reader, target Target) (*Snapshot, err
 	if err := c.Get(ctx, client.ObjectKey{Namespace: target.Namespace, Name: target.Name}, o); err != nil {
 		return nil, unreadable(target, err)
 	}
-	g := &gatherer{Reader: c, Snapshot: &Snapshot{Target: target, Classes: map[string]*unstructured.Unstructured{}}}
+	g := &gatherer{Reader: c, Snapshot: &Snapshot{Target: target, Object: o, Classes: map[string]*unstructured.Unstructured{}}}
 	if err := g.platform(ctx); err != nil {
 		return nil, err
+	}
+	if around, ok := g.around()[target.Kind]; ok {
+		return g.Snapshot, around(ctx, o)
 	}
 	if k.namespaced {
 		return g.Snapshot, g.ofNamespace(ctx, o)
@@ -120,6 +123,9 @@ func (g *gatherer) ofNamespace(ctx context.Context, o client.Object) error {
 		g.guessKey()
 	}
 	if err := g.events(ctx, g.Target.Namespace); err != nil {
+		return err
+	}
+	if err := g.quotas(ctx); err != nil {
 		return err
 	}
 	return g.behindPods(ctx)

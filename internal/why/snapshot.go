@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -17,6 +18,10 @@ import (
 // Hidden, and otherwise as if it were not there.
 type Snapshot struct {
 	Target Target
+	// Object is the Target itself.
+	Object client.Object
+	// Around is what else was read of a Target that is no pod, workload or node.
+	Around Around
 	// Key is the label and taint that tie nodes to pools.
 	Key string
 	// Rules are those of the namespace; nil if it is no tenant's.
@@ -37,6 +42,12 @@ type Snapshot struct {
 	Unlaunched []karpenterv1.NodeClaim
 	Nodes      []corev1.Node
 	Budgets    []policyv1.PodDisruptionBudget
+	// Repellents are pods whose anti-affinity keeps one of Pods away.
+	Repellents []corev1.Pod
+	// Quotas are croft's ResourceQuotas in all of the tenant's namespaces, by
+	// namespace, if its quota refused something; Minimums are those of its Tenant.
+	Quotas   map[string]corev1.ResourceQuota
+	Minimums map[string]corev1.ResourceList
 	// Hidden are kinds that the caller may not read.
 	Hidden []string
 }

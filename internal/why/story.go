@@ -36,6 +36,13 @@ const (
 	LinkKarpenter Link = "karpenter"
 	LinkScheduler Link = "scheduler"
 	LinkPod       Link = "pod"
+	// The others are of what is not placed.
+	LinkSchedule  Link = "schedule"
+	LinkStorage   Link = "storage"
+	LinkIngress   Link = "ingress"
+	LinkService   Link = "service"
+	LinkTenant    Link = "tenant"
+	LinkNamespace Link = "namespace"
 )
 
 var explains = []Link{LinkAdmission, LinkPlacement, LinkClass, LinkPool, LinkClaim, LinkNode, LinkKarpenter, LinkScheduler, LinkPod}

@@ -14,8 +14,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
 )
 
 // Target is the object that is asked about.
@@ -44,6 +47,11 @@ var kinds = []kind{
 	{"statefulset", []string{"statefulsets", "sts"}, true, func() client.Object { return &appsv1.StatefulSet{} }},
 	{"daemonset", []string{"daemonsets", "ds"}, true, func() client.Object { return &appsv1.DaemonSet{} }},
 	{"job", []string{"jobs"}, true, func() client.Object { return &batchv1.Job{} }},
+	{"cronjob", []string{"cronjobs", "cj"}, true, func() client.Object { return &batchv1.CronJob{} }},
+	{"persistentvolumeclaim", []string{"persistentvolumeclaims", "pvc"}, true, func() client.Object { return &corev1.PersistentVolumeClaim{} }},
+	{"ingress", []string{"ingresses", "ing"}, true, func() client.Object { return &networkingv1.Ingress{} }},
+	{"namespace", []string{"namespaces", "ns"}, false, func() client.Object { return &corev1.Namespace{} }},
+	{"tenant", []string{"tenants"}, false, func() client.Object { return &v1alpha1.Tenant{} }},
 	{"node", []string{"nodes", "no"}, false, func() client.Object { return &corev1.Node{} }},
 	{"nodeclaim", []string{"nodeclaims"}, false, func() client.Object { return &karpenterv1.NodeClaim{} }},
 	{"nodepool", []string{"nodepools", "pool", "pools"}, false, func() client.Object { return &karpenterv1.NodePool{} }},

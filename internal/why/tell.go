@@ -19,6 +19,16 @@ func Tell(s *Snapshot) Story {
 		return ofClaim(s)
 	case "nodepool":
 		return ofPool(s)
+	case "cronjob":
+		return ofCronJob(s)
+	case "persistentvolumeclaim":
+		return ofVolumeClaim(s)
+	case "ingress":
+		return ofIngress(s)
+	case "namespace":
+		return ofNamespace(s)
+	case "tenant":
+		return ofTenant(s)
 	default:
 		return ofWorkload(s)
 	}
@@ -28,11 +38,22 @@ func Tell(s *Snapshot) Story {
 // run.
 func ofWorkload(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: fmt.Sprintf("%d of %d pods are ready", s.Workload.Ready, s.Workload.Wanted)}
+	astray := straysOf(s)
+	if len(astray) > 0 {
+		story.Summary += fmt.Sprintf("; %d run where they may not: restart them", len(astray))
+		// Pods of one workload lack the same: it is told once.
+		story.Steps = astray[:1]
+		if more := len(astray) - 1; more > 0 {
+			story.Steps[0].Seen += fmt.Sprintf("; and %d more such", more)
+		}
+	}
 	if s.Workload.Ready >= s.Workload.Wanted {
-		story.Summary += ", and nothing is wrong"
+		if len(astray) == 0 {
+			story.Summary += ", and nothing is wrong"
+		}
 		return conclude(story)
 	}
-	story.Steps = refused(s)
+	story.Steps = append(story.Steps, refused(s)...)
 	pods := slices.Clone(s.Pods)
 	slices.SortStableFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	seen := map[string]bool{}
@@ -70,7 +91,7 @@ func refused(s *Snapshot) []Step {
 		for _, kind := range []string{"ReplicaSet", "StatefulSet", "DaemonSet", "Job"} {
 			for _, e := range s.about(kind, maker) {
 				if e.Reason == "FailedCreate" {
-					return []Step{bad(LinkAdmission, strings.ToLower(kind)+"/"+maker, e.Message)}
+					return []Step{exceeded(s, &e, bad(LinkAdmission, strings.ToLower(kind)+"/"+maker, e.Message))}
 				}
 			}
 		}
@@ -88,6 +109,9 @@ func ofPod(s *Snapshot, pod *corev1.Pod) Story {
 		story.Steps = []Step{waiting(LinkPod, object, deleting(pod))}
 	case pod.Status.Phase == corev1.PodSucceeded:
 		story.Summary = "has done its work, and nothing is wrong"
+	case ready(pod) && len(strays(s, pod)) > 0:
+		story.Summary = "runs where it may not: restart it"
+		story.Steps = strays(s, pod)
 	case ready(pod):
 		story.Summary = fmt.Sprintf("runs on node %s, and nothing is wrong", pod.Spec.NodeName)
 	case pod.Status.Phase == corev1.PodFailed:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
@@ -180,6 +181,56 @@ func TestOthersPoolsAreNoCause(t *testing.T) {
 	}
 }
 
+// TestRepelled wants to be told who keeps a pod away: by name, if the caller may read
+// that pod, and otherwise whom to ask.
+func TestRepelled(t *testing.T) {
+	const existing = "0/7 nodes are available: 7 node(s) didn't satisfy existing pods anti-affinity rules."
+	const topology = "Failed to schedule pod, unsatisfiable topology constraint for pod anti-affinity, key=kubernetes.io/hostname (counts = map[node-of-b:1], podDomains = kubernetes.io/hostname Exists, nodeDomains = kubernetes.io/hostname In [x]"
+	everybody := &metav1.LabelSelector{}
+	own := &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: everybody}}}}
+	other := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-b", Name: "shunner"}}
+	hidden := []string{"nodepool", "pods of other namespaces"}
+	for name, c := range map[string]struct {
+		scheduler, karpenter string
+		affinity             *corev1.Affinity
+		hidden               []string
+		repellents           []corev1.Pod
+		first, says, never   string
+	}{
+		"to an admin, by the scheduler":          {existing, "", nil, nil, []corev1.Pod{other}, "anti-affinity-of-others", "pod tenant-b/shunner keeps it away: 0/7 nodes", "ask a platform admin"},
+		"to an admin, by Karpenter":              {"", topology, nil, nil, []corev1.Pod{other}, "anti-affinity-of-others", "pod tenant-b/shunner keeps it away", "ask a platform admin"},
+		"to a tenant, by the scheduler":          {existing, "", nil, hidden, nil, "anti-affinity-of-others", "of a pod that is not its tenant's", "0/7"},
+		"to a tenant, by Karpenter":              {"", topology, nil, hidden, nil, "anti-affinity-of-others", "of a pod that is not its tenant's", "node-of-b"},
+		"to a tenant, by both":                   {existing, topology, nil, hidden, nil, "anti-affinity-of-others", "ask a platform admin", "node-of-b"},
+		"by a pod of one's own":                  {existing, "", nil, hidden, []corev1.Pod{other}, "anti-affinity-of-others", "pod tenant-b/shunner keeps it away", "ask a platform admin"},
+		"to a tenant, by its own, as it may be":  {"", topology, own, hidden, nil, "affinity-unmet", "unsatisfiable topology constraint", "node-of-b"},
+		"to an admin, by its own, and nobody is": {"", topology, own, nil, nil, "affinity-unmet", "node-of-b", "ask a platform admin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := waiting()
+			s.Claims, s.Events, s.Hidden, s.Repellents = nil, nil, c.hidden, c.repellents
+			s.Pods[0].Spec.Affinity = c.affinity
+			if c.scheduler != "" {
+				show(s, c.scheduler)
+			}
+			if c.karpenter != "" {
+				show(s, c.karpenter)
+			}
+			story := why.Tell(s)
+			var told strings.Builder
+			for _, step := range story.Steps {
+				told.WriteString(step.Seen + "\n")
+			}
+			if story.First == nil || story.First.ID != c.first || !strings.Contains(told.String(), c.says) {
+				t.Errorf("want %s and %q: %+v", c.first, c.says, story)
+			}
+			if c.hidden == nil && strings.Contains(told.String(), c.never) || c.hidden != nil && c.never != "ask a platform admin" && strings.Contains(told.String(), c.never) {
+				t.Errorf("%q is told: %s", c.never, told.String())
+			}
+		})
+	}
+}
+
 // TestHiddenEvents wants it to be said that Karpenter's word may not be read, and not
 // that there is none.
 func TestHiddenEvents(t *testing.T) {
@@ -194,10 +245,54 @@ func TestHiddenEvents(t *testing.T) {
 	}
 }
 
+// TestQuotaIsExplained wants to be told whether the tenant's quota is used up, or only
+// the namespace's share of it.
+func TestQuotaIsExplained(t *testing.T) {
+	quota := func(hard, used string) corev1.ResourceQuota {
+		list := func(amount string) corev1.ResourceList {
+			return corev1.ResourceList{"requests.cpu": resource.MustParse(amount)}
+		}
+		return corev1.ResourceQuota{Status: corev1.ResourceQuotaStatus{Hard: list(hard), Used: list(used)}}
+	}
+	for name, c := range map[string]struct {
+		here, there corev1.ResourceQuota
+		minimum     string
+		hidden      []string
+		ago         time.Duration
+		first, says string
+	}{
+		"all is used": {quota("10", "5"), quota("10", "4"), "0", nil, 0, "quota-exceeded",
+			"the tenant's quota is used up: requests.cpu: 12 requested; 5 left of this namespace's share, and 6 of the shares of dev (9 of 20 are used)"},
+		"the share is": {quota("10", "0"), quota("10", "0"), "0", nil, time.Hour, "quota-share",
+			"only this namespace's share is used up, not the tenant's quota: requests.cpu: 12 requested; 10 left of this namespace's share, and 10 of the shares of dev"},
+		"the share has grown": {quota("12", "0"), quota("8", "0"), "0", nil, 0, "quota-share", "has grown since"},
+		"the rest is reserved": {quota("10", "0"), quota("10", "0"), "9", nil, 0, "quota-reserved",
+			"of which quotaMinimums reserve 9"},
+		"a tenant may not read minimums, and waits":       {quota("10", "0"), quota("10", "0"), "0", []string{"tenant"}, 0, "quota-share", "not the tenant's quota"},
+		"a tenant may not read minimums, and has waited":  {quota("10", "0"), quota("10", "0"), "0", []string{"tenant"}, time.Hour, "quota-reserved", "does not come here"},
+		"the quotas may not be read, and nothing is said": {quota("10", "0"), quota("10", "0"), "0", []string{"resourcequota"}, 0, "quota-exceeded", "or the namespace's share"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refused := event("ReplicaSet", "web", "FailedCreate", "replicaset-controller",
+				`Error creating: pods "web-x2x9p" is forbidden: exceeded quota: croft, requested: requests.cpu=12, used: requests.cpu=0, limited: requests.cpu=10`)
+			refused.LastTimestamp = metav1.NewTime(time.Now().Add(-c.ago))
+			story := why.Tell(&why.Snapshot{
+				Target: why.Target{Kind: "deployment", Namespace: "prod", Name: "web"}, Events: []corev1.Event{refused},
+				Workload: &why.Workload{Wanted: 1, Makers: []string{"web"}}, Hidden: c.hidden,
+				Quotas:   map[string]corev1.ResourceQuota{"prod": c.here, "dev": c.there},
+				Minimums: map[string]corev1.ResourceList{"dev": {"requests.cpu": resource.MustParse(c.minimum)}},
+			})
+			if story.First == nil || story.First.ID != c.first || !strings.Contains(story.First.Cause, c.says) {
+				t.Errorf("it is told as %+v", story.First)
+			}
+		})
+	}
+}
+
 func TestParseTarget(t *testing.T) {
 	for args, want := range map[string]string{
 		"pod/web": "pod/web", "pod web": "pod/web", "po/web": "pod/web", "Pods/web": "pod/web", "deploy/web": "deployment/web",
-		"no/a": "node/a", "pool/a": "nodepool/a", "nodeclaims a": "nodeclaim/a",
+		"no/a": "node/a", "pool/a": "nodepool/a", "nodeclaims a": "nodeclaim/a", "ns/a": "namespace/a", "tenants/a": "tenant/a",
 		"": "", "pod": "", "pod/": "", "/web": "", "pod/a/b": "", "gateway/web": "", "a b c": "",
 	} {
 		target, err := why.ParseTarget(strings.Fields(args), "ns")

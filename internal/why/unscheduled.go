@@ -19,7 +19,7 @@ func unscheduled(s *Snapshot, pod *corev1.Pod) []Step {
 	steps := []Step{placed(s, pod)}
 	steps = append(steps, scheduler(s, pod))
 	karpenter, nominated := karpenterSays(s, pod)
-	steps = append(steps, karpenter...)
+	steps = inTheWay(s, pod, append(steps, karpenter...))
 	return append(steps, behind(s, pod, nominated)...)
 }
 
@@ -85,7 +85,7 @@ func karpenterSays(s *Snapshot, pod *corev1.Pod) (steps []Step, nominated string
 			nominated, _, _ = strings.Cut(of, ",")
 			return []Step{waiting(LinkKarpenter, object, "Karpenter has a node in mind for it, or makes one")}, nominated
 		case e.Reason == "FailedScheduling":
-			return failedScheduling(object, pool, ownPart(e.Message, s.Key, pool)), ""
+			return failedScheduling(object, pool, discreet(s, ownPart(e.Message, s.Key, pool))), ""
 		}
 	}
 	if s.hidden("event") {
@@ -132,6 +132,17 @@ func ownPart(message, key, pool string) []string {
 		}
 	}
 	return own
+}
+
+// discreet leaves out what Karpenter counted: where the topology is the host, these are
+// the names of everybody's nodes.
+func discreet(s *Snapshot, parts []string) []string {
+	for i := range parts {
+		if before, _, counts := strings.Cut(parts[i], " (counts = "); counts && s.hidden("nodepool") {
+			parts[i] = before
+		}
+	}
+	return parts
 }
 
 func ofAnother(part, key, pool string) bool {

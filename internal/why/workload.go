@@ -33,6 +33,10 @@ func (g *gatherer) workload(ctx context.Context, o client.Object) error {
 	case *batchv1.Job:
 		w.Wanted, selector = ptr.Deref(o.Spec.Parallelism, 1), o.Spec.Selector
 		w.Ready = ptr.Deref(o.Status.Ready, 0) + o.Status.Succeeded
+		if o.Spec.Completions != nil {
+			// Finished pods stay, and others are to come beside them.
+			w.Wanted = o.Status.Succeeded + min(w.Wanted, *o.Spec.Completions-o.Status.Succeeded)
+		}
 		if o.Status.CompletionTime != nil {
 			w.Wanted, w.Ready = o.Status.Succeeded, o.Status.Succeeded
 		}

@@ -24,12 +24,22 @@ import (
 // first change after a pause is not kept waiting.
 const window = 250 * time.Millisecond
 
+// longestDelay is the longest pause before an estate that could not be read, or not be
+// judged, is built again. Events from the cache end the pause.
+const longestDelay = 30 * time.Second
+
 // Store holds the current Snapshot and builds the next one when the cluster's
 // declaration changes.
 type Store struct {
-	reader client.Reader
+	// cached has one informer for each kind, and live reads from the API server.
+	cached, live client.Reader
 	// dirty holds one token while the declaration has changed since the last build.
 	dirty chan struct{}
+
+	// confirmed are the problems of the last build: see judge. delay is the pause
+	// before the next retry. Only the goroutine that builds uses them.
+	confirmed map[verdict]bool
+	delay     time.Duration
 
 	mu        sync.Mutex
 	current   *Snapshot
@@ -37,9 +47,10 @@ type Store struct {
 	listeners map[Kind][]func(name string)
 }
 
-// New returns a Store that reads from a cache.
-func New(reader client.Reader) *Store {
-	return &Store{reader: reader, dirty: make(chan struct{}, 1), listeners: map[Kind][]func(string){}}
+// New returns a Store that reads from a cache, and reads from the API server before it
+// refuses an object.
+func New(cached, live client.Reader) *Store {
+	return &Store{cached: cached, live: live, dirty: make(chan struct{}, 1), listeners: map[Kind][]func(string){}}
 }
 
 // Register makes the manager run the Store.
@@ -50,11 +61,11 @@ func (s *Store) Register(ctx context.Context, m manager.Manager) error {
 			return fmt.Errorf("watch %T: %w", o, err)
 		}
 		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { s.soil() },
-			DeleteFunc: func(any) { s.soil() },
+			AddFunc:    func(any) { s.markDirty() },
+			DeleteFunc: func(any) { s.markDirty() },
 			UpdateFunc: func(before, after any) {
 				if redeclared(before, after) {
-					s.soil()
+					s.markDirty()
 				}
 			},
 		}); err != nil {
@@ -71,7 +82,7 @@ func redeclared(before, after any) bool {
 	return !ok || !ok2 || a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID()
 }
 
-func (s *Store) soil() {
+func (s *Store) markDirty() {
 	select {
 	case s.dirty <- struct{}{}:
 	default:
@@ -84,52 +95,68 @@ func (s *Store) NeedLeaderElection() bool { return false }
 // Start implements manager.Runnable.
 func (s *Store) Start(ctx context.Context) error {
 	pace := rate.NewLimiter(rate.Every(window), 1)
-	s.soil()
+	s.markDirty()
 	for pace.Wait(ctx) == nil {
 		select {
 		case <-ctx.Done():
 		case <-s.dirty:
-			if err := s.rebuild(ctx); err != nil {
-				log.FromContext(ctx).Error(err, "cannot read what is declared")
-				s.soil()
+			first := s.delay == 0
+			if err := s.rebuild(ctx); err != nil && first && ctx.Err() == nil {
+				log.FromContext(ctx).Error(err, "cannot read the declared objects; trying again")
 			}
 		}
 	}
 	return nil
 }
 
+// rebuild builds and publishes the next Snapshot. Where that fails, or some objects
+// cannot be judged yet, it is tried again, more and more slowly.
 func (s *Store) rebuild(ctx context.Context) error {
-	d, err := s.read(ctx)
-	if err != nil {
-		return err
+	whole := false
+	d, err := read(ctx, s.cached)
+	if err == nil {
+		next := build(d)
+		var publish bool
+		if publish, whole, err = s.judge(ctx, next); publish {
+			s.publish(next)
+		}
 	}
-	next := build(d)
+	if err == nil && whole {
+		s.delay = 0
+		return nil
+	}
+	time.AfterFunc(s.delay, s.markDirty)
+	s.delay = min(max(2*s.delay, window), longestDelay)
+	return err
+}
 
+func (s *Store) publish(next *Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.revision++
 	for kind, names := range next.compare(s.current, s.revision) {
 		for _, listener := range s.listeners[kind] {
 			for _, name := range names {
-				// Whoever is told waits for the lock before reading.
+				// Listeners' workers wait for the lock before they read the new snapshot.
 				listener(name)
 			}
 		}
 	}
 	s.current = next
-	return nil
 }
 
-// read shares the cache's objects: nothing that reads an estate changes it.
-func (s *Store) read(ctx context.Context) (*estate.Declaration, error) {
+// read lists all declared objects. A list from the cache shares the cache's objects:
+// nothing that reads an estate changes it. Kinds that refer to others are listed before
+// those, so that a referred object that exists is in the lists, too.
+func read(ctx context.Context, reader client.Reader) (*estate.Declaration, error) {
 	var (
 		platforms v1alpha1.PlatformList
 		pools     v1alpha1.PoolList
 		tenants   v1alpha1.TenantList
 		networks  v1alpha1.SecondaryNetworkList
 	)
-	for _, list := range []client.ObjectList{&platforms, &pools, &tenants, &networks} {
-		if err := s.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	for _, list := range []client.ObjectList{&tenants, &pools, &networks, &platforms} {
+		if err := reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list %T: %w", list, err)
 		}
 	}
@@ -145,8 +172,8 @@ func (s *Store) Current() *Snapshot {
 	return s.current
 }
 
-// Source gives a controller the objects of a kind to reconcile: every one at the
-// start, and from then on each of which something came out differently.
+// Source gives a controller the objects of a kind to reconcile: all of them at the
+// start, and from then on those whose entry changed.
 func (s *Store) Source(kind Kind) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		s.listen(kind, func(name string) {

@@ -4,43 +4,45 @@ package outcome
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/owner"
 )
 
-const (
-	// soon is when to try again after a race that is lost now and then.
-	soon = time.Second
-	// later is when to look again for a kind that the cluster does not know.
-	later = 30 * time.Second
-)
+// later is when to look up a kind again that the cluster does not serve.
+const later = 30 * time.Second
 
-// Of returns what a reconciler returns. What people have to mend, and what mends
-// itself, is no error of croft's: it is in the object's conditions, and does not
-// fill the logs. Only what is left is returned as an error, and so retried more
-// and more slowly.
-func Of(err error) (reconcile.Result, error) {
-	var result reconcile.Result
-	var unexpected []error
+// Of returns what a reconciler returns, with the first of all times at which it wants
+// to be called again. Errors that people must correct, and races, are no errors of
+// croft's: they are in the object's conditions, and do not fill the logs. Races are
+// retried more and more slowly, and are logged once. All other errors are returned, for
+// the controller to log and to retry.
+func (r *Retries) Of(ctx context.Context, name string, result reconcile.Result, err error) (reconcile.Result, error) {
+	var unexpected, races []error
 	for _, leaf := range Leaves(err) {
 		switch {
-		// An event will tell: the namespace is annotated, or gone.
-		case is[*apply.NamespaceNotOwnedError](leaf), is[*apply.NamespaceTerminatingError](leaf):
-		case apierrors.IsConflict(leaf), apierrors.IsNotFound(leaf), apierrors.IsAlreadyExists(leaf), unmade(leaf):
-			result.RequeueAfter = soon
+		// The namespace's or the owner's own event reconciles the object again.
+		case is[*apply.NamespaceNotOwnedError](leaf), is[*apply.NamespaceTerminatingError](leaf), errors.Is(leaf, owner.ErrGone):
+		case raceOf(leaf) != "":
+			races = append(races, leaf)
 		case meta.IsNoMatchError(leaf):
-			if result.RequeueAfter == 0 {
-				result.RequeueAfter = later
-			}
+			sooner(&result, later)
 		case errors.Is(leaf, context.Canceled):
 		default:
 			unexpected = append(unexpected, leaf)
 		}
+	}
+	if len(races) > 0 {
+		sooner(&result, r.again(ctx, name, races))
+	} else {
+		r.settle(ctx, name)
 	}
 	if len(unexpected) > 0 {
 		return reconcile.Result{}, errors.Join(unexpected...)
@@ -48,25 +50,47 @@ func Of(err error) (reconcile.Result, error) {
 	return result, nil
 }
 
-// Also adds to what a reconciler is about to return what went wrong after that,
-// such as the writing of status in a defer.
-func Also(result *reconcile.Result, err *error, more error) {
-	again, unexpected := Of(more)
-	*err = errors.Join(*err, unexpected)
-	if result.RequeueAfter == 0 || again.RequeueAfter != 0 && again.RequeueAfter < result.RequeueAfter {
-		result.RequeueAfter = again.RequeueAfter
+func sooner(result *reconcile.Result, after time.Duration) {
+	if result.RequeueAfter == 0 || after < result.RequeueAfter {
+		result.RequeueAfter = after
+	}
+}
+
+// Reason is the reason of a condition for an error. A person can act on the first ones.
+func Reason(err error) string {
+	leaves := Leaves(err)
+	switch {
+	case slices.ContainsFunc(leaves, is[*apply.NamespaceNotOwnedError]):
+		return v1alpha1.ReasonNamespaceNotOwned
+	case slices.ContainsFunc(leaves, apierrors.IsInvalid):
+		return v1alpha1.ReasonRejected
+	default:
+		return v1alpha1.ReasonApplyFailed
+	}
+}
+
+// raceOf returns the kind of race that an error is, as a label of a metric; "" for
+// other errors.
+func raceOf(err error) string {
+	var object *apply.ObjectError
+	switch {
+	case apierrors.IsConflict(err):
+		return "conflict"
+	case apierrors.IsNotFound(err):
+		return "not_found"
+	case apierrors.IsAlreadyExists(err):
+		return "already_exists"
+	case errors.As(err, &object) && object.Unmade():
+		// Gatekeeper makes the kind a moment after its template was written.
+		return "kind_pending"
+	default:
+		return ""
 	}
 }
 
 func is[T error](err error) bool {
 	var target T
 	return errors.As(err, &target)
-}
-
-// unmade is a kind that comes a moment after what was written before it.
-func unmade(err error) bool {
-	var object *apply.ObjectError
-	return errors.As(err, &object) && object.Unmade()
 }
 
 // Leaves takes joined errors apart.

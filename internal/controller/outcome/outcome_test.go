@@ -1,45 +1,61 @@
 package outcome_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/controller/outcome"
+	"croft.dev/croft/internal/controller/owner"
+)
+
+var (
+	errConflict = fmt.Errorf("patch: %w", apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("changed")))
+	refused     = &apply.ObjectError{Err: &apply.NamespaceNotOwnedError{Namespace: "n"}}
+	forbidden   = apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("no"))
+	rejected    = &apply.ObjectError{Err: apierrors.NewInvalid(schema.GroupKind{Kind: "ResourceQuota"}, "x", nil)}
 )
 
 func TestOf(t *testing.T) {
-	conflict := apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("changed"))
-	refused := &apply.ObjectError{Err: &apply.NamespaceNotOwnedError{Namespace: "n"}}
-	forbidden := apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("no"))
 	missing := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "NodePool"}}
-	unmade := &apply.ObjectError{Ref: apply.Ref{GroupVersionKind: apply.GatekeeperConstraintKinds[0]}, Err: fmt.Errorf("read: %w", missing)}
+	pending := &apply.ObjectError{Ref: apply.Ref{GroupVersionKind: apply.GatekeeperConstraintKinds[0]}, Err: fmt.Errorf("read: %w", missing)}
 	for _, test := range []struct {
 		name           string
 		err            error
 		requeue, fails bool
 	}{
-		{"a kind that Gatekeeper is about to make", unmade, true, false},
+		{"a kind that Gatekeeper is about to make", pending, true, false},
 		{"nothing", nil, false, false},
 		{"people mend it", refused, false, false},
 		{"a namespace on its way out", &apply.NamespaceTerminatingError{Namespace: "n"}, false, false},
-		{"a lost race", fmt.Errorf("patch: %w", conflict), true, false},
+		{"an owner that is gone", fmt.Errorf("hold: %w", owner.ErrGone), false, false},
+		{"a lost race", errConflict, true, false},
+		{"deleted meanwhile", fmt.Errorf("patch: %w", apierrors.NewNotFound(schema.GroupResource{}, "x")), true, false},
+		{"made meanwhile", fmt.Errorf("create: %w", apierrors.NewAlreadyExists(schema.GroupResource{}, "x")), true, false},
 		{"a missing kind", &apply.ObjectError{Err: fmt.Errorf("read: %w", missing)}, true, false},
 		{"the end", context.Canceled, false, false},
 		{"a refusal", forbidden, false, true},
-		{"several that are quiet", errors.Join(refused, errors.Join(conflict, nil)), true, false},
-		{"one that is not among several that are", errors.Join(refused, errors.Join(conflict, forbidden)), false, true},
+		{"several that are quiet", errors.Join(refused, errors.Join(errConflict, nil)), true, false},
+		{"one that is not among several that are", errors.Join(refused, errors.Join(errConflict, forbidden)), false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			result, err := outcome.Of(test.err)
-			if errors.Is(test.err, unmade) && result.RequeueAfter > time.Second {
+			result, err := outcome.NewRetries("test").Of(t.Context(), "x", reconcile.Result{}, test.err)
+			if errors.Is(test.err, pending) && result.RequeueAfter > time.Second {
 				t.Errorf("it is looked again in %s, and the kind comes in a moment", result.RequeueAfter)
 			}
 			if (result.RequeueAfter > 0) != test.requeue || (err != nil) != test.fails {
@@ -47,4 +63,83 @@ func TestOf(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRaces wants races to be retried more and more slowly, per object, and to be
+// logged once in a row.
+func TestRaces(t *testing.T) {
+	var lines bytes.Buffer
+	ctx := log.IntoContext(t.Context(), logr.FromSlogHandler(slog.NewTextHandler(&lines, nil)))
+	r := outcome.NewRetries("races")
+	lose := func(name string, planned time.Duration) time.Duration {
+		t.Helper()
+		result, err := r.Of(ctx, name, reconcile.Result{RequeueAfter: planned}, errConflict)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.RequeueAfter
+	}
+	if !r.Racing("shop", errConflict) || r.Racing("shop", errors.Join(errConflict, forbidden)) || r.Racing("shop", nil) {
+		t.Error("the first conflict alone is a race that the next try mends")
+	}
+	var last, total time.Duration
+	for range 10 {
+		pause := lose("shop", 0)
+		if pause <= last {
+			t.Errorf("pause of %s after one of %s", pause, last)
+		}
+		last, total = pause, total+pause
+	}
+	if total < 10*time.Second {
+		t.Errorf("10 conflicts in a row are retried within %s", total)
+	}
+	if r.Racing("shop", errConflict) {
+		t.Error("the eleventh conflict in a row is not reported")
+	}
+	if pause := lose("bank", 0); pause >= time.Second {
+		t.Errorf("another object waits %s for its first retry", pause)
+	}
+	if pause := lose("shop", time.Second); pause != time.Second {
+		t.Errorf("retried after %s, and it asked for a second", pause)
+	}
+	if n := strings.Count(lines.String(), "lost a race"); n != 2 {
+		t.Errorf("%d log lines for two objects:\n%s", n, lines.String())
+	}
+	if _, err := r.Of(ctx, "shop", reconcile.Result{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if pause := lose("shop", 0); pause >= time.Second {
+		t.Errorf("after a success, the first retry waits %s", pause)
+	}
+	if n := retries(t, "races"); n != 13 {
+		t.Errorf("croft_retries_total = %v, want 13", n)
+	}
+}
+
+func TestReason(t *testing.T) {
+	for want, err := range map[string]error{
+		v1alpha1.ReasonApplyFailed:       errors.Join(errConflict, forbidden),
+		v1alpha1.ReasonRejected:          errors.Join(errConflict, errors.Join(forbidden, rejected)),
+		v1alpha1.ReasonNamespaceNotOwned: errors.Join(rejected, refused),
+	} {
+		if got := outcome.Reason(err); got != want {
+			t.Errorf("reason %s, want %s, of: %v", got, want, err)
+		}
+	}
+}
+
+func retries(t *testing.T, controller string) (total float64) {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == "croft_retries_total" && m.GetLabel()[0].GetValue() == controller {
+				total += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return total
 }

@@ -1,11 +1,13 @@
-// Package platform makes stand what the walls want once in the cluster.
+// Package platform keeps the cluster-wide objects of the walls in place.
 package platform
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -19,6 +21,8 @@ import (
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/outcome"
+	"croft.dev/croft/internal/controller/owner"
+	"croft.dev/croft/internal/controller/repair"
 	"croft.dev/croft/internal/controller/status"
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/estate"
@@ -30,19 +34,21 @@ import (
 // gone, every wall stands as it is.
 type Controller struct {
 	client client.Client
-	// live reads what is not in the cache: what croft has not made, and looks at
-	// seldom.
+	// live reads objects that are not in the cache, since croft did not make them and
+	// needs them rarely.
 	live     client.Client
 	applier  *apply.Applier
 	declared *declared.Store
 	recorder events.EventRecorder
-	// late are the kinds of the placement engines, of which a cluster may have one.
+	// late watches the kinds of the placement engines; a cluster may have only one.
 	late *watch.Late
-	// ours asks for the Platform.
+	// ours enqueues the Platform.
 	ours handler.EventHandler
 
-	// stood is the revision for which everything stood. There is one worker.
-	stood uint64
+	// stood is the revision for which every object was in place. There is one worker.
+	stood   uint64
+	retries *outcome.Retries
+	status  *status.Writer
 }
 
 // New returns a Controller. cached is the manager's client, live one that reads
@@ -51,7 +57,10 @@ func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r even
 	ours := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return watch.Names(v1alpha1.PlatformName)
 	})
-	return &Controller{client: cached, live: live, applier: a, declared: d, recorder: r, ours: ours}
+	return &Controller{
+		client: cached, live: live, applier: a, declared: d, recorder: r, ours: ours,
+		retries: outcome.NewRetries("platform"), status: status.NewWriter(cached),
+	}
 }
 
 // Register makes the manager run the controller. The kinds that it watches are
@@ -60,7 +69,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	b := builder.ControllerManagedBy(m).Named("platform").WatchesRawSource(c.declared.Source(declared.Platform)).
 		Watches(&v1alpha1.Tenant{}, c.ours, builder.WithPredicates(switched()))
 	for _, o := range []client.Object{
-		&admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}, &rbacv1.ClusterRole{},
+		&admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
 	} {
 		b = b.Watches(o, c.ours, builder.WithPredicates(watch.Drift()))
 	}
@@ -73,7 +82,12 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 }
 
 // Reconcile implements reconcile.Reconciler.
-func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (result reconcile.Result, err error) {
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	result, err := c.reconcilePlatform(ctx, req)
+	return c.retries.Of(ctx, req.Name, result, err)
+}
+
+func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Request) (result reconcile.Result, err error) {
 	platform := &v1alpha1.Platform{}
 	if err := c.client.Get(ctx, req.NamespacedName, platform); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -84,63 +98,72 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (resu
 	}
 	entry, ok := snapshot.PlatformEntry()
 	if !ok || entry.UID != platform.UID || entry.Generation != platform.Generation {
-		// The estate is about to be built with this Platform, and will ask again.
+		// The next estate will have this version of the Platform, and reconcile it then.
 		return reconcile.Result{}, nil
 	}
 
+	if err := owner.Check(ctx, c.live, string(declared.Platform), platform, ""); err != nil {
+		return reconcile.Result{}, err
+	}
 	before := platform.DeepCopy()
 	defer func() {
+		if c.retries.Racing(platform.Name, err) {
+			return
+		}
 		status.Sum(&platform.Status, platform.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionPlacementReady, v1alpha1.ConditionApplied)
-		outcome.Also(&result, &err, status.Patch(ctx, c.client, before, platform))
+		err = errors.Join(err, c.status.Patch(ctx, before, platform))
 	}()
 	if !status.Accept(&platform.Status, platform.Generation, true, entry.Problems) || entry.Value == nil {
 		return reconcile.Result{}, nil
 	}
 	seen, err := c.look(ctx, entry.Value)
 	if err != nil {
-		return outcome.Of(err)
+		return reconcile.Result{}, err
 	}
 	seen.report(platform)
 	if entry.Value.Placement == v1alpha1.PlacementGatekeeper {
 		result.RequeueAfter = recheck
 	}
 	if seen.reason == v1alpha1.ReasonEngineMissing {
-		// Nothing can be written that would place a pod; what stood stays.
+		// No object could place a pod without the engine; existing objects stay.
 		result.RequeueAfter = missing
 		return result, nil
 	}
-	changes, err := c.stand(ctx, entry.Value, seen)
+	changes, err := c.reconcileObjects(ctx, entry.Value, seen)
+	if c.stood == entry.Revision {
+		// That a wall's policies were changed concerns every tenant: it is a warning.
+		repair.Report(ctx, c.recorder, platform, corev1.EventTypeWarning, "", repair.Of(changes))
+	}
 	if err != nil {
-		c.stood = 0
-		status.Set(&platform.Status, platform.Generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, err.Error())
-		return outcome.Of(err)
+		status.Set(&platform.Status, platform.Generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, outcome.Reason(err), err.Error())
+		return reconcile.Result{}, err
 	}
 	status.Set(&platform.Status, platform.Generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
-	if c.stood == entry.Revision {
-		c.tell(platform, changes)
-	}
 	c.stood = entry.Revision
 	return result, nil
 }
 
-// stand applies what all walls want, and then deletes what they want no longer,
-// but for what another engine still needs.
-func (c *Controller) stand(ctx context.Context, platform *estate.Platform, seen engine) ([]apply.Change, error) {
+// reconcileObjects applies the cluster-wide objects, and then deletes those that are no
+// longer wanted, except the ones that another engine still needs.
+func (c *Controller) reconcileObjects(ctx context.Context, platform *estate.Platform, seen engine) ([]apply.Change, error) {
+	if err := c.applier.CarryRules(ctx); err != nil {
+		return nil, err
+	}
 	objects := wall.PlatformObjects(platform)
 	changes, err := c.applier.Apply(ctx, objects...)
 	if err != nil {
 		return changes, err
 	}
-	if err := c.speaks(platform); err != nil {
+	if err := c.servesDialect(platform); err != nil {
 		return changes, err
 	}
 	pruned, err := c.applier.Prune(ctx, apply.OfPlatform(), "", slices.Concat(objects, seen.leftover), slices.Concat(apply.PlatformKinds, seen.served)...)
 	return append(changes, pruned...), err
 }
 
-// speaks says what is missing where the cluster does not serve the dialect that
-// network policies are to be written in.
-func (c *Controller) speaks(platform *estate.Platform) error {
+// servesDialect returns an error if the cluster does not serve the platform's dialect
+// of network policies.
+func (c *Controller) servesDialect(platform *estate.Platform) error {
 	for _, kind := range network.Kinds(platform) {
 		if _, err := c.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 			return &apply.DialectError{Dialect: platform.Network.Dialect, Kind: kind, Err: err}

@@ -20,11 +20,11 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// missing is how often it is looked again for an engine that is not there.
+// missing is how often a missing engine is looked for again.
 const missing = 5 * time.Second
 
-// recheck is how often Gatekeeper's own set-up is looked at again. It is nobody's
-// but its administrators', and says nothing when it changes.
+// recheck is how often Gatekeeper's set-up is checked again. Only administrators
+// change it, and it emits no event when they do.
 const recheck = 20 * time.Second
 
 // engine is what was seen of the placement engine.

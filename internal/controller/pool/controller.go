@@ -1,9 +1,10 @@
-// Package pool makes the Karpenter objects of pools stand, and tells how the
-// pools' nodes are.
+// Package pool keeps the Karpenter objects of pools in place, and reports the state
+// of the pools' nodes.
 package pool
 
 import (
 	"context"
+	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -19,6 +20,7 @@ import (
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/outcome"
+	"croft.dev/croft/internal/controller/owner"
 	"croft.dev/croft/internal/controller/status"
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/estate"
@@ -29,32 +31,37 @@ import (
 type Controller struct {
 	client  client.Client
 	applier *apply.Applier
-	// live deletes by what the API server has. A cache may not know yet of what
-	// was made a moment ago, and nobody would look for it afterwards.
+	// reader reads from the API server.
+	reader client.Reader
+	// live deletes by reading from the API server. A cache may not show an object that
+	// was created a moment ago, and nobody would look for it afterwards.
 	live     *apply.Applier
 	declared *declared.Store
 	recorder events.EventRecorder
 
-	// karpenter are Karpenter's kinds. A cluster has the node classes of one cloud
-	// only, and may get Karpenter itself after croft: until then pools say that it is
-	// missing, and are looked at again every half minute.
+	// karpenter watches Karpenter's kinds. A cluster has the node classes of one cloud
+	// only, and may get Karpenter itself after croft: until then pools report that it
+	// is missing, and are reconciled every half minute.
 	karpenter *watch.Late
-	// stood are the revisions for which everything stood. There is one worker.
-	stood map[string]uint64
+	// stood holds, for each pool, the revision for which every object was in place.
+	// There is one worker.
+	stood   map[string]uint64
+	retries *outcome.Retries
+	status  *status.Writer
 }
 
 // New returns a Controller. cached is the manager's client, live one that reads
 // from the API server.
 func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder) *Controller {
 	return &Controller{
-		client: cached, applier: a, live: apply.New(live), declared: d, recorder: r,
-		stood: map[string]uint64{},
+		client: cached, applier: a, reader: live, live: apply.New(live), declared: d, recorder: r,
+		stood: map[string]uint64{}, retries: outcome.NewRetries("pool"), status: status.NewWriter(cached),
 	}
 }
 
-// Register makes the manager run the controller. A pool is reconciled when the
-// estate says that something about it or its users came out differently, when it
-// is to be deleted, and when Karpenter reports about its NodePool.
+// Register makes the manager run the controller. A pool is reconciled when its entry
+// in the estate or the list of its users changes, when it is deleted, and when its
+// Karpenter objects change.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	built, err := builder.ControllerManagedBy(m).
 		Named("pool").
@@ -69,58 +76,78 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 }
 
 // Reconcile implements reconcile.Reconciler.
-func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (result reconcile.Result, err error) {
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	err := c.reconcilePool(ctx, req)
+	return c.retries.Of(ctx, req.Name, reconcile.Result{}, err)
+}
+
+func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (err error) {
 	if _, err := c.karpenter.Look(); err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
 	pool := &v1alpha1.Pool{}
 	if err := c.client.Get(ctx, req.NamespacedName, pool); err != nil {
 		if apierrors.IsNotFound(err) {
 			delete(c.stood, req.Name)
+			c.status.Forget(req.Name)
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return client.IgnoreNotFound(err)
 	}
 	snapshot := c.declared.Current()
 	if snapshot == nil {
-		return reconcile.Result{}, nil
+		return nil
 	}
 	entry, ok := snapshot.Pool(pool.Name)
 	deleting := !pool.DeletionTimestamp.IsZero()
 	if !ok || entry.UID != pool.UID || !deleting && entry.Generation != pool.Generation {
-		// The estate is about to be built with this pool, and will ask again.
-		return reconcile.Result{}, nil
+		// The next estate will have this version of the pool, and reconcile it then.
+		return nil
 	}
 	if deleting && len(entry.Users) == 0 {
 		return c.delete(ctx, pool)
 	}
 
 	before := pool.DeepCopy()
-	seen := sighting{entry: entry, hasPlatform: snapshot.Platform != nil, deleting: deleting}
+	seen := observation{entry: entry, hasPlatform: snapshot.Platform != nil, deleting: deleting}
 	defer func() {
+		if seen.unheld || c.retries.Racing(pool.Name, err) {
+			return
+		}
 		seen.report(pool)
-		outcome.Also(&result, &err, status.Patch(ctx, c.client, before, pool))
+		err = errors.Join(err, c.status.Patch(ctx, before, pool))
 	}()
 	if entry.Value == nil {
-		return reconcile.Result{}, nil
+		return nil
 	}
-	if !deleting && controllerutil.AddFinalizer(pool, v1alpha1.PoolFinalizer) {
-		if err := c.patchFinalizers(ctx, pool, before); err != nil {
-			return outcome.Of(err)
-		}
-		before.ObjectMeta = *pool.ObjectMeta.DeepCopy()
+	if err := c.hold(ctx, pool, before); err != nil {
+		seen.unheld = true
+		return err
 	}
-	changes, err := c.stand(ctx, snapshot.Platform, entry.Value)
+	changes, err := c.reconcileObjects(ctx, snapshot.Platform, entry.Value)
 	seen.applied, seen.err = true, err
 	if err == nil {
 		seen.nodePool, err = c.nodePool(ctx, pool.Name)
 	}
-	c.remember(pool, entry.Revision, changes, seen.err)
-	return outcome.Of(err)
+	c.remember(ctx, pool, entry.Revision, changes, seen.err)
+	return err
 }
 
-// stand applies what all walls want, and then deletes what they want no longer,
-// such as a node class of another cloud.
-func (c *Controller) stand(ctx context.Context, platform *estate.Platform, pool *estate.Pool) ([]apply.Change, error) {
+// hold returns nil if the pool exists and has croft's finalizer: so it stays until croft
+// has deleted what is made for it.
+func (c *Controller) hold(ctx context.Context, pool, before *v1alpha1.Pool) error {
+	if pool.DeletionTimestamp.IsZero() && controllerutil.AddFinalizer(pool, v1alpha1.PoolFinalizer) {
+		if err := owner.PatchFinalizers(ctx, c.client, pool, before.DeepCopy()); err != nil {
+			return err
+		}
+		before.ObjectMeta = *pool.ObjectMeta.DeepCopy()
+		return nil
+	}
+	return owner.Check(ctx, c.reader, string(declared.Pool), pool, v1alpha1.PoolFinalizer)
+}
+
+// reconcileObjects applies the pool's objects, and then deletes those that are no longer
+// wanted, such as a node class of another cloud.
+func (c *Controller) reconcileObjects(ctx context.Context, platform *estate.Platform, pool *estate.Pool) ([]apply.Change, error) {
 	objects := wall.PoolObjects(platform, pool)
 	changes, err := c.applier.Apply(ctx, objects...)
 	if err != nil {

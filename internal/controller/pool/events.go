@@ -1,23 +1,22 @@
 package pool
 
 import (
+	"context"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/repair"
 )
 
-// remember notes that a pool stands, and says what was put back if it had stood
-// for the same declaration before.
-func (c *Controller) remember(pool *v1alpha1.Pool, revision uint64, changes []apply.Change, err error) {
-	for _, change := range changes {
-		if c.stood[pool.Name] == revision && change.Wrote() {
-			c.recorder.Eventf(pool, nil, corev1.EventTypeNormal, "PutBack", "Apply", "put back %s", change.Ref)
-		}
+// remember notes that a pool's objects are in place, and reports what was put back if
+// they had been in place for the same declaration before.
+func (c *Controller) remember(ctx context.Context, pool *v1alpha1.Pool, revision uint64, changes []apply.Change, err error) {
+	if c.stood[pool.Name] == revision {
+		repair.Report(ctx, c.recorder, pool, corev1.EventTypeNormal, "", repair.Of(changes))
 	}
-	if err != nil {
-		delete(c.stood, pool.Name)
-		return
+	if err == nil {
+		c.stood[pool.Name] = revision
 	}
-	c.stood[pool.Name] = revision
 }

@@ -11,26 +11,31 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/controller/declared"
+	"croft.dev/croft/internal/controller/outcome"
 	"croft.dev/croft/internal/controller/status"
 	"croft.dev/croft/internal/estate"
 )
 
-// sighting is what one reconcile has seen of a pool. Its status is computed from
-// this alone.
-type sighting struct {
+// observation is the result of one reconcile of a pool. The status is computed from
+// it alone.
+type observation struct {
 	entry       declared.Entry[estate.Pool]
 	hasPlatform bool
-	// deleting says that the pool is on its way out, and still in use.
+	// deleting says that the pool is being deleted, and still in use.
 	deleting bool
-	// applied says that the walls were gone through, with this error.
+	// applied says that the pool's objects were written or found in place, with this
+	// error.
 	applied bool
 	err     error
+	// unheld says that the pool may be gone. Nothing was done, so that the status stays
+	// as it is.
+	unheld bool
 	// nodePool is what Karpenter reports; nil if that is not known.
 	nodePool *karpenterv1.NodePool
 }
 
 // report computes the pool's status.
-func (s *sighting) report(pool *v1alpha1.Pool) {
+func (s *observation) report(pool *v1alpha1.Pool) {
 	st, generation := &pool.Status.Status, pool.Generation
 	pool.Status.Tenants = int64(len(s.entry.Users))
 	status.Accept(st, generation, s.hasPlatform, s.entry.Problems)
@@ -38,7 +43,7 @@ func (s *sighting) report(pool *v1alpha1.Pool) {
 		status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 		s.reportNodes(pool)
 	} else if s.applied {
-		status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, s.err.Error())
+		status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, outcome.Reason(s.err), s.err.Error())
 	}
 	status.Sum(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionNodesReady)
 	if s.deleting {
@@ -48,7 +53,7 @@ func (s *sighting) report(pool *v1alpha1.Pool) {
 }
 
 // reportNodes says what Karpenter says.
-func (s *sighting) reportNodes(pool *v1alpha1.Pool) {
+func (s *observation) reportNodes(pool *v1alpha1.Pool) {
 	st, generation := &pool.Status.Status, pool.Generation
 	if s.nodePool == nil {
 		status.Set(st, generation, v1alpha1.ConditionNodesReady, metav1.ConditionUnknown, v1alpha1.ReasonNodePoolNotReady, "Karpenter has not reported yet")
@@ -72,7 +77,7 @@ func (s *sighting) reportNodes(pool *v1alpha1.Pool) {
 
 // explain adds to Karpenter's summary, which may be empty, the conditions that it
 // sums up.
-func (s *sighting) explain(reason, message string) string {
+func (s *observation) explain(reason, message string) string {
 	parts := []string{strings.TrimSuffix(reason+": "+message, ": ")}
 	for _, condition := range s.nodePool.Status.Conditions {
 		if condition.Type != v1alpha1.ConditionReady && condition.Status == metav1.ConditionFalse {

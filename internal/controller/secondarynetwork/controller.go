@@ -20,10 +20,14 @@ import (
 type Controller struct {
 	client   client.Client
 	declared *declared.Store
+	retries  *outcome.Retries
+	status   *status.Writer
 }
 
 // New returns a Controller.
-func New(c client.Client, d *declared.Store) *Controller { return &Controller{c, d} }
+func New(c client.Client, d *declared.Store) *Controller {
+	return &Controller{c, d, outcome.NewRetries("secondarynetwork"), status.NewWriter(c)}
+}
 
 // Register makes the manager run the controller.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
@@ -45,11 +49,11 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	entry, ok := snapshot.Network(network.Name)
 	if !ok || entry.UID != network.UID || entry.Generation != network.Generation {
-		// The estate is about to be built with this network, and will ask again.
+		// The next estate will have this version of the network, and reconcile it then.
 		return reconcile.Result{}, nil
 	}
 	before := network.DeepCopy()
 	status.Accept(&network.Status, network.Generation, snapshot.Platform != nil, entry.Problems)
 	status.Sum(&network.Status, network.Generation, v1alpha1.ConditionAccepted)
-	return outcome.Of(status.Patch(ctx, c.client, before, network))
+	return c.retries.Of(ctx, req.Name, reconcile.Result{}, c.status.Patch(ctx, before, network))
 }

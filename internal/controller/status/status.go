@@ -4,12 +4,17 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -85,15 +90,65 @@ func Turned(before, after *v1alpha1.Status, name string) *metav1.Condition {
 	return is
 }
 
-// Patch writes the status of an object, unless it is the same as before. An
-// object that is gone needs none.
-func Patch(ctx context.Context, c client.Client, before, after client.Object) error {
+// Writer writes statuses for one controller, and knows what it wrote last: the cache
+// that objects are read from may not have it yet. Only the difference to the cache is
+// written, so a status that turns back at once would look as if it had never turned.
+type Writer struct {
+	client client.Client
+
+	mu sync.Mutex
+	// written are the resource versions that came of the last writes, by name.
+	written map[string]string
+}
+
+// NewWriter returns a Writer for objects that are read from the client's cache.
+func NewWriter(c client.Client) *Writer { return &Writer{client: c, written: map[string]string{}} }
+
+// Patch writes the status of an object, unless it is the same as before. An object that
+// is gone needs none. It returns a conflict, and writes nothing, where before is older
+// than the status that was written last.
+func (w *Writer) Patch(ctx context.Context, before, after client.Object) error {
+	if w.ahead(before) {
+		return apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "status"}, before.GetName(),
+			errors.New("the cache does not have the last status yet"))
+	}
 	data, err := client.MergeFrom(before).Data(after)
 	if err != nil || string(data) == "{}" {
 		return err
 	}
-	if err := c.Status().Patch(ctx, after, client.RawPatch(types.MergePatchType, data)); client.IgnoreNotFound(err) != nil {
+	err = w.client.Status().Patch(ctx, after, client.RawPatch(types.MergePatchType, data))
+	switch {
+	case apierrors.IsNotFound(err):
+		w.Forget(before.GetName())
+		return nil
+	case err != nil:
 		return fmt.Errorf("patch status: %w", err)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.written[before.GetName()] = after.GetResourceVersion()
 	return nil
+}
+
+// ahead reports whether a status was written that an object does not have yet.
+func (w *Writer) ahead(o client.Object) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	written, ok := w.written[o.GetName()]
+	if !ok {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), written)
+	if err == nil && order < 0 {
+		return true
+	}
+	delete(w.written, o.GetName())
+	return false
+}
+
+// Forget frees what is known of an object that is gone.
+func (w *Writer) Forget(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.written, name)
 }

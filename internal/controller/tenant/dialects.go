@@ -17,15 +17,15 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// dialects watch the network policies that a cluster may not have. Every change of
-// them may be drift: not every API server counts their generations.
+// dialects watches network policy kinds that a cluster may not serve. Every change
+// of them may be drift: not every API server maintains their generation.
 func dialects(m manager.Manager, c controller.Controller) *watch.Late {
 	return watch.NewLate(m, c, watch.ByLabel(v1alpha1.TenantLabel), slices.Concat(apply.DialectKinds, apply.ClusterDialectKinds))
 }
 
-// unspoken says once, and not of each policy, that the cluster does not serve the
-// platform's dialect.
-func unspoken(platform *estate.Platform, served []schema.GroupVersionKind, err error) error {
+// unserved reports once, in place of once per policy, that the cluster does not serve
+// the platform's dialect.
+func unserved(platform *estate.Platform, served []schema.GroupVersionKind, err error) error {
 	kinds := network.Kinds(platform)
 	if len(kinds) == 0 || slices.Contains(served, kinds[0]) {
 		return err

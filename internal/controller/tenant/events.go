@@ -1,33 +1,36 @@
 package tenant
 
 import (
-	"strings"
+	"context"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/event"
+	"croft.dev/croft/internal/controller/repair"
 	"croft.dev/croft/internal/controller/status"
 )
 
-// longestNote is the most that the events API takes.
-const longestNote = 1000
-
-// tell writes events about what a person wants to know of. A reconcile that finds
-// everything as it was has nothing to tell.
-func (c *Controller) tell(before, after *v1alpha1.Tenant, s *sighting) {
-	say := func(kind, reason, action, note string) {
-		if len(note) > longestNote {
-			note = strings.ToValidUTF8(note[:longestNote], "") + " …"
-		}
-		c.recorder.Eventf(after, nil, kind, reason, action, "%s", note)
-	}
+// emitChanges emits events on the Tenant about its namespaces, and about what was put
+// back. A reconcile that changes nothing emits none.
+func (c *Controller) emitChanges(ctx context.Context, tenant *v1alpha1.Tenant, s *observation) {
 	for _, change := range s.changes {
-		if reason, note := news(change, s.stood); reason != "" {
-			say(corev1.EventTypeNormal, reason, "Apply", note)
+		if reason, note := news(change); reason != "" {
+			event.Emit(c.recorder, tenant, corev1.EventTypeNormal, reason, "Apply", note)
 		}
 	}
+	if s.stood {
+		repair.Report(ctx, c.recorder, tenant, corev1.EventTypeNormal, tenant.Name, repair.Of(s.changes))
+	}
+	if s.gone {
+		event.Emit(c.recorder, tenant, corev1.EventTypeNormal, "Deleted", "Delete", farewell(tenant))
+	}
+}
+
+// emitConditions emits events about conditions that have changed.
+func (c *Controller) emitConditions(before, after *v1alpha1.Tenant) {
 	for _, name := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionReady} {
 		turned := status.Turned(&before.Status.Status, &after.Status.Status, name)
 		if turned == nil || !c.memory.isNew(after.Name, *turned) {
@@ -35,36 +38,27 @@ func (c *Controller) tell(before, after *v1alpha1.Tenant, s *sighting) {
 		}
 		switch {
 		case turned.Status == metav1.ConditionFalse && name != v1alpha1.ConditionReady:
-			say(corev1.EventTypeWarning, turned.Reason, "Check", turned.Message)
+			event.Emit(c.recorder, after, corev1.EventTypeWarning, turned.Reason, "Check", turned.Message)
 		case turned.Status == metav1.ConditionTrue && name == v1alpha1.ConditionReady:
-			say(corev1.EventTypeNormal, v1alpha1.ReasonReady, "Apply", "every wall stands")
+			event.Emit(c.recorder, after, corev1.EventTypeNormal, v1alpha1.ReasonReady, "Apply", "every wall stands")
 		}
-	}
-	if s.gone {
-		say(corev1.EventTypeNormal, "Deleted", "Delete", farewell(after))
 	}
 }
 
-// news is what a change means to a person; nothing, for the making of a tenant
-// and for what follows from a change of its declaration.
-func news(change apply.Change, stood bool) (reason, note string) {
-	switch {
-	case change.Kind == "Namespace" && change.Action == apply.Created:
+// news returns the event about a namespace that has come or gone, or "".
+func news(change apply.Change) (reason, note string) {
+	if change.Kind != "Namespace" {
+		return "", ""
+	}
+	switch change.Action {
+	case apply.Created:
 		return "NamespaceCreated", "created namespace " + change.Name
-	case change.Kind == "Namespace" && change.Action == apply.Adopted:
+	case apply.Adopted:
 		return "NamespaceAdopted", "adopted namespace " + change.Name + ", as its annotation permits"
-	case change.Kind == "Namespace" && change.Action == apply.Released:
+	case apply.Released:
 		return "NamespaceReleased", "gave back namespace " + change.Name + ", which croft had not created"
-	case change.Kind == "Namespace" && change.Action == apply.Deleted:
+	case apply.Deleted:
 		return "NamespaceDeleted", "deleting namespace " + change.Name + " with everything in it"
-	case stood && change.Action == apply.Created:
-		return "PutBack", "put back " + change.Ref.String() + ", which somebody had deleted"
-	case stood && (change.Action == apply.Configured || change.Action == apply.Recreated):
-		note = "put back " + change.Ref.String() + ", which somebody had changed"
-		if len(change.Undid) > 0 {
-			note += " with " + strings.Join(change.Undid, ", ")
-		}
-		return "PutBack", note
 	default:
 		return "", ""
 	}

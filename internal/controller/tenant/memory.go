@@ -6,17 +6,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// standing is what was last seen of a tenant's walls.
+// standing is the last known state of a tenant's walls.
 type standing struct {
-	// revision is that of the declaration for which every object stood.
+	// revision is the declaration's for which every object was last in place.
 	revision uint64
-	// enforced says that a pod was seen to be placed since then.
+	// enforced says that a probe has succeeded since then.
 	enforced bool
 }
 
-// memory spares the API server questions that were answered, and people news
-// that they had: the cache shows a status only a moment after it is written.
-// Nothing else depends on it, and it is lost without harm.
+// memory avoids repeated probes and repeated events: the cache shows a status only a
+// moment after it was written. Nothing else depends on it, and losing it is harmless.
 type memory struct {
 	mu       sync.Mutex
 	standing map[string]standing
@@ -39,8 +38,8 @@ func (m *memory) remember(tenant string, s standing) {
 	m.standing[tenant] = s
 }
 
-// isNew reports whether a tenant's condition says something else than the last
-// time it was told of.
+// isNew reports whether a tenant's condition differs from the last one that an event
+// was emitted for.
 func (m *memory) isNew(tenant string, condition metav1.Condition) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

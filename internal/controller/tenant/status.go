@@ -12,41 +12,46 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/controller/declared"
+	"croft.dev/croft/internal/controller/outcome"
 	"croft.dev/croft/internal/controller/status"
 	"croft.dev/croft/internal/estate"
 )
 
-// sighting is what one reconcile has seen of a tenant. Its status is computed
-// from this alone.
-type sighting struct {
+// observation is the result of one reconcile of a tenant. The status is computed from
+// it alone.
+type observation struct {
 	entry       declared.Entry[estate.Tenant]
 	hasPlatform bool
 
-	// applied says that the walls were gone through, with these changes and this
-	// error; stood, that they had stood before, for the same declaration.
+	// applied says that the walls were written or found in place, with these changes
+	// and this error; stood, that they had been in place before for the same
+	// declaration.
 	applied, stood bool
 	changes        []apply.Change
 	err            error
 
-	// enforced says that a pod is known to be placed. If it is not: why not, if
-	// it was probed, and since when.
+	// enforced says that the walls are known to hold. Otherwise why says why not, if
+	// probed is set, and since is when they were first found not to.
 	enforced, probed bool
 	why              string
 	since            time.Time
 
-	// deleting says that the tenant is on its way out, with the namespaces that
-	// are leaving; gone, that it may go.
+	// deleting says that the tenant is being deleted, leaving lists its namespaces
+	// that still exist, and gone says that the finalizer was removed.
 	deleting, gone bool
-	leaving        []string
+	// unheld says that the tenant may be gone. Nothing was done, so that the status
+	// stays as it is.
+	unheld  bool
+	leaving []string
 }
 
 // wrote reports whether anything was written.
-func (s *sighting) wrote() bool {
+func (s *observation) wrote() bool {
 	return slices.ContainsFunc(s.changes, apply.Change.Wrote)
 }
 
 // report computes the tenant's status.
-func (s *sighting) report(tenant *v1alpha1.Tenant) {
+func (s *observation) report(tenant *v1alpha1.Tenant) {
 	st, generation := &tenant.Status.Status, tenant.Generation
 	if s.deleting {
 		s.reportDeletion(tenant)
@@ -61,10 +66,13 @@ func (s *sighting) report(tenant *v1alpha1.Tenant) {
 		if s.err == nil {
 			status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 		} else {
-			status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, reasonFor(s.err), s.err.Error())
+			status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, outcome.Reason(s.err), s.err.Error())
 		}
 	}
 	switch {
+	case len(s.lost()) > 0:
+		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotOwned,
+			"no policy selects the pods of "+strings.Join(s.lost(), ", ")+": the namespace is not the tenant's")
 	case s.enforced:
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionTrue, v1alpha1.ReasonEnforced, "")
 	case s.probed:
@@ -73,7 +81,7 @@ func (s *sighting) report(tenant *v1alpha1.Tenant) {
 	status.Sum(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionEnforced)
 }
 
-func (s *sighting) reportDeletion(tenant *v1alpha1.Tenant) {
+func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
 	message := "people's access is being taken away"
 	switch {
 	case s.err != nil:
@@ -86,7 +94,7 @@ func (s *sighting) reportDeletion(tenant *v1alpha1.Tenant) {
 }
 
 // kept are the declared namespaces that were to be had.
-func (s *sighting) kept() []string {
+func (s *observation) kept() []string {
 	refused := map[string]bool{}
 	for _, change := range s.changes {
 		if change.Kind == "Namespace" && change.Action == apply.Failed {
@@ -96,13 +104,17 @@ func (s *sighting) kept() []string {
 	return slices.DeleteFunc(slices.Clone(s.entry.Value.Namespaces), func(name string) bool { return refused[name] })
 }
 
-// reasonFor puts what a platform admin can settle first.
-func reasonFor(err error) string {
-	var notOwned *apply.NamespaceNotOwnedError
-	if errors.As(err, &notOwned) {
-		return v1alpha1.ReasonNamespaceNotOwned
+// lost are the declared namespaces that are not the tenant's: no wall is around
+// what runs there.
+func (s *observation) lost() []string {
+	var names []string
+	for _, change := range s.changes {
+		var notOwned *apply.NamespaceNotOwnedError
+		if errors.As(change.Err, &notOwned) {
+			names = append(names, change.Name)
+		}
 	}
-	return v1alpha1.ReasonApplyFailed
+	return names
 }
 
 const (
@@ -111,17 +123,17 @@ const (
 	patienceMost  = 30 * time.Second
 )
 
-// patience is how long to wait before probing again: the longer, the longer it
-// has been in vain.
-func (s *sighting) patience() time.Duration {
+// patience is how long to wait before the next probe: it grows with the time since
+// the first probe failed.
+func (s *observation) patience() time.Duration {
 	if s.since.IsZero() {
 		return patienceLeast
 	}
 	return min(max(time.Since(s.since)/4, patienceLeast), patienceMost)
 }
 
-// inVainSince is when the tenant's walls were first found not to hold.
-func inVainSince(tenant *v1alpha1.Tenant) time.Time {
+// notEnforcedSince is when the tenant's walls were first found not to hold.
+func notEnforcedSince(tenant *v1alpha1.Tenant) time.Time {
 	condition := meta.FindStatusCondition(tenant.Status.Conditions, v1alpha1.ConditionEnforced)
 	if condition == nil || condition.Status == metav1.ConditionTrue {
 		return time.Time{}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,13 +21,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Absence is for how long a kind that the cluster does not have, and nothing
-// needs, is not asked for again: asking for each tenant would be most of what
-// croft asks.
+// Absence is how long a kind that the cluster does not serve, and that is not
+// required, is not looked up again. Without it, look-ups for each tenant would be most
+// of croft's requests.
 const Absence = 10 * time.Second
 
-// Late watches kinds that a cluster may not have, or may get after croft: each
-// from the first look on at which the cluster knows it. Several may look at once.
+// Late watches kinds that a cluster may not serve, or may serve only after croft was
+// started: each from the first Look at which the cluster serves it. Look may be called
+// concurrently.
 type Late struct {
 	cache      cache.Cache
 	mapper     meta.RESTMapper
@@ -36,6 +38,7 @@ type Late struct {
 	predicates []predicate.Predicate
 	kinds      []schema.GroupVersionKind
 
+	lookups singleflight.Group
 	mu      sync.Mutex
 	watched []schema.GroupVersionKind
 	absent  map[schema.GroupVersionKind]time.Time
@@ -50,24 +53,38 @@ func NewLate(m manager.Manager, c controller.Controller, h handler.EventHandler,
 	}
 }
 
-// Look begins to watch what the cluster has come to know, and returns all that is
-// watched. What is needed is asked for however short the last time is ago. What
-// could not be asked about is in the error, and the rest is returned.
+// Look starts a watch for each kind that the cluster serves by now, and returns all
+// watched kinds. Required kinds are looked up even if the last lookup was a moment ago.
+// Kinds that could not be looked up are in the error; the rest is returned.
 func (l *Late) Look(needed ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error) {
+	var errs []error
+	for _, kind := range l.due(needed) {
+		// Discovery may take seconds: callers that need the same kind share one request,
+		// and others do not wait for it.
+		_, err, _ := l.lookups.Do(kind.String(), func() (any, error) { return nil, l.look(kind) })
+		errs = append(errs, err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var errs []error
-	for _, kind := range l.kinds {
-		if slices.Contains(l.watched, kind) || time.Since(l.absent[kind]) < Absence && !slices.Contains(needed, kind) {
-			continue
-		}
-		errs = append(errs, l.look(kind))
-	}
 	return slices.Clone(l.watched), errors.Join(errs...)
 }
 
+// due returns the kinds to look up.
+func (l *Late) due(needed []schema.GroupVersionKind) []schema.GroupVersionKind {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(l.kinds), func(kind schema.GroupVersionKind) bool {
+		return slices.Contains(l.watched, kind) || time.Since(l.absent[kind]) < Absence && !slices.Contains(needed, kind)
+	})
+}
+
 func (l *Late) look(kind schema.GroupVersionKind) error {
-	switch _, err := l.mapper.RESTMapping(kind.GroupKind(), kind.Version); {
+	_, err := l.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case slices.Contains(l.watched, kind):
+		return nil
 	case meta.IsNoMatchError(err):
 		l.absent[kind] = time.Now()
 		return nil

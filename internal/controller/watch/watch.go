@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// ByLabel asks for what a label names.
+// ByLabel enqueues the object that a label names.
 func ByLabel(label string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		return Names(o.GetLabels()[label])
@@ -40,7 +40,7 @@ func Drift() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return drifted(e.ObjectOld, e.ObjectNew) }}
 }
 
-// Leaving lets through objects that are on their way out.
+// Leaving lets through objects that are being deleted.
 func Leaving() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.Object.GetDeletionTimestamp().IsZero() },

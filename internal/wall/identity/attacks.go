@@ -19,7 +19,7 @@ import (
 // Attacks try to read, to write and to become what the roles do not give.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	own, other := by.Namespaces[0], on.Namespaces[0]
-	colleagues := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: by.Name + "-colleagues"}}
+	colleagues := people(by)
 	narrow := role(own, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}})
 	narrow.Name = "croft-widen-own-role"
 	var all []attack.Attack
@@ -121,11 +121,22 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		mirror("bind-own-service-account", "bind a Role to a ServiceAccount", attack.Create,
 			roleBinding(own, []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: own, Name: "default"}},
 				rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole(v1alpha1.RoleViewer)})),
+		mirror("see-own-namespace", "see one's own Namespace", attack.Get, &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: own}}),
 		mirror("list-rules", "see the tenant's own rules", attack.List, &v1alpha1.TenantRules{
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: own}}),
 	)
-	return slices.Concat(all, sweeps(&p.Network, own, other), questions(own))
+	return slices.Concat(all, sweeps(p, own, other), questions(own))
+}
+
+// people are those of a tenant that has any, and otherwise a service account of it.
+func people(t *estate.Tenant) []rbacv1.Subject {
+	for _, role := range rolesOf(t) {
+		if all := subjects(t, role); len(all) > 0 {
+			return all[:1]
+		}
+	}
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: t.Namespaces[0], Name: "default"}}
 }
 
 func core(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1", Kind: kind} }

@@ -6,6 +6,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/rights"
 )
 
 // calicoRules let people see the policies of the dialect Calico and, where the
@@ -19,9 +20,9 @@ func calicoRules(n *v1alpha1.PlatformNetwork, writing bool) []rbacv1.PolicyRule 
 	if n.Calico != nil && n.Calico.APIGroup != "" {
 		group = n.Calico.APIGroup
 	}
-	verbs := slices.Clone(read)
+	verbs := slices.Clone(rights.Read)
 	if writing {
-		verbs = append(verbs, write...)
+		verbs = append(verbs, rights.Write...)
 	}
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{string(group)}, Resources: []string{"networkpolicies"}, Verbs: verbs}}
 	if group == v1alpha1.CalicoGroup {

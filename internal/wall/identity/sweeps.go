@@ -2,39 +2,67 @@ package identity
 
 import (
 	"slices"
-
-	rbacv1 "k8s.io/api/rbac/v1"
+	"strings"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/rights"
 )
 
 var (
-	reading = verbsOf(read)
-	writing = verbsOf(write)
-	all     = verbsOf(append(slices.Clone(read), write...))
+	reading = verbsOf(rights.Read)
+	writing = verbsOf(rights.Write)
+	all     = verbsOf(slices.Concat(rights.Read, rights.Write))
 )
 
 // sweeps hold every kind that a cluster serves against the roles, also those
 // that somebody installs tomorrow.
-func sweeps(n *v1alpha1.PlatformNetwork, own, other string) []attack.Attack {
-	return []attack.Attack{
+func sweeps(p *estate.Platform, own, other string) []attack.Attack {
+	return append([]attack.Attack{
 		sweep("read-anything-elsewhere", "read any kind of object in another tenant's namespace", attack.Sweep{Namespace: other, Verbs: reading}),
 		sweep("write-anything-elsewhere", "write or delete any kind of object in another tenant's namespace", attack.Sweep{Namespace: other, Verbs: writing}),
-		sweep("read-anything-cluster-wide", "read any kind of object of the whole cluster, or of all namespaces at once", attack.Sweep{Verbs: reading, Permitted: everybodyMay}),
+		sweep("read-anything-cluster-wide", "read any kind of object of the whole cluster, or of all namespaces at once", attack.Sweep{Verbs: reading, Permitted: classReading(p)}),
 		sweep("write-anything-cluster-wide", "write or delete any kind of object of the whole cluster", attack.Sweep{Verbs: writing, Permitted: everybodyMay}),
 		sweep("exceed-own-rights", "do to any kind of object in one's own namespace what the operator's role does not give", attack.Sweep{
-			Namespace: own, Verbs: all, Permitted: givenTo(v1alpha1.RoleOperator, n)}),
+			Namespace: own, Verbs: all, Permitted: givenTo(v1alpha1.RoleOperator, p)}),
 		asViewer(sweep("viewer-exceeds-rights", "do to any kind of object in one's own namespace what the viewer's role does not give", attack.Sweep{
-			Namespace: own, Verbs: all, Permitted: givenTo(v1alpha1.RoleViewer, n)})),
+			Namespace: own, Verbs: all, Permitted: givenTo(v1alpha1.RoleViewer, p)})),
 		asViewer(sweep("viewer-reads-anything-elsewhere", "read any kind of object in another tenant's namespace as a viewer", attack.Sweep{Namespace: other, Verbs: reading})),
 		sweep("open-streams-elsewhere", "run a command in, attach to or forward a port of another tenant's pod, by any verb", just(other, "pods/exec", "pods/attach", "pods/portforward")),
 		sweep("proxy-elsewhere", "reach another tenant's pods and Services through the API server, around its network policies", just(other, "pods/proxy", "services/proxy")),
 		sweep("read-logs-elsewhere", "read the logs of another tenant's pod", just(other, "pods/log")),
 		sweep("take-token-elsewhere", "ask for a token of another tenant's service account", just(other, "serviceaccounts/token")),
 		sweep("proxy-to-nodes", "reach every pod of the cluster through the kubelets' own API", just("", "nodes/proxy")),
-		mirrorSweep("use-own-rights", "do to every kind of object in one's own namespace what the operator's role gives", givenTo(v1alpha1.RoleOperator, n), own),
-		asViewer(mirrorSweep("viewer-uses-own-rights", "do to every kind of object in one's own namespace what the viewer's role gives", givenTo(v1alpha1.RoleViewer, n), own)),
+		mirrorSweep("use-own-rights", "do to every kind of object in one's own namespace what the operator's role gives", givenTo(v1alpha1.RoleOperator, p), own),
+		asViewer(mirrorSweep("viewer-uses-own-rights", "do to every kind of object in one's own namespace what the viewer's role gives", givenTo(v1alpha1.RoleViewer, p), own)),
+	}, platformMirrors(p)...)
+}
+
+// platformMirrors use all rights of the people who look after the platform. What
+// else these groups may do is not croft's to judge: somebody may have bound them to
+// more.
+func platformMirrors(p *estate.Platform) []attack.Attack {
+	var all []attack.Attack
+	for _, role := range PlatformRoles {
+		groups := slices.DeleteFunc(slices.Clone(groupsOf(role, p)), func(g string) bool { return g == "system:masters" })
+		if len(groups) == 0 {
+			continue
+		}
+		m := mirrorSweep("use-rights-of-"+strings.TrimPrefix(role, "croft-"), "do in the whole cluster what the ClusterRole "+role+" gives, as a member of the groups it is bound to",
+			givenBy(PlatformRules(role, p)), "")
+		m.AsGroups = groups
+		all = append(all, m)
+	}
+	return all
+}
+
+// classReading permits members to read classes, where the platform lets people: they
+// may be among them.
+func classReading(p *estate.Platform) func(group, resource string, verb attack.Verb) bool {
+	reads := givenBy(PlatformRules(ClassesRole, p))
+	return func(group, resource string, verb attack.Verb) bool {
+		return everybodyMay(group, resource, verb) || len(p.ClassReaders) > 0 && reads(group, resource, verb)
 	}
 }
 
@@ -57,14 +85,8 @@ func just(namespace string, resources ...string) attack.Sweep {
 }
 
 // givenTo tells what a role gives, as RBAC reads its rules.
-func givenTo(role v1alpha1.Role, n *v1alpha1.PlatformNetwork) func(group, resource string, verb attack.Verb) bool {
-	rules := rulesOf(role, n)
-	return func(group, resource string, verb attack.Verb) bool {
-		return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
-			return len(r.ResourceNames) == 0 && slices.Contains(r.APIGroups, group) &&
-				slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, string(verb))
-		})
-	}
+func givenTo(role v1alpha1.Role, p *estate.Platform) func(group, resource string, verb attack.Verb) bool {
+	return givenBy(rulesOf(role, p))
 }
 
 // everybodyMay is what Kubernetes' own role system:basic-user lets every

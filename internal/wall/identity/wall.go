@@ -9,14 +9,17 @@ import (
 )
 
 // Wall is the identity wall: two roles, bound to groups of the identity
-// provider, namespace by namespace.
+// provider, namespace by namespace; and the roles of the platform's own people,
+// bound for the whole cluster.
 type Wall struct{}
 
 // Name implements wall.Wall.
 func (Wall) Name() string { return "identity" }
 
-// Platform returns the two roles.
-func (Wall) Platform(p *estate.Platform) []client.Object { return roles(&p.Network) }
+// Platform returns the tenants' two roles, and the platform's with their bindings.
+func (Wall) Platform(p *estate.Platform) []client.Object {
+	return append(roles(p), platformRoles(p)...)
+}
 
 // Pool returns nothing: no tenant may see or touch a pool.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }

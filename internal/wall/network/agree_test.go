@@ -47,7 +47,7 @@ func TestDialectsAgree(t *testing.T) {
 				flow(attack.Flow{FromNamespace: from, ToNamespace: to})
 				flow(attack.Flow{FromNamespace: from, ToNamespace: to, ToLabels: map[string]string{"k8s-app": "kube-dns"}})
 			}
-			for _, ip := range []string{"203.0.113.10", "169.254.169.254", "fd00:ec2::254", "2001:db8::1", "10.20.1.1", "10.100.0.10"} {
+			for _, ip := range []string{"203.0.113.10", "169.254.169.254", "fd00:ec2::254", "169.254.170.2", "64:ff9b::6464:64c8", "169.254.170.23", "fd00:ec2::23", "2001:db8::1", "10.20.1.1", "10.100.0.10"} {
 				flow(attack.Flow{FromNamespace: from, ToIP: ip})
 				flow(attack.Flow{FromIP: ip, ToNamespace: from})
 			}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -42,8 +43,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	attacks = append(attacks, attack.Because("the address hands the node's own credentials to whoever asks", []string{
 		"https://docs.aws.amazon.com/eks/latest/best-practices/identity-and-access-management.html",
 	},
-		flow("ask-instance-metadata", "ask the instance metadata address for credentials", attack.Flow{FromNamespace: own, ToIP: address(metadata[0]), Port: 80}),
-		flow("ask-instance-metadata-ipv6", "ask the instance metadata address over IPv6", attack.Flow{FromNamespace: own, ToIP: address(metadata[1]), Port: 80}),
+		metadataAttacks(p, by)...,
 	)...)
 	attacks = append(attacks, attack.Because("NetworkPolicies only ever add up: one that opens undoes all that close", nil,
 		letIn("let-everybody-in", "write a NetworkPolicy that lets everybody in"),
@@ -61,11 +61,6 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		attack.Changing("open-own-policy", "let everybody in by changing a NetworkPolicy of one's own", attack.ByPolicy(FloorPolicy, IngressRule),
 			written(own, "open-own-policy", []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: named(own)}}}}, nil),
 			func(np *networkingv1.NetworkPolicy) { np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}} }),
-		letOut("let-everything-out", "write a NetworkPolicy that lets traffic out everywhere", EgressNamespacesRule),
-		letOut("let-metadata-out", "write a NetworkPolicy that lets traffic out to the metadata address", EgressAddressesRule, block("0.0.0.0/0")),
-		letOut("let-metadata-network-out", "write a NetworkPolicy that lets traffic out to the metadata address's network", EgressAddressesRule, block("169.254.0.0/16")),
-		letOut("let-metadata-out-ipv6", "write a NetworkPolicy that lets traffic out to the metadata address over IPv6", EgressAddressesRule, block(metadata[1])),
-		letOut("let-every-ipv6-out", "write a NetworkPolicy that lets traffic out to every address over IPv6", EgressAddressesRule, block("::/0")),
 		attack.Changing("open-own-policy-out", "let traffic out to the metadata address by changing a NetworkPolicy of one's own", attack.ByPolicy(FloorPolicy, EgressAddressesRule),
 			written(own, "open-own-policy-out", nil, []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: named(own)}}}}),
 			func(np *networkingv1.NetworkPolicy) {
@@ -84,8 +79,6 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		attacks = append(attacks, attack.Because("a tenant that handles others' data sends it only where it was allowed to", nil,
 			flow("call-the-internet-although-restricted", "connect to an address outside that was not allowed", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
 			letOut("let-unlisted-network-out", "write a NetworkPolicy that lets traffic out to a network that was not allowed", EgressAddressesRule, block("203.0.113.0/24")),
-			attack.Creating("let-port-53-out", "write a NetworkPolicy that lets traffic out everywhere on the port of DNS, although egress is Restricted", attack.ByPolicy(FloorPolicy, EgressNamespacesRule),
-				written(own, "let-port-53-out", nil, toPorts(dnsPorts()...))),
 			letOut("let-every-namespace-out", "write a NetworkPolicy that lets traffic out to every namespace", EgressNamespacesRule, networkingv1.NetworkPolicyPeer{NamespaceSelector: everybody}),
 		)...)
 	}
@@ -94,6 +87,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		Pairs: &attack.Pairs{Protocol: "TCP"}, StoppedBy: attack.ByNetworkPolicy,
 	})
 	attacks = append(attacks, inDialect(p, by, on)...)
+	attacks = append(attacks, bounds(p, by)...)
 	mirrors := []attack.Attack{
 		flow("call-own-pods", "connect to a pod of one's own tenant", attack.Flow{FromNamespace: own, ToNamespace: by.Namespaces[len(by.Namespaces)-1], Port: 8080}),
 		flow("call-own-namespace", "connect to a pod of the same namespace", attack.Flow{FromNamespace: own, ToNamespace: own, Port: 8080}),
@@ -118,10 +112,12 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	}
 	if by.Egress == v1alpha1.EgressOpen {
 		mirrors = append(mirrors,
-			attack.Creating("let-names-be-resolved", "write a NetworkPolicy that lets names be resolved, wherever that is", attack.Nobody, written(own, "let-names-be-resolved", nil, toPorts(dnsPorts()...))),
+			attack.Creating("let-names-be-resolved", "write a NetworkPolicy that lets names be resolved by pods of any namespace", attack.Nobody, written(own, "let-names-be-resolved", nil,
+				[]networkingv1.NetworkPolicyEgressRule{{Ports: dnsPorts(), To: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: everybody}}}})),
 			flow("call-the-internet", "connect to an address outside the cluster", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
 			flow("call-the-internet-ipv6", "connect to an address outside the cluster over IPv6", attack.Flow{FromNamespace: own, ToIP: "2001:db8::10", Port: 443}),
-			letOut("let-the-internet-out", "write a NetworkPolicy that lets traffic out everywhere but to the metadata address", "", block("0.0.0.0/0", metadata[0])))
+			letOut("let-the-internet-out", "write a NetworkPolicy that lets traffic out everywhere but to the metadata address", "", block(everyAddress[0], within(everyAddress[0], metadata(p))...)))
+		mirrors = append(mirrors, metadataMirrors(p, by)...)
 	}
 	if by.Egress == v1alpha1.EgressRestricted {
 		dns := attack.Flow{FromNamespace: own, ToNamespace: metav1.NamespaceSystem, ToLabels: dnsLabels, Port: dnsPort, Protocol: "UDP"}
@@ -144,6 +140,8 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 			attack.Flow{FromNamespace: namespace, ToNamespace: own, Port: 8080}))
 	}
 	mirrors = append(mirrors, calicoMirrors(p, by)...)
+	mirrors = append(mirrors, attack.ByPlatform(letIn("let-everybody-in-as-platform", "write a NetworkPolicy that lets everybody in")),
+		attack.InNobodys(own, letIn("free-networkpolicy", "write a NetworkPolicy that lets everybody in"), writing(networkingv1.GroupName)))
 	for i := range mirrors {
 		mirrors[i].Kind, mirrors[i].StoppedBy = attack.Mirror, attack.Stopper{}
 	}
@@ -157,6 +155,11 @@ func flow(name, summary string, f attack.Flow) attack.Attack {
 	return attack.Attack{Name: name, Kind: attack.Breach, Summary: summary, Flow: &f, StoppedBy: attack.ByNetworkPolicy}
 }
 
+// writing is the right to write network policies of an API group.
+func writing(group string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{"networkpolicies"}, Verbs: []string{"create"}}
+}
+
 func written(namespace, name string, in []networkingv1.NetworkPolicyIngressRule, out []networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicy {
 	np := policy("croft-"+name, in, out)
 	np.Namespace = namespace
@@ -167,3 +170,9 @@ func written(namespace, name string, in []networkingv1.NetworkPolicyIngressRule,
 const podAddress = "10.244.7.7/32"
 
 func address(cidr string) string { return netip.MustParsePrefix(cidr).Addr().String() }
+
+// prefixOf is the network of one address.
+func prefixOf(ip string) string {
+	address := netip.MustParseAddr(ip)
+	return netip.PrefixFrom(address, address.BitLen()).String()
+}

@@ -25,14 +25,12 @@ func calicoAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	})
 	all := attack.Because("a policy of the whole cluster is every tenant's", nil,
 		attack.Creating("write-global-policy", "write a Calico GlobalNetworkPolicy that lets everybody in everywhere", attack.ByRBAC, global))
-	gone := func(name, summary, ip string) attack.Attack {
-		guard := attack.Custom(kind.GroupVersion().String(), kind.Kind, own, calicoName(kind, GuardPolicy), nil)
-		return flow(name, summary+", although croft's guard is gone", attack.Flow{FromNamespace: own, ToIP: ip, Port: 80, Without: []client.Object{guard}})
+	gone := func(f attack.Flow) attack.Flow {
+		f.Without = []client.Object{attack.Custom(kind.GroupVersion().String(), kind.Kind, own, calicoName(kind, GuardPolicy), nil)}
+		return f
 	}
 	all = append(all, attack.Because("while a wall is written in another dialect, some of its policies are gone before others", nil,
-		gone("ask-instance-metadata-without-guard", "ask the instance metadata address for credentials", address(metadata[0])),
-		gone("ask-instance-metadata-without-guard-ipv6", "ask the instance metadata address over IPv6", address(metadata[1])),
-	)...)
+		askMetadata(p, own, "-without-guard", ", although croft's guard is gone", gone)...)...)
 	first := func(name, summary string, by attack.Stopper, order int64) attack.Attack {
 		return attack.Creating(name, summary, by, ownCalico(kind, own, name, order, everything, nil))
 	}
@@ -71,9 +69,18 @@ func calicoAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		letIn("calico-let-every-address-in", "write a Calico NetworkPolicy that lets every address in", tree{"action": "Allow", "source": tree{"nets": []any{"0.0.0.0/0"}}}),
 		letIn("calico-let-all-but-some-in", "write a Calico NetworkPolicy that lets in whatever does not carry a label", tree{"action": "Allow", "source": tree{"notSelector": "has(nothing)"}}),
 		letOut("calico-let-everything-out", "write a Calico NetworkPolicy that lets traffic out everywhere", tree{"action": "Allow"}),
-		letOut("calico-let-metadata-out", "write a Calico NetworkPolicy that lets traffic out to the metadata address", to(tree{"nets": []any{"0.0.0.0/0"}})),
-		letOut("calico-let-metadata-out-ipv6", "write a Calico NetworkPolicy that lets traffic out to the metadata address over IPv6", to(tree{"nets": []any{"::/0"}})),
+		letOut("calico-let-metadata-out", "write a Calico NetworkPolicy that lets traffic out to every address", to(tree{"nets": []any{everyAddress[0]}})),
+		letOut("calico-let-metadata-out-ipv6", "write a Calico NetworkPolicy that lets traffic out to every address over IPv6", to(tree{"nets": []any{everyAddress[1]}})),
+		letOut("calico-let-all-but-one-metadata-address-out", "write a Calico NetworkPolicy that excepts one metadata address alone",
+			to(tree{"nets": []any{everyAddress[0]}, "notNets": []any{metadata(p)[0]}})),
+		letOut("calico-let-port-53-out", "write a Calico NetworkPolicy that lets traffic out everywhere on the port of DNS",
+			tree{"action": "Allow", "protocol": "UDP", "destination": tree{"ports": []any{int64(dnsPort)}}}),
 	)...)
+	for _, cidr := range metadata(p) {
+		name := "calico-let-metadata-out-at-" + hyphens.Replace(address(cidr))
+		all = append(all, attack.Because("the address hands the node's own credentials to whoever asks", nil,
+			letOut(name, "write a Calico NetworkPolicy that lets traffic out to a small network around "+address(cidr), to(tree{"nets": []any{around(cidr)}})))...)
+	}
 	if by.Egress == v1alpha1.EgressRestricted {
 		all = append(all, attack.Because("a tenant that handles others' data sends it only where it was allowed to", nil,
 			letOut("calico-let-unlisted-network-out", "write a Calico NetworkPolicy that lets traffic out to a network that was not allowed", to(tree{"nets": []any{"203.0.113.0/24"}})),
@@ -102,12 +109,15 @@ func calicoMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 		let("calico-let-nobody-in", "write a Calico NetworkPolicy that denies everybody", []any{tree{"action": "Deny"}}, nil),
 		let("calico-let-nothing-out", "write a Calico NetworkPolicy that denies all traffic out", nil, []any{tree{"action": "Deny"}}),
 	}
+	all = append(all,
+		attack.ByPlatform(let("calico-let-everybody-in-as-platform", "write a Calico NetworkPolicy that lets everybody in", []any{tree{"action": "Allow"}}, nil)),
+		attack.InNobodys(own, let("free-calicopolicy", "write a Calico NetworkPolicy that lets everybody in", []any{tree{"action": "Allow"}}, nil), writing(kind.Group)))
 	if by.Egress == v1alpha1.EgressOpen {
 		all = append(all,
 			let("calico-let-the-internet-out", "write a Calico NetworkPolicy that lets traffic out everywhere but to the metadata address", nil,
-				allow("destination", tree{"nets": []any{everyAddress[0]}, "notNets": []any{metadata[0]}})),
-			let("calico-let-names-be-resolved", "write a Calico NetworkPolicy that lets names be resolved, wherever that is", nil,
-				[]any{tree{"action": "Allow", "protocol": "UDP", "destination": tree{"ports": []any{int64(dnsPort)}}}}))
+				allow("destination", tree{"nets": []any{everyAddress[0]}, "notNets": list(within(everyAddress[0], metadata(p)))})),
+			let("calico-let-names-be-resolved", "write a Calico NetworkPolicy that lets names be resolved by pods of any namespace", nil,
+				[]any{tree{"action": "Allow", "protocol": "UDP", "destination": tree{"namespaceSelector": "all()", "ports": []any{int64(dnsPort)}}}}))
 	}
 	for _, cidr := range by.AllowCIDRs[:min(1, len(by.AllowCIDRs))] {
 		all = append(all, let("calico-let-allowed-network-out", "write a Calico NetworkPolicy that lets traffic out to a network that the tenant is allowed", nil,

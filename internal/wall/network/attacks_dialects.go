@@ -18,14 +18,14 @@ func inDialect(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	own, other := by.Namespaces[0], on.Namespaces[0]
 	switch p.Network.Dialect {
 	case v1alpha1.DialectCalico:
-		return append(calicoAttacks(p, by, on), guarded(own, other, map[string]client.Object{
+		return append(calicoAttacks(p, by, on), guarded(p, own, other, map[string]client.Object{
 			"NetworkPolicy":        openNetworkPolicy(own),
 			"Calico NetworkPolicy": openCalico(calicoKind(&p.Network), own),
 		})...)
 	case v1alpha1.DialectClusterNetworkPolicy:
-		return append(clusterAttacks(clusterNetworkPolicyKind, by), guarded(own, other, map[string]client.Object{"NetworkPolicy": openNetworkPolicy(own)})...)
+		return append(clusterAttacks(clusterNetworkPolicyKind, by), guarded(p, own, other, map[string]client.Object{"NetworkPolicy": openNetworkPolicy(own)})...)
 	case v1alpha1.DialectAWS:
-		return append(clusterAttacks(awsKind, by), guarded(own, other, map[string]client.Object{"NetworkPolicy": openNetworkPolicy(own)})...)
+		return append(clusterAttacks(awsKind, by), guarded(p, own, other, map[string]client.Object{"NetworkPolicy": openNetworkPolicy(own)})...)
 	default:
 		return nil
 	}
@@ -33,7 +33,7 @@ func inDialect(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 
 // guarded are connections that must not be let through although some policy,
 // written by somebody who may, lets everything through.
-func guarded(own, other string, open map[string]client.Object) []attack.Attack {
+func guarded(p *estate.Platform, own, other string, open map[string]client.Object) []attack.Attack {
 	var all []attack.Attack
 	for _, kind := range []string{"NetworkPolicy", "Calico NetworkPolicy"} {
 		policy, ok := open[kind]
@@ -52,9 +52,8 @@ func guarded(own, other string, open map[string]client.Object) []attack.Attack {
 		all = append(all,
 			flow("be-called-by-other-tenant"+suffix, "be connected to from another tenant"+though, with(attack.Flow{FromNamespace: other, ToNamespace: own, Port: 8080})),
 			flow("be-called-from-unmanaged-namespace"+suffix, "be connected to from a namespace that is nobody's"+though, with(attack.Flow{FromNamespace: metav1.NamespaceDefault, ToNamespace: own, Port: 8080})),
-			flow("ask-instance-metadata"+suffix, "ask the instance metadata address for credentials"+though, with(attack.Flow{FromNamespace: own, ToIP: address(metadata[0]), Port: 80})),
-			flow("ask-instance-metadata-ipv6"+suffix, "ask the instance metadata address over IPv6"+though, with(attack.Flow{FromNamespace: own, ToIP: address(metadata[1]), Port: 80})),
 		)
+		all = append(all, askMetadata(p, own, suffix, though, with)...)
 	}
 	return attack.Because("who writes a policy in haste must not open a tenant to all others", nil, all...)
 }

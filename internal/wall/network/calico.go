@@ -53,8 +53,8 @@ type tree = map[string]any
 // decides is denied, as in Calico everything is that some policy selects.
 func (t terms) calico(kind schema.GroupVersionKind, namespace string) []client.Object {
 	denials := []any{}
-	for _, cidr := range t.never {
-		denials = append(denials, tree{"action": "Deny", "destination": tree{"nets": []any{cidr}}})
+	for _, nets := range byFamily(t.never) {
+		denials = append(denials, tree{"action": "Deny", "destination": tree{"nets": list(nets)}})
 	}
 	own := inNamespaces(fmt.Sprintf("%s == '%s'", v1alpha1.TenantLabel, t.tenant))
 	all := []client.Object{
@@ -80,8 +80,12 @@ func (t terms) calico(kind schema.GroupVersionKind, namespace string) []client.O
 func (t terms) calicoOutside() []any {
 	var rules []any
 	if t.everywhere {
-		for i, all := range everyAddress {
-			rules = append(rules, tree{"action": "Allow", "destination": tree{"nets": []any{all}, "notNets": []any{t.never[i]}}})
+		for _, all := range everyAddress {
+			destination := tree{"nets": []any{all}}
+			if never := within(all, t.never); len(never) > 0 {
+				destination["notNets"] = list(never)
+			}
+			rules = append(rules, tree{"action": "Allow", "destination": destination})
 		}
 	}
 	for _, nets := range byFamily(t.networks) {

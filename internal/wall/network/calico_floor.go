@@ -27,7 +27,7 @@ const (
 //
 // Deny is theirs to use: what they deny is their own. Pass is asked what Allow
 // is, since behind the last tier everything is let through.
-func calicoFloor(admins []string) admission.Validating {
+func calicoFloor(admins, metadata []string) admission.Validating {
 	operations := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 	return admission.Validating{
 		Name: CalicoFloorPolicy,
@@ -37,6 +37,7 @@ func calicoFloor(admins []string) admission.Validating {
 		},
 		Selection: admission.Unmarked,
 		Only:      admission.NotByPlatform(admins),
+		Bounds:    calicoBounds(),
 		Variables: []admission.Variable{
 			{Name: "ingress", Expression: opening("ingress")},
 			{Name: "egress", Expression: opening("egress")},
@@ -44,6 +45,8 @@ func calicoFloor(admins []string) admission.Validating {
 			// Selectors are compared as they are written, but for spaces and quotes.
 			{Name: "selectors", Expression: `["` + v1alpha1.TenantLabel + `=='" + params.spec.tenant + "'"] +
 				variables.near.map(n, "` + namespaceName + `=='" + n + "'") + variables.near.map(n, "projectcalico.org/name=='" + n + "'")`},
+			{Name: "unchanged", Expression: unchanged},
+			{Name: "metadata", Expression: addresses(metadata)},
 		},
 		Rules: []admission.Rule{
 			{
@@ -54,19 +57,19 @@ func calicoFloor(admins []string) admission.Validating {
 			},
 			{
 				Name: CalicoIngressRule, Says: "they let in its own namespaces and the platform's, and nobody else",
-				Holds: `variables.ingress.all(rule, has(rule.source) && ` + calicoNear("rule.source") + `)`,
+				Holds: `variables.unchanged || variables.ingress.all(rule, has(rule.source) && ` + calicoNear("rule.source") + `)`,
 				Message: `"spec.ingress: tenant " + params.spec.tenant + " may let in only its own namespaces and the platform's: give every rule that allows a source.selector for pods of its own namespace, "
 					+ "or a source.namespaceSelector of the form ` + namespaceName + ` == 'NAME', with NAME one of [" + variables.near.map(n, string(n)).join(", ") + "]"`,
 			},
 			{
 				Name: CalicoEgressRule, Says: "they let out to named destinations but the instance metadata addresses; with Restricted egress, to the tenant's namespaces and the platform's, and to its allowCIDRs",
-				Holds: `variables.egress.all(rule, params.spec.egress == "Open" && ` + calicoOnlyDNS + ` || has(rule.destination) && (` + calicoNear("rule.destination") + ` ||
+				Holds: `variables.unchanged || variables.egress.all(rule, has(rule.destination) && (` + calicoNear("rule.destination") + ` ||
 					params.spec.egress == "Open" && has(rule.destination.namespaceSelector) && rule.destination.namespaceSelector != "" ||
 					has(rule.destination.nets) && rule.destination.nets.size() > 0 && rule.destination.nets.all(n, isCIDR(n) && (params.spec.egress == "Open"
-						? ` + calicoSparesMetadata + `
+						? ` + spares("n", "rule.destination.notNets") + `
 						: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(n))))))`,
 				Message: `params.spec.egress == "Open"
-					? "spec.egress: give every rule that allows a destination (it may be left out for port 53 alone); the instance metadata addresses are out of reach: where destination.nets hold them, add them to its notNets (` + strings.Join(metadata, ", ") + `)"
+					? "spec.egress: give every rule that allows a destination, and leave out one for port 53, since names are resolved without it; the instance metadata addresses are out of reach: where destination.nets hold them, add them to its notNets (` + strings.Join(metadata, ", ") + `)"
 					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress: rules that allow may name its namespaces and the platform's, or destination.nets within ["
 					+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "]; ask a platform admin for more"`,
 			},
@@ -88,20 +91,3 @@ func calicoNear(side string) string {
 		? %[1]s.namespaceSelector.replace(" ", "").replace("\"", "'") in variables.selectors
 		: has(%[1]s.selector) && %[1]s.selector != "")`, side)
 }
-
-// calicoOnlyDNS is a CEL expression that is true where a rule is for port 53
-// alone.
-const calicoOnlyDNS = `has(rule.protocol) && has(rule.destination) && has(rule.destination.ports) && rule.destination.ports.size() > 0 &&
-	rule.destination.ports.all(p, string(p) == "53")`
-
-// calicoSparesMetadata is a CEL expression that is true where a block n of
-// destination.nets holds none of the metadata addresses, or notNets does.
-var calicoSparesMetadata = func() string {
-	var each []string
-	for _, m := range metadata {
-		address, _, _ := strings.Cut(m, "/")
-		each = append(each, strings.ReplaceAll(`(!cidr(n).containsIP(ADDRESS) ||
-			has(rule.destination.notNets) && rule.destination.notNets.exists(x, isCIDR(x) && cidr(x).containsIP(ADDRESS)))`, "ADDRESS", admission.Quote(address)))
-	}
-	return strings.Join(each, " && ")
-}()

@@ -27,9 +27,10 @@ func ClusterGuard(tenant string) string { return GuardPolicy + "-" + tenant }
 // There is one for each tenant: the API has no way to say "of the same label".
 func (t terms) clusterGuard(kind schema.GroupVersionKind) client.Object {
 	denials := []any{}
-	for _, cidr := range t.never {
+	// A peer names 25 networks at most, which those of one family never are.
+	for _, networks := range byFamily(t.never) {
 		denials = append(denials, tree{
-			"name": "instance-metadata", "action": "Deny", "to": []any{tree{"networks": []any{cidr}}},
+			"name": "instance-metadata", "action": "Deny", "to": []any{tree{"networks": list(networks)}},
 		})
 	}
 	o := &unstructured.Unstructured{Object: tree{"spec": tree{

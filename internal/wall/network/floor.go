@@ -24,7 +24,7 @@ const (
 // Tenants may write whatever stays within their own namespaces, the platform's
 // and the networks that they may reach anyway. What carries croft's mark is left
 // to the protection of that mark.
-func floor(admins []string) admission.Validating {
+func floor(admins, metadata []string) admission.Validating {
 	return admission.Validating{
 		Name: FloorPolicy,
 		Resources: []admission.Resource{{
@@ -33,33 +33,41 @@ func floor(admins []string) admission.Validating {
 		}},
 		Selection: admission.Unmarked,
 		Only:      admission.NotByPlatform(admins),
+		Bounds:    floorBounds(),
 		Variables: []admission.Variable{
 			{Name: "ingress", Expression: `has(object.spec.ingress) ? object.spec.ingress : []`},
 			{Name: "egress", Expression: `has(object.spec.egress) ? object.spec.egress : []`},
 			{Name: "near", Expression: `params.spec.namespaces + params.spec.platformNamespaces`},
+			{Name: "unchanged", Expression: unchanged},
+			{Name: "metadata", Expression: addresses(metadata)},
 		},
 		Rules: []admission.Rule{
 			{
 				Name: IngressRule, Says: "a tenant's own NetworkPolicies let in its own namespaces and the platform's, and nobody else",
-				Holds: `variables.ingress.all(rule, has(rule.from) && rule.from.size() > 0 && rule.from.all(peer,
+				Holds: `variables.unchanged || variables.ingress.all(rule, has(rule.from) && rule.from.size() > 0 && rule.from.all(peer,
 					!has(peer.ipBlock) && (!has(peer.namespaceSelector) || ` + near("peer.namespaceSelector") + `)))`,
-				Message: `"spec.ingress: tenant " + params.spec.tenant + " may let in only its own namespaces and the platform's: give every rule a from of podSelectors, "
-					+ "or of namespaceSelectors with kubernetes.io/metadata.name in [" + variables.near.map(n, string(n)).join(", ") + "]"`,
+				Message: `"spec.ingress: tenant " + params.spec.tenant + " may let in only its own namespaces and the platform's, and a rule without from lets in everybody. "
+					+ "Write in each rule, or select pods: from: [" + ` + ownTenant + ` + (params.spec.platformNamespaces.size() == 0 ? "" : ", {namespaceSelector: {matchExpressions: "
+					+ "[{key: ` + namespaceName + `, operator: In, values: [" + params.spec.platformNamespaces.map(n, string(n)).join(", ") + "]}]}}") + "]"`,
 			},
 			{
 				Name: EgressNamespacesRule, Says: "they let out to named destinations; with Restricted egress, to the tenant's namespaces and the platform's",
-				Holds: `variables.egress.all(rule, !has(rule.to) || rule.to.size() == 0 ? params.spec.egress == "Open" && ` + onlyDNS + ` : rule.to.all(peer,
+				Holds: `variables.unchanged || variables.egress.all(rule, has(rule.to) && rule.to.size() > 0 && rule.to.all(peer,
 					has(peer.ipBlock) || !has(peer.namespaceSelector) || params.spec.egress == "Open" || ` + near("peer.namespaceSelector") + `))`,
-				Message: `"spec.egress: give every rule a to (it may be left out for port 53 alone, with Open egress), and select namespaces by kubernetes.io/metadata.name in ["
-					+ variables.near.map(n, string(n)).join(", ") + "]: tenant " + params.spec.tenant + " has " + params.spec.egress + " egress"`,
+				Message: `params.spec.egress == "Open"
+					? "spec.egress: a rule without to reaches the instance metadata addresses too. Leave out a rule for port 53, since names are resolved without one, and write in each other: to: [{namespaceSelector: {}}, ` +
+					everywhereElse(metadata) + `]"
+					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress. Write in each rule, or select pods: to: [" + ` + ownTenant + `
+					+ params.spec.allowCIDRs.map(c, ", {ipBlock: {cidr: '" + string(c) + "'}}").join("") + "]; names are resolved without a rule; namespaces may be of ["
+					+ variables.near.map(n, string(n)).join(", ") + "], by ` + namespaceName + `"`,
 			},
 			{
 				Name: EgressAddressesRule, Says: "they let out to no instance metadata address; with Restricted egress, to the tenant's allowCIDRs only",
-				Holds: `variables.egress.all(rule, !has(rule.to) || rule.to.all(peer, !has(peer.ipBlock) ||
-					isCIDR(peer.ipBlock.cidr) && (params.spec.egress == "Open" ? ` + sparesMetadata("peer.ipBlock") + `
+				Holds: `variables.unchanged || variables.egress.all(rule, !has(rule.to) || rule.to.all(peer, !has(peer.ipBlock) ||
+					isCIDR(peer.ipBlock.cidr) && (params.spec.egress == "Open" ? ` + spares("peer.ipBlock.cidr", "peer.ipBlock.except") + `
 					: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(peer.ipBlock.cidr)))))`,
 				Message: `params.spec.egress == "Open"
-					? "spec.egress: the instance metadata addresses are out of reach: add them to the ipBlock's except (` + strings.Join(metadata, ", ") + `)"
+					? "spec.egress: the instance metadata addresses are out of reach: an ipBlock that holds some of them names these in its except (` + strings.Join(metadata, ", ") + `)"
 					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress: ipBlocks may lie within ["
 					+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "]; ask a platform admin for more"`,
 			},
@@ -67,10 +75,18 @@ func floor(admins []string) admission.Validating {
 	}
 }
 
-// onlyDNS is a CEL expression that is true where an egress rule is for port 53
-// alone, to wherever that is: so charts let names be resolved, and no metadata is
-// served there.
-const onlyDNS = `has(rule.ports) && rule.ports.size() > 0 && rule.ports.all(p, has(p.port) && string(p.port) == "53" && !has(p.endPort))`
+// ownTenant is a CEL expression of the YAML that selects the tenant's own
+// namespaces. Messages are one line long: the API server drops others.
+const ownTenant = `"{namespaceSelector: {matchLabels: {` + v1alpha1.TenantLabel + `: " + params.spec.tenant + "}}}"`
+
+// everywhereElse is the YAML that selects all addresses but those of metadata.
+func everywhereElse(metadata []string) string {
+	blocks := make([]string, len(everyAddress))
+	for i, all := range everyAddress {
+		blocks[i] = "{ipBlock: {cidr: '" + all + "', except: ['" + strings.Join(within(all, metadata), "', '") + "']}}"
+	}
+	return strings.Join(blocks, ", ")
+}
 
 // near is a CEL expression that is true where a namespace selector selects no
 // namespace beyond the tenant's own and the platform's. More labels beside those
@@ -84,14 +100,24 @@ func near(selector string) string {
 		"SEL", selector)
 }
 
-// sparesMetadata is a CEL expression that is true where a block holds none of
-// the metadata addresses, or excepts them.
-func sparesMetadata(block string) string {
-	var each []string
-	for _, m := range metadata {
-		address, _, _ := strings.Cut(m, "/")
-		each = append(each, strings.NewReplacer("BLOCK", block, "ADDRESS", admission.Quote(address)).Replace(
-			`(!cidr(BLOCK.cidr).containsIP(ADDRESS) || has(BLOCK.except) && BLOCK.except.exists(x, isCIDR(x) && cidr(x).containsIP(ADDRESS)))`))
+// unchanged is a CEL expression that is true where an update leaves alone what a
+// policy lets through: one from before a rule can still be labelled.
+const unchanged = `request.operation == "UPDATE" && object.spec == oldObject.spec`
+
+// addresses is a CEL expression of the addresses that are networks of one.
+func addresses(networks []string) string {
+	quoted := make([]string, len(networks))
+	for i, n := range networks {
+		address, _, _ := strings.Cut(n, "/")
+		quoted[i] = admission.Quote(address)
 	}
-	return strings.Join(each, " && ")
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// spares is a CEL expression that is true where a block, however large, holds none
+// of the metadata addresses, or a list of exceptions, which may be missing, holds
+// those that it does.
+func spares(block, except string) string {
+	return strings.NewReplacer("BLOCK", block, "EXCEPT", except).Replace(`[cidr(BLOCK)].all(c, variables.metadata.all(m,
+		!c.containsIP(m) || has(EXCEPT) && EXCEPT.exists(x, isCIDR(x) && cidr(x).containsIP(m))))`)
 }

@@ -96,8 +96,8 @@ func dnsPorts() []networkingv1.NetworkPolicyPort {
 func (t terms) outside() []networkingv1.NetworkPolicyPeer {
 	var peers []networkingv1.NetworkPolicyPeer
 	if t.everywhere {
-		for i, all := range everyAddress {
-			peers = append(peers, block(all, t.never[i]))
+		for _, all := range everyAddress {
+			peers = append(peers, block(all, within(all, t.never)...))
 		}
 	}
 	for _, cidr := range t.networks {

@@ -2,6 +2,7 @@ package network
 
 import (
 	"net/netip"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,12 +31,28 @@ type terms struct {
 	never []string
 }
 
-// metadata are the addresses at which a cloud hands its credentials to whoever
-// asks from an instance. Amazon's serves IPv6 too; the others share the first.
-var metadata = []string{"169.254.169.254/32", "fd00:ec2::254/128"}
-
-// everyAddress is what the addresses of metadata are left out of, in their order.
+// everyAddress are all addresses, of each family.
 var everyAddress = []string{"0.0.0.0/0", "::/0"}
+
+// metadata are the platform's metadata addresses as networks of one address.
+func metadata(p *estate.Platform) []string {
+	var all []string
+	for _, address := range estate.Metadata(&p.Network) {
+		all = append(all, netip.PrefixFrom(address, address.BitLen()).String())
+	}
+	return all
+}
+
+// within are the networks of the same family of addresses.
+func within(all string, networks []string) []string {
+	var same []string
+	for _, n := range networks {
+		if strings.Contains(n, ":") == strings.Contains(all, ":") {
+			same = append(same, n)
+		}
+	}
+	return same
+}
 
 const (
 	namespaceName = corev1.LabelMetadataName
@@ -51,7 +68,7 @@ func termsOf(p *estate.Platform, t *estate.Tenant) terms {
 		tenant:     t.Name,
 		services:   p.Network.PlatformNamespaces,
 		everywhere: t.Egress == v1alpha1.EgressOpen,
-		never:      metadata,
+		never:      metadata(p),
 	}
 	for _, address := range p.ClusterDNS {
 		if ip, err := netip.ParseAddr(address); err == nil {

@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/estate"
 )
 
@@ -17,11 +18,20 @@ type Wall struct{}
 // Name implements wall.Wall.
 func (Wall) Name() string { return "network" }
 
-// Platform returns the floors under tenants' own policies.
-func (Wall) Platform(p *estate.Platform) []client.Object {
-	all := floor(p.Admins).Objects()
+// Policies are the floors under tenants' own policies.
+func (Wall) Policies(p *estate.Platform) []admission.Validating {
+	all := []admission.Validating{floor(p.Admins, metadata(p))}
 	if p.Network.Dialect == v1alpha1.DialectCalico {
-		all = append(all, calicoFloor(p.Admins).Objects()...)
+		all = append(all, calicoFloor(p.Admins, metadata(p)))
+	}
+	return all
+}
+
+// Platform returns the floors.
+func (w Wall) Platform(p *estate.Platform) []client.Object {
+	var all []client.Object
+	for _, floor := range w.Policies(p) {
+		all = append(all, floor.Objects()...)
 	}
 	return all
 }

@@ -23,8 +23,9 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	s := scene{
 		key: p.NodePoolKey, namespace: by.Namespaces[0], pool: by.Pools[0], pools: by.Pools, otherPool: on.Pools[0],
 		runtimeClasses: by.Allowances.RuntimeClasses, engine: p.Placement,
+		tenant: by.Name, otherTenant: on.Name, namespaces: by.Namespaces, other: on.Namespaces[0],
 	}
-	attacks := append(s.breaches(), s.mirrors()...)
+	attacks := slices.Concat(s.breaches(), s.bounds(), s.mirrors(), s.nobodys())
 	if len(by.Pools) > 1 {
 		attacks = append(attacks, s.choose(by.Pools[1]))
 	}
@@ -36,12 +37,25 @@ type scene struct {
 	key, namespace, pool, otherPool string
 	pools, runtimeClasses           []string
 	engine                          v1alpha1.PlacementEngine
+	// tenant has the namespaces, and other is one of otherTenant's.
+	tenant, otherTenant, other string
+	namespaces                 []string
+}
+
+// otherEngine is the engine that does not give pods their place.
+func (s scene) otherEngine() string {
+	if s.engine == v1alpha1.PlacementGatekeeper {
+		return string(v1alpha1.PlacementNative)
+	}
+	return string(v1alpha1.PlacementGatekeeper)
 }
 
 func (s scene) breaches() []attack.Attack {
 	all := attack.Because("whoever chooses the node runs on machines of other tenants, or of the platform, beside their secrets", nil, s.strays()...)
 	all = append(all, attack.Because("a pod that is bound around the scheduler runs wherever its author says", nil, s.bindings()...)...)
-	return append(all, attack.Because("what the template says comes true only when pods are made, and who wrote it is not looking any more", nil, s.templates()...)...)
+	all = append(all, attack.Because("what the template says comes true only when pods are made, and who wrote it is not looking any more", nil,
+		append(s.templates(), s.schedulingTemplates()...)...)...)
+	return slices.Concat(all, s.scheduling(), s.capacity())
 }
 
 func toleration(t corev1.Toleration) func(*corev1.Pod) {
@@ -72,6 +86,10 @@ func (s scene) strays() []attack.Attack {
 		s.create("tolerate-every-pool", "tolerate the taint of every pool with operator Exists", TolerationsRule,
 			toleration(corev1.Toleration{Key: s.key, Operator: corev1.TolerationOpExists})),
 		s.create("tolerate-other-pool", "tolerate the taint of another tenant's pool", TolerationsRule, toleration(otherPool)),
+		s.create("pose-as-placed", "look like a pod that was placed already, on another tenant's pool", TolerationsRule, func(p *corev1.Pod) {
+			toleration(otherPool)(p)
+			p.Spec.NodeSelector = map[string]string{s.key: s.otherPool}
+		}),
 		s.create("tolerate-control-plane", "tolerate the control plane's taint", TolerationsRule,
 			toleration(corev1.Toleration{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists})),
 		s.create("tolerate-unregistered-node", "tolerate the taint of nodes that are not ready for anybody", TolerationsRule,
@@ -84,6 +102,11 @@ func (s scene) strays() []attack.Attack {
 		s.create("choose-scheduler", "ask for a scheduler of one's own", SchedulerRule, func(p *corev1.Pod) {
 			p.Spec.SchedulerName = "my-scheduler"
 		}),
+		attack.Creating("pass-for-probe", "pass a pod for a probe of another engine, which nothing gives a place", attack.ByPolicy(admission.PodsPolicy, NodeSelectorRule),
+			attack.Pod(s.namespace, "croft-pass-for-probe", func(p *corev1.Pod) {
+				p.Labels = map[string]string{v1alpha1.ProbeLabel: s.otherEngine()}
+				p.Spec.Containers[0].ImagePullPolicy = corev1.PullAlways
+			})),
 		afterwards("tolerate-later", "add a toleration of another pool's taint to a pod that is there already", otherPool),
 		afterwards("tolerate-everything-later", "add a toleration of every taint to a pod that is there already", everything),
 		s.selecting(),
@@ -210,7 +233,18 @@ func (s scene) mirrors() []attack.Attack {
 			all = append(all, attack.Creating("run-a-"+strings.ToLower(kind), "write a "+kind, attack.Nobody, maker))
 		}
 	}
-	return all
+	all = append(all, s.placedAlready())
+	return append(all, s.schedulingMirrors()...)
+}
+
+// placedAlready is a pod as a DaemonSet's controller and people who copy one write it.
+// It has its place, and still has to get what other walls give it.
+func (s scene) placedAlready() attack.Attack {
+	return attack.Creating("write-own-place", "write a pod with its place in it, and an image that need not be pulled", attack.Nobody, attack.Pod(s.namespace, "croft-write-own-place", func(p *corev1.Pod) {
+		p.Spec.NodeSelector = map[string]string{s.key: s.pool}
+		p.Spec.Tolerations = []corev1.Toleration{{Key: s.key, Operator: corev1.TolerationOpEqual, Value: s.pool}}
+		p.Spec.Containers[0].ImagePullPolicy = corev1.PullIfNotPresent
+	}))
 }
 
 // choose is what a tenant with several pools may do.

@@ -1,9 +1,12 @@
 package nodes
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +44,47 @@ func (s scene) bindings() []attack.Attack {
 	}
 }
 
+// nobodys are what tenants may not do, done where no tenant is: every policy on tenants
+// must leave it alone.
+func (s scene) nobodys() []attack.Attack {
+	// Namespaces that are new have no service account yet.
+	account := &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: metav1.ObjectMeta{Name: "croft-verify"}}
+	stray := attack.Pod("", "croft-free-pod", toleration(corev1.Toleration{Operator: corev1.TolerationOpExists}), func(p *corev1.Pod) { p.Spec.ServiceAccountName = account.Name })
+	pod := attack.Creating("free-pod", "write a pod that tolerates every taint", attack.Nobody, stray)
+	pod.Setup = []client.Object{account.DeepCopy()}
+	pod.Outcome = attack.As(func(p *corev1.Pod) error {
+		if len(p.Spec.NodeSelector) > 0 {
+			return fmt.Errorf("the pod got the nodeSelector %v", p.Spec.NodeSelector)
+		}
+		return nil
+	})
+	bound := attack.Pod("", "croft-free-binding", waiting, func(p *corev1.Pod) { p.Spec.ServiceAccountName = account.Name })
+	bind := attack.Attack{
+		Name: "free-binding", Kind: attack.Mirror, Summary: "bind a pod to a node", Setup: []client.Object{account.DeepCopy(), bound},
+		Request: &attack.Request{Verb: attack.Create, Object: bound.DeepCopy(), Subresource: "binding", Body: binding("", bound.Name)},
+	}
+	set := &appsv1.DaemonSet{TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "DaemonSet"}, ObjectMeta: metav1.ObjectMeta{Name: "croft-free-daemonset"}}
+	set.Spec.Template = attack.Template()
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: set.Spec.Template.Labels}
+	daemonSet := attack.Creating("free-daemonset", "write a DaemonSet for every node", attack.Nobody, set)
+	daemonSet.Outcome = attack.As(func(d *appsv1.DaemonSet) error {
+		if len(d.Spec.Template.Spec.NodeSelector) > 0 {
+			return fmt.Errorf("its pods got the nodeSelector %v", d.Spec.Template.Spec.NodeSelector)
+		}
+		return nil
+	})
+	right := func(group, resource string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{"create"}}
+	}
+	return []attack.Attack{
+		attack.InNobodys(s.namespace, pod, right("", "pods")),
+		attack.InNobodys(s.namespace, bind, right("", "pods/binding")),
+		attack.InNobodys(s.namespace, daemonSet, right("apps", "daemonsets")),
+		attack.InNobodys(s.namespace, attack.Creating("free-capacity", "have Karpenter keep nodes for pods that are not there", attack.Nobody, s.buffer("free-capacity")),
+			right("autoscaling.x-k8s.io", "capacitybuffers")),
+	}
+}
+
 // templates are the same, written where pods are made from.
 func (s scene) templates() []attack.Attack {
 	all := []attack.Attack{s.unplaced()}
@@ -59,6 +103,17 @@ func (s scene) templates() []attack.Attack {
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "croft-tolerate-later-in-template"}, Template: attack.Template(),
 		}, func(t *corev1.PodTemplate) { t.Template.Spec.Tolerations = stray.Spec.Tolerations }))
+	for _, maker := range attack.Makers(s.namespace, "croft-tolerate-later", attack.Template()) {
+		by := attack.ByWarning(admission.PodTemplatesPolicy, TolerationsRule)
+		switch maker := maker.(type) {
+		case *appsv1.Deployment:
+			all = append(all, attack.Changing("tolerate-in-deployment-later", "tolerate every taint in a Deployment that is there", by, maker,
+				func(d *appsv1.Deployment) { d.Spec.Template.Spec.Tolerations = stray.Spec.Tolerations }))
+		case *batchv1.CronJob:
+			all = append(all, attack.Changing("tolerate-in-cronjob-later", "tolerate every taint in a CronJob that is there", by, maker,
+				func(c *batchv1.CronJob) { c.Spec.JobTemplate.Spec.Template.Spec.Tolerations = stray.Spec.Tolerations }))
+		}
+	}
 	deployment := func(name string, edit func(*corev1.PodSpec)) client.Object {
 		return attack.Deployment(s.namespace, "croft-"+name, attack.Template(func(t *corev1.PodTemplateSpec) { edit(&t.Spec) }))
 	}

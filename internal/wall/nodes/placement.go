@@ -15,6 +15,10 @@ const DaemonSetPolicy = "croft-placement-daemonsets"
 // BindingPolicy is the name of the policy on who may bind pods to nodes.
 const BindingPolicy = "croft-binding"
 
+// CapacityPolicy is the name of the policy on what stands for pods without being
+// pods.
+const CapacityPolicy = "croft-capacity"
+
 // The rules that others name.
 const (
 	NodeSelectorRule = "node-selector"
@@ -23,6 +27,7 @@ const (
 	RuntimeClassRule = "runtime-class"
 	NodeNameRule     = "node-name"
 	SchedulerRule    = "scheduler"
+	CapacityRule     = "pods-alone"
 )
 
 // podPart is the first two of the four layers of placement: pods are placed at
@@ -30,47 +35,50 @@ const (
 // the label that a node cannot forge, come with each pool.
 func podPart(poolKey string) admission.Pods {
 	variables, patch := place(poolKey, "spec")
+	asked, scheduling := schedulingPart()
+	// A variable costs more than its value.
+	keyed := func(expression string) string { return strings.ReplaceAll(expression, "KEY", admission.Quote(poolKey)) }
 	return admission.Pods{
-		Variables: []admission.Variable{
+		Bounds: podBounds,
+		Variables: append([]admission.Variable{
 			{Name: "key", Expression: admission.Quote(poolKey)},
 			{Name: "pools", Expression: `params.spec.pools.map(p, string(p)).join(", ")`},
-			{Name: "selected", Expression: `has(variables.spec.nodeSelector) && variables.key in variables.spec.nodeSelector
-				? variables.spec.nodeSelector[variables.key] : ""`},
-			{Name: "refusedTolerations", Expression: `!has(variables.spec.tolerations) ? [] : variables.spec.tolerations.filter(t, !(
-				has(t.key) && (t.key.startsWith("node.kubernetes.io/") ||
-				t.key == variables.key && (!has(t.operator) || t.operator == "Equal") && has(t.value) && t.value in params.spec.pools) ||
-				variables.specBefore.exists(s, has(s.tolerations) && t in s.tolerations)))`},
-		},
-		Rules: []admission.Rule{
+			{Name: "selected", Expression: keyed(`has(variables.spec.nodeSelector) && KEY in variables.spec.nodeSelector
+				? variables.spec.nodeSelector[KEY] : ""`)},
+		}, asked...),
+		Rules: append([]admission.Rule{
 			{
 				Name: TolerationsRule, Says: "pods tolerate the taint of the tenant's pools and the life cycle of nodes, and nothing else",
-				Holds: `variables.refusedTolerations.size() == 0`,
-				Message: `"spec.tolerations: pods of tenant " + params.spec.tenant + " may tolerate only keys below node.kubernetes.io/ and the taint of pool "
-					+ variables.pools + ", which croft adds: remove the toleration of "
-					+ variables.refusedTolerations.map(t, has(t.key) ? t.key : "every taint").join(", ")`,
+				Holds:   `!has(variables.spec.tolerations) || variables.spec.tolerations.all(t, ` + keyed(tolerated) + `)`,
+				Message: `"spec.tolerations: pods tolerate only keys below node.kubernetes.io/ and the taint of their tenant's pools, which croft adds: remove tolerations of other keys, of every taint and of other pools"`,
 			},
 			{
-				Name: NodeNameRule, Says: "pods do not choose their node",
+				Cheap: true,
+				Name:  NodeNameRule, Says: "pods do not choose their node",
 				Holds:   `!variables.new || !has(variables.spec.nodeName) || variables.spec.nodeName == ""`,
 				Message: `"spec.nodeName: the scheduler chooses the node: remove the field, and ask by nodeAffinity for the kind of node"`,
 			},
 			{
-				Name: RuntimeClassRule, Says: "pods ask for no runtime class but the tenant's, since a class can add tolerations and a nodeSelector",
+				Cheap: true,
+				Name:  RuntimeClassRule, Says: "pods ask for no runtime class but the tenant's, since a class can add tolerations and a nodeSelector",
 				Holds: `!variables.new || !has(variables.spec.runtimeClassName) || "*" in params.spec.runtimeClasses || variables.spec.runtimeClassName in params.spec.runtimeClasses`,
 				Message: `"spec.runtimeClassName: " + variables.spec.runtimeClassName + " is not among the runtime classes of tenant " + params.spec.tenant + ": "
 					+ (params.spec.runtimeClasses.size() == 0 ? "none" : params.spec.runtimeClasses.map(c, string(c)).join(", "))
 					+ "; leave the field out; a platform admin allows others by policy.runtimeClasses"`,
 			},
 			{
-				Name: SchedulerRule, Says: "pods are scheduled by the default scheduler",
+				Cheap: true,
+				Name:  SchedulerRule, Says: "pods are scheduled by the default scheduler",
 				Holds:   `!variables.new || !has(variables.spec.schedulerName) || variables.spec.schedulerName == "default-scheduler"`,
 				Message: `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: remove the field"`,
 			},
-		},
+		}, scheduling...),
 		// On an update only what changed is asked about, so that pods which are older
 		// than the policy can still be labelled, finished and deleted.
 		PodRules: []admission.Rule{{
 			Name: NodeSelectorRule, Says: "pods select one of the tenant's pools",
+			// Most tenants have one pool.
+			Fine: keyed(`has(variables.spec.nodeSelector) && KEY in variables.spec.nodeSelector && variables.spec.nodeSelector[KEY] == params.written.pools`),
 			Holds: `variables.selected in params.spec.pools || variables.specBefore.exists(s, variables.selected ==
 				(has(s.nodeSelector) && variables.key in s.nodeSelector ? s.nodeSelector[variables.key] : ""))`,
 			Message: `"spec.nodeSelector: pods of tenant " + params.spec.tenant + " run on pool " + variables.pools
@@ -85,11 +93,20 @@ func podPart(poolKey string) admission.Pods {
 		PatchVariables: variables,
 		Patch:          `!variables.new ? [] : ` + patch,
 		Says:           "pods get the nodeSelector and the toleration of the tenant's pool",
-		Done: strings.ReplaceAll(`has(object.spec.nodeSelector) && KEY in object.spec.nodeSelector && object.spec.nodeSelector[KEY] in params.spec.pools &&
-			has(object.spec.tolerations) && object.spec.tolerations.exists(t, has(t.key) && t.key == KEY &&
+		// The toleration of the pool is the last of a pod that was changed, and of hardly
+		// any that was not, since the API server adds some of its own before. A pod that
+		// only looks like it is refused if the pool is not its tenant's.
+		Done: strings.ReplaceAll(`has(object.spec.nodeSelector) && KEY in object.spec.nodeSelector && has(object.spec.tolerations) &&
+			object.spec.tolerations.size() > 0 && [object.spec.tolerations[object.spec.tolerations.size() - 1]].all(t, has(t.key) && t.key == KEY &&
 			has(t.value) && t.value == object.spec.nodeSelector[KEY] && (!has(t.operator) || t.operator == "Equal") && !has(t.effect))`, "KEY", admission.Quote(poolKey)),
 	}
 }
+
+// tolerated is true of a toleration t that pods of the tenant may have. Most are of
+// KEY or of what the API server adds itself.
+const tolerated = `has(t.key) && (t.key.startsWith("node.kubernetes.io/") ||
+	t.key == KEY && (!has(t.operator) || t.operator == "Equal") && has(t.value) && (t.value == params.written.pools || t.value in params.spec.pools)) ||
+	variables.specBefore.exists(s, has(s.tolerations) && t in s.tolerations)`
 
 // placeDaemonSets is because the DaemonSet controller makes a pod for every node
 // that the template's own selector and tolerations let it on, before any pod is
@@ -104,6 +121,7 @@ func placeDaemonSets(poolKey string) admission.Mutating {
 			Group: "apps", Version: "v1", Resources: []string{"daemonsets"},
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 		}},
+		Only:      map[string]string{"within-bounds": admission.Within(templateBounds())},
 		Variables: variables,
 		Patch:     patch,
 	}
@@ -153,6 +171,30 @@ func checkBinding() admission.Validating {
 			Name: BindingRule, Says: "only the scheduler binds pods to nodes",
 			Holds:   `request.userInfo.username == "system:kube-scheduler"`,
 			Message: `"only the scheduler binds pods of tenant " + params.spec.tenant + " to nodes: create the pod without spec.nodeName and let it be scheduled"`,
+		}},
+	}
+}
+
+// clusterWide is true of whoever may write such objects in every namespace.
+const clusterWide = `authorizer.group(request.resource.group).resource(request.resource.resource).check("update").allowed() ||
+	authorizer.group(request.resource.group).resource(request.resource.resource).check("patch").allowed()`
+
+// checkCapacity keeps tenants from asking for nodes, or for the scheduler's attention,
+// by anything but pods. Karpenter and the scheduler read these objects, and the
+// templates that they name, without any rule on pods being asked.
+func checkCapacity() admission.Validating {
+	write := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
+	return admission.Validating{
+		Name:     CapacityPolicy,
+		Ruleless: true,
+		Resources: []admission.Resource{
+			{Group: "autoscaling.x-k8s.io", Version: "*", Resources: []string{"capacitybuffers", "provisioningrequests"}, Operations: write},
+			{Group: "scheduling.k8s.io", Version: "*", Resources: []string{"workloads", "podgroups"}, Operations: write},
+		},
+		Rules: []admission.Rule{{
+			Name: CapacityRule, Says: "tenants ask for nodes by pods alone: CapacityBuffers, ProvisioningRequests, Workloads and PodGroups are written by the platform",
+			Holds:   `request.operation == "UPDATE" && dyn(object).spec == dyn(oldObject).spec || ` + clusterWide,
+			Message: `request.kind.kind + ": nodes are made and pods are grouped by it without any rule on pods being asked: create the pods themselves, with a low priority to hold room; a platform admin may write it for you"`,
 		}},
 	}
 }

@@ -2,6 +2,8 @@
 package nodes
 
 import (
+	"slices"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -20,9 +22,9 @@ func (Wall) Name() string { return "nodes" }
 func (Wall) Platform(p *estate.Platform) []client.Object {
 	if p.Placement == v1alpha1.PlacementGatekeeper {
 		check := placementConstraint(p.NodePoolKey)
-		return append(checkBinding().Objects(), check.Template(), check.Constraint())
+		return slices.Concat(checkBinding().Objects(), checkCapacity().Objects(), []client.Object{check.Template(), check.Constraint()})
 	}
-	return append(placeDaemonSets(p.NodePoolKey).Objects(), checkBinding().Objects()...)
+	return slices.Concat(placeDaemonSets(p.NodePoolKey).Objects(), checkBinding().Objects(), checkCapacity().Objects())
 }
 
 // Pods returns how pods are placed.

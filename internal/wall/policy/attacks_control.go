@@ -2,13 +2,11 @@ package policy
 
 import (
 	"fmt"
-	"slices"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -23,46 +21,6 @@ func core(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1"
 
 func right(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
-}
-
-// claims take volumes that are not the tenant's.
-func (s scene) claims() []attack.Attack {
-	class := "croft-verify"
-	if len(s.by.Allowances.StorageClasses) > 0 && s.by.Allowances.StorageClasses[0] != "*" {
-		class = s.by.Allowances.StorageClasses[0]
-	}
-	claim := func(name string, edits ...func(*corev1.PersistentVolumeClaimSpec)) *corev1.PersistentVolumeClaim {
-		c := &corev1.PersistentVolumeClaim{
-			TypeMeta: core("PersistentVolumeClaim"), ObjectMeta: s.meta(name),
-			Spec: corev1.PersistentVolumeClaimSpec{
-				StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
-			},
-		}
-		for _, edit := range edits {
-			edit(&c.Spec)
-		}
-		return c
-	}
-	refused := func(name, summary, rule string, edit func(*corev1.PersistentVolumeClaimSpec)) attack.Attack {
-		return attack.Creating(name, summary, attack.ByPolicy(ClaimsPolicy, rule), claim(name, edit))
-	}
-	all := []attack.Attack{
-		refused("claim-other-volume", "claim a volume by its name, which may be another tenant's", VolumeRule, func(c *corev1.PersistentVolumeClaimSpec) { c.VolumeName = "pvc-of-another" }),
-		attack.Changing("claim-other-volume-later", "claim a volume by its name by a claim that is there", attack.ByPolicy(ClaimsPolicy, VolumeRule), claim("claim-other-volume-later"),
-			func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pvc-of-another" }),
-		refused("select-other-volume", "select a volume by its labels, which may be another tenant's", SelectorRule, func(c *corev1.PersistentVolumeClaimSpec) {
-			c.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "postgres"}}
-		}),
-		attack.Creating("write-a-claim", "claim a volume of a class", attack.Nobody, claim("write-a-claim")),
-	}
-	if !slices.Contains(s.by.Allowances.StorageClasses, "") {
-		all = append(all, refused("claim-leftover-volume", "claim whatever volume is left over, by the empty class", StorageClassRule, func(c *corev1.PersistentVolumeClaimSpec) { c.StorageClassName = ptr.To("") }))
-	}
-	if !slices.Contains(s.by.Allowances.StorageClasses, "*") {
-		all = append(all, refused("claim-costly-class", "claim a volume of a class that is not the tenant's", StorageClassRule, func(c *corev1.PersistentVolumeClaimSpec) { c.StorageClassName = ptr.To("io2-block-express") }))
-	}
-	return attack.Because("a volume holds another tenant's data, or costs what the tenant was not given", nil, all...)
 }
 
 // controls undo what holds the tenant, or write what controllers act upon.
@@ -81,12 +39,15 @@ func (s scene) controls() []attack.Attack {
 		}
 	}
 	byController := attack.ByPolicy(EndpointsPolicy, EndpointsRule)
+	move := func(e *corev1.Endpoints) { e.Subsets[0].Addresses[0].IP = "10.244.8.8" } //nolint:staticcheck // see above
 	relabel := func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.244.8.8"} }
 	all := attack.Because("a Service would send its traffic to another tenant's pods, from which it is let in", []string{"CVE-2021-25740"},
 		attack.Creating("write-endpoints", "write the addresses behind a Service as Endpoints", attack.ByRBAC, endpoints("write-endpoints")),
 		attack.Creating("write-endpointslice", "write the addresses behind a Service as an EndpointSlice", attack.ByRBAC, slice("write-endpointslice")),
 		attack.Mistake(attack.Creating("write-endpoints-when-permitted", "write the addresses behind a Service as Endpoints", byController, endpoints("endpoints-when-permitted")),
 			right("", "endpoints", "create")),
+		attack.Mistake(attack.Changing("change-endpoints-when-permitted", "change the addresses behind a Service in its Endpoints", byController, endpoints("change-endpoints-when-permitted"), move),
+			right("", "endpoints", "get", "update")),
 		attack.Mistake(attack.Creating("write-endpointslice-when-permitted", "write the addresses behind a Service as an EndpointSlice", byController, slice("slice-when-permitted")),
 			right("discovery.k8s.io", "endpointslices", "create")),
 		attack.Mistake(attack.Changing("change-endpointslice-when-permitted", "change the addresses behind a Service in an EndpointSlice", byController, slice("change-slice-when-permitted"), relabel),
@@ -97,57 +58,52 @@ func (s scene) controls() []attack.Attack {
 		return &corev1.ConfigMap{TypeMeta: core("ConfigMap"), ObjectMeta: s.meta(name)}
 	}
 	stay := func(o client.Object) { o.SetFinalizers([]string{"example.com/stay"}) }
-	pod, config := s.pod("stay"), held("stay")
-	stay(pod)
-	stay(config)
 	byFinalizers := attack.ByPolicy(FinalizersPolicy, FinalizersRule)
-	protected := s.pod("protected")
-	protected.Finalizers = []string{"kubernetes.io/pvc-protection"}
+	byPods := attack.ByPolicy(admission.PodsPolicy, FinalizersRule)
+	finalized := func(o client.Object, finalizers ...string) client.Object {
+		o.SetFinalizers(finalizers)
+		return o
+	}
+	// As a controller of the whole cluster, which makes what a tenant's template says.
+	toldByTenant := func(a attack.Attack) attack.Attack {
+		a.AsGroups = []string{"system:masters"}
+		return a
+	}
+	template := func(name string) client.Object {
+		return s.deployment(name, func(t *corev1.PodTemplateSpec) { t.Finalizers = []string{"example.com/stay"} })
+	}
 	all = append(all, attack.Because("a finalizer that nobody takes off keeps its namespace, and the tenant's name, for ever", nil,
-		attack.Creating("stay-for-ever", "write an object that cannot be deleted, by a finalizer", byFinalizers, config),
-		attack.Creating("stay-for-ever-as-pod", "write a pod that cannot be deleted, by a finalizer", attack.ByPolicy(admission.PodsPolicy, FinalizersRule), pod),
+		attack.Creating("stay-for-ever", "write an object that cannot be deleted, by a finalizer", byFinalizers, finalized(held("stay"), "example.com/stay")),
+		attack.Creating("stay-for-ever-as-pod", "write a pod that cannot be deleted, by a finalizer", byPods, finalized(s.pod("stay"), "example.com/stay")),
 		attack.Changing("stay-for-ever-later", "keep an object that is there from being deleted, by a finalizer", byFinalizers, held("stay-for-ever-later"),
 			func(c *corev1.ConfigMap) { stay(c) }),
-		attack.Creating("use-known-finalizer", "write an object with a finalizer of Kubernetes", attack.Nobody, protected),
+		attack.Creating("stay-for-ever-as-claim", "write an object with the finalizer of volume claims, which nobody takes off it", byFinalizers, finalized(held("stay-as-claim"), claimFinalizer)),
+		attack.Creating("stay-for-ever-as-job", "write an object with the finalizer of Jobs' pods, which nobody takes off it", byFinalizers, finalized(held("stay-as-job"), jobFinalizer)),
+		attack.Creating("stay-for-dependents", "write an object that waits for others when it is deleted", byFinalizers, finalized(held("stay-for-dependents"), metav1.FinalizerDeleteDependents)),
+		attack.Creating("stay-for-ever-as-pod-of-claim", "write a pod with the finalizer of volume claims, which nobody takes off it", byPods, finalized(s.pod("stay-as-claim"), claimFinalizer)),
+		attack.Creating("stay-for-ever-in-template", "put a finalizer on the pods of a Deployment", attack.ByWarning(admission.PodTemplatesPolicy, FinalizersRule), template("stay-in-template")),
+		toldByTenant(attack.Creating("stay-for-ever-by-template", "have a controller make a pod with the finalizer that a template has", byPods, finalized(s.pod("stay-by-template"), "example.com/stay"))),
+		toldByTenant(attack.Creating("stay-for-ever-by-claim-template", "have a controller make a volume claim with the finalizer that a StatefulSet's claim template has", byFinalizers, finalized(s.volumeClaim("stay-by-claim-template"), "example.com/stay"))),
+		attack.Creating("use-known-finalizer", "write a pod with the finalizer of Jobs' pods", attack.Nobody, finalized(s.pod("protected"), jobFinalizer)),
+		attack.Creating("use-finalizer-of-claims", "write a volume claim with its own finalizer", attack.Nobody, finalized(s.volumeClaim("protected"), claimFinalizer)),
 		attack.Creating("write-a-configmap", "write a ConfigMap", attack.Nobody, held("write-a-configmap")),
 	)...)
-
-	binding := func(name string, subject rbacv1.Subject) *rbacv1.RoleBinding {
-		return &rbacv1.RoleBinding{
-			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: s.meta(name),
-			Subjects: []rbacv1.Subject{subject},
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "croft-" + string(v1alpha1.RoleViewer)},
-		}
+	owned := func(o client.Object, apiVersion, kind string) client.Object {
+		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: s.own, UID: "0c1f7d5e-3c4b-4a5e-9d67-0123456789ab", BlockOwnerDeletion: ptr.To(true)}})
+		return o
 	}
-	group := func(name string) rbacv1.Subject {
-		return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
-	}
-	byEverybody := attack.ByPolicy(RoleBindingsPolicy, EverybodyRule)
-	all = append(all, attack.Because("what is open to everybody is open to every other tenant", nil,
-		attack.Creating("let-everybody-read", "bind a role to everybody who is signed in", byEverybody, binding("let-everybody-read", group("system:authenticated"))),
-		attack.Creating("let-strangers-read", "bind a role to everybody who is not signed in", byEverybody, binding("let-strangers-read", group("system:unauthenticated"))),
-		attack.Creating("let-anonymous-read", "bind a role to the anonymous user", byEverybody, binding("let-anonymous-read", rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "system:anonymous"})),
-		attack.Creating("let-every-account-read", "bind a role to every service account of the cluster", byEverybody, binding("let-every-account-read", group("system:serviceaccounts"))),
-		attack.Changing("let-everybody-read-later", "bind a role to everybody by a binding that is there", byEverybody, binding("let-everybody-read-later", group(s.by.Name+"-colleagues")),
-			func(b *rbacv1.RoleBinding) { b.Subjects = append(b.Subjects, group("system:authenticated")) }),
+	byOwners := attack.ByPolicy(FinalizersPolicy, OwnersRule)
+	all = append(all, attack.Because("what owns others waits for them when it is deleted, and whatever is looked up in vain keeps the garbage collector busy", nil,
+		attack.Creating("be-owned-by-namespace", "write an object that its Namespace waits for when it is deleted", byOwners, owned(held("of-namespace"), "v1", "Namespace")),
+		attack.Creating("be-owned-by-node", "write an object that a Node waits for when it is deleted", byOwners, owned(held("of-node"), "v1", "Node")),
+		attack.Creating("be-owned-by-nodeclaim", "write an object that a NodeClaim waits for when it is deleted", byOwners, owned(held("of-nodeclaim"), "karpenter.sh/v1", "NodeClaim")),
+		attack.Creating("be-owned-by-tenant", "write an object that the Tenant waits for when it is deleted", byOwners, owned(held("of-tenant"), v1alpha1.GroupVersion.String(), "Tenant")),
+		attack.Changing("be-owned-by-node-later", "make an object that is there one that a Node waits for", byOwners, held("of-node-later"),
+			func(c *corev1.ConfigMap) { owned(c, "v1", "Node") }),
+		attack.Creating("be-owned-by-node-as-pod", "write a pod that a Node waits for when it is deleted", attack.ByPolicy(admission.PodsPolicy, OwnersRule), owned(s.pod("of-node"), "v1", "Node")),
+		attack.Creating("be-owned-by-a-configmap", "write an object that another one owns", attack.Nobody, owned(held("of-configmap"), "v1", "ConfigMap")),
 	)...)
 	return append(append(append(all, s.marks()...), s.namespaces()...), s.devices()...)
-}
-
-// devices are asked for as a team does, and as only an administrator may.
-func (s scene) devices() []attack.Attack {
-	claim := func(name string, admin *bool) *resourcev1.ResourceClaim {
-		return &resourcev1.ResourceClaim{
-			TypeMeta: metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "ResourceClaim"}, ObjectMeta: s.meta(name),
-			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
-				Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.example.com", AdminAccess: admin},
-			}}}},
-		}
-	}
-	return attack.Because("an administrator's access reaches devices that are in use by others", []string{"https://github.com/kubernetes/enhancements/issues/5018"},
-		attack.Creating("claim-device-as-admin", "claim devices that others use, as an administrator", attack.ByAdminAccess, claim("claim-device-as-admin", ptr.To(true))),
-		attack.Creating("claim-a-device", "claim a device", attack.Nobody, claim("claim-a-device", nil)),
-	)
 }
 
 // LeaseCount is the kind of object whose number is tried by a tenant that may have

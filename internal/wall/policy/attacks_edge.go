@@ -73,7 +73,22 @@ func (s scene) services() []attack.Attack {
 		attack.Creating("claim-external-ip", "claim an address by spec.externalIPs", byIPs, service("claim-external-ip", ips)),
 		attack.Changing("claim-external-ip-later", "claim an address by spec.externalIPs of a Service that is there", byIPs, service("claim-external-ip-later"), ips),
 	)...)
-	byHosts := attack.ByPolicy(ServicesPolicy, AnnotatedHostsRule)
+	chosen := func(svc *corev1.Service) { svc.Spec.ClusterIP = attack.FreeClusterIP }
+	if slices.Contains(s.by.Allowances.ClusterIPs, "*") {
+		all = append(all, attack.Creating("choose-cluster-ip-as-allowed", "choose the address of a Service, as the tenant may", attack.Nobody, service("choose-cluster-ip", chosen)))
+	} else {
+		byClusterIP := attack.ByPolicy(ServicesPolicy, ClusterIPRule)
+		all = append(all, attack.Because("the address may be the one that the cluster's DNS, or another tenant's Service that is being made anew, is about to take", nil,
+			attack.Creating("choose-cluster-ip", "choose the address of a Service", byClusterIP, service("choose-cluster-ip", chosen)),
+			attack.Creating("choose-cluster-ips", "choose the address of a Service in the list of addresses too", byClusterIP, service("choose-cluster-ips", chosen, func(svc *corev1.Service) {
+				svc.Spec.ClusterIPs = []string{attack.FreeClusterIP}
+			})),
+		)...)
+	}
+	kept := attack.Changing("change-service-with-address", "change a Service, and send the address along that it has", attack.Nobody, service("change-service-with-address"),
+		func(svc *corev1.Service) { svc.Labels = map[string]string{"app": "web"} })
+	all = append(all, kept)
+	byHosts := attack.ByPolicy(AnnotationsPolicy, AnnotatedHostsRule)
 	announce := func(key, host string) func(*corev1.Service) {
 		return func(svc *corev1.Service) { svc.Annotations = map[string]string{key: host} }
 	}
@@ -124,9 +139,6 @@ func (s scene) ingresses() []attack.Attack {
 			i.Spec.TLS = []networkingv1.IngressTLS{{Hosts: hosts, SecretName: "web"}}
 		}
 	}
-	annotated := func(key, value string) func(*networkingv1.Ingress) {
-		return func(i *networkingv1.Ingress) { i.Annotations = map[string]string{key: value} }
-	}
 	refused("serve-other-host", "serve another tenant's host by an Ingress", HostsRule, host(s.otherHost))
 	refused("serve-foreign-host", "serve a host by an Ingress that nobody was granted", HostsRule, host(foreignHost))
 	refused("serve-every-host", "serve every host by an Ingress without a host", HostsRule, host(""))
@@ -140,15 +152,14 @@ func (s scene) ingresses() []attack.Attack {
 	all = append(all, attack.Changing("serve-other-host-later", "serve another tenant's host by an Ingress that is there", attack.ByPolicy(IngressesPolicy, HostsRule),
 		s.ingress("serve-other-host-later"), host(s.otherHost)))
 	refused("serve-tls-for-other-host", "serve TLS for another tenant's host", TLSHostsRule, tls(s.otherHost))
-	refused("serve-tls-for-other-host-too", "serve TLS for another tenant's host beside one's own", TLSHostsRule, tls(s.host, s.otherHost))
+	if s.host != "" {
+		refused("serve-tls-for-other-host-too", "serve TLS for another tenant's host beside one's own", TLSHostsRule, tls(s.host, s.otherHost))
+	}
 	refused("serve-tls-for-every-host", "serve TLS without saying for which host", TLSHostsRule, tls())
 	refused("serve-the-rest", "serve whatever nobody else does, by a default backend", DefaultBackendRule, func(i *networkingv1.Ingress) { i.Spec.DefaultBackend = &backend })
 	refused("serve-only-the-rest", "serve whatever nobody else does, by a default backend and no rules", DefaultBackendRule, func(i *networkingv1.Ingress) {
 		i.Spec.DefaultBackend, i.Spec.Rules = &backend, nil
 	})
-	refused("serve-alias", "serve a foreign host as an alias", AnnotatedHostsRule, annotated(serverAlias, s.otherHost))
-	refused("announce-ingress-as-other-host", "have external-dns point another tenant's host at an Ingress", AnnotatedHostsRule, annotated(externalDNS, s.otherHost))
-	refused("certify-other-host-by-annotation", "have cert-manager certify another tenant's host for an Ingress", AnnotatedHostsRule, annotated("cert-manager.io/common-name", s.otherHost))
 	if !slices.Contains(s.by.Allowances.IngressClasses, "*") {
 		refused("choose-ingress-class", "choose a controller that is not the tenant's", ClassRule, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = ptr.To("internal") })
 		refused("choose-no-ingress-class", "leave it open which controller serves", ClassRule, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = nil })
@@ -159,45 +170,11 @@ func (s scene) ingresses() []attack.Attack {
 	}
 	all = attack.Because("whoever serves another's host reads its users' passwords", nil, all...)
 
-	shared := len(all)
-	snippet := "more_set_headers \"x: y\";"
-	refused("write-configuration-snippet", "write configuration into ingress-nginx by a snippet", SnippetsRule, annotated("nginx.ingress.kubernetes.io/configuration-snippet", snippet))
-	refused("write-server-snippet", "write configuration into ingress-nginx by a server snippet", SnippetsRule, annotated("nginx.ingress.kubernetes.io/server-snippet", snippet))
-	refused("write-nginx-org-snippet", "write configuration into NGINX's own controller", SnippetsRule, annotated("nginx.org/location-snippets", snippet))
-	refused("write-haproxy-config", "write configuration into HAProxy's controller", SnippetsRule, annotated("haproxy-ingress.github.io/config-backend", "acl x"))
-	refused("read-other-secret", "have ingress-nginx read a Secret of another tenant", ReferencesRule, annotated("nginx.ingress.kubernetes.io/auth-secret", s.other+"/passwords"))
-	refused("read-other-certificate", "have ingress-nginx read a certificate of another tenant", ReferencesRule, annotated("nginx.ingress.kubernetes.io/auth-tls-secret", s.other+"/tls"))
-	attack.Because("the controller serves every tenant, and reads every tenant's Secrets", []string{"CVE-2021-25742", ingressSnippets}, all[shared:]...)
-
-	through := len(all)
-	refused("call-other-by-auth-url", "have the ingress controller call another tenant's Service", URLsRule, annotated("nginx.ingress.kubernetes.io/auth-url", "http://web."+s.other+".svc.cluster.local/"))
-	refused("call-other-by-short-url", "have the ingress controller call another tenant's Service by its short name", URLsRule, annotated("nginx.ingress.kubernetes.io/auth-url", "http://web."+s.other+"/"))
-	refused("call-address-by-auth-url", "have the ingress controller call an address", URLsRule, annotated("nginx.ingress.kubernetes.io/auth-url", "http://169.254.169.254/latest/meta-data/"))
-	refused("call-other-by-mirror", "have the ingress controller mirror requests to another tenant's Service", URLsRule, annotated("nginx.ingress.kubernetes.io/mirror-target", "http://web."+s.other+".svc:80/"))
-	refused("call-anything-by-variable", "have the ingress controller call whatever a request says", URLsRule, annotated("nginx.ingress.kubernetes.io/auth-url", "http://$arg_target/"))
-	refused("add-host-to-load-balancer", "add a foreign host to a rule of the AWS load balancer", LoadBalancerRule,
-		annotated("alb.ingress.kubernetes.io/conditions.web", `[{"field":"host-header","hostHeaderConfig":{"values":["`+foreignHost+`"]}}]`))
-	refused("forward-to-other-target-group", "have the AWS load balancer forward to another tenant's targets", LoadBalancerRule,
-		annotated("alb.ingress.kubernetes.io/actions.web", `{"type":"forward","targetGroupARN":"arn:aws:elasticloadbalancing:eu-west-1:1:targetgroup/other/1"}`))
-	attack.Because("the controller reaches every tenant: who sends it reaches them too", nil, all[through:]...)
-
 	if s.host == "" {
 		return all
 	}
-	if platform := s.platform.Network.PlatformNamespaces; len(platform) > 0 {
-		all = append(all, attack.Creating("sign-in-by-platform-service", "have ingress-nginx ask a Service of the platform who may come in", attack.Nobody,
-			s.ingress("sign-in-by-platform-service", annotated("nginx.ingress.kubernetes.io/auth-url", "http://auth."+platform[0]+".svc.cluster.local/oauth2/auth"))))
-	}
 	return append(all,
 		attack.Creating("serve-own-host", "serve a host of one's own by an Ingress, with TLS", attack.Nobody, s.ingress("serve-own-host", tls(s.host))),
-		attack.Creating("sign-in-by-own-service", "have ingress-nginx ask a Service of one's own who may come in", attack.Nobody, s.ingress("sign-in-by-own-service", func(i *networkingv1.Ingress) {
-			i.Annotations = map[string]string{
-				"nginx.ingress.kubernetes.io/auth-url":    "http://auth." + s.own + ".svc.cluster.local/oauth2/auth",
-				"nginx.ingress.kubernetes.io/auth-signin": "https://$host/oauth2/start",
-				"nginx.ingress.kubernetes.io/auth-secret": "passwords",
-			}
-		})),
-		attack.Creating("sign-in-by-another-host", "have ingress-nginx ask a host outside who may come in", attack.Nobody, s.ingress("sign-in-by-another-host", annotated("nginx.ingress.kubernetes.io/auth-url", "https://login.corp.example.org/auth"))),
 	)
 }
 

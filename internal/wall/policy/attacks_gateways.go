@@ -15,25 +15,13 @@ const gateway = "gateway.networking.k8s.io"
 // has them.
 func (s scene) gateways() []attack.Attack {
 	var all []attack.Attack
-	for _, route := range []struct{ version, kind, name string }{{"v1", "HTTPRoute", "http"}, {"v1", "GRPCRoute", "grpc"}, {"v1", "TLSRoute", "tls"}} {
+	for _, route := range []struct{ kind, name string }{{"HTTPRoute", "http"}, {"GRPCRoute", "grpc"}, {"TLSRoute", "tls"}} {
 		object := func(name string, hosts ...string) *unstructured.Unstructured {
-			spec := map[string]any{
-				"parentRefs": []any{map[string]any{"name": "web"}},
-				"rules":      []any{map[string]any{"backendRefs": []any{map[string]any{"name": "web", "port": int64(80)}}}},
-			}
-			if len(hosts) > 0 {
-				list := make([]any, len(hosts))
-				for i, h := range hosts {
-					list[i] = h
-				}
-				spec["hostnames"] = list
-			}
-			return attack.Custom(gateway+"/"+route.version, route.kind, s.own, "croft-"+name, spec)
+			return s.route(route.kind, name, hosts...)
 		}
 		by := attack.ByPolicy(RoutesPolicy, HostsRule)
 		all = append(all,
-			attack.Creating("route-other-host-by-"+route.name, "route another tenant's host by a "+route.kind, by, object("route-other-host", s.otherHost)),
-			attack.Creating("route-other-host-too-by-"+route.name, "route another tenant's host beside one's own by a "+route.kind, by, object("route-other-host-too", s.host, s.otherHost)))
+			attack.Creating("route-other-host-by-"+route.name, "route another tenant's host by a "+route.kind, by, object("route-other-host", s.otherHost)))
 		if route.kind != "TLSRoute" { // which cannot be written without
 			all = append(all, attack.Creating("route-every-host-by-"+route.name, "route every host by a "+route.kind+" without hostnames", by, object("route-every-host")))
 		}
@@ -41,28 +29,15 @@ func (s scene) gateways() []attack.Attack {
 			continue
 		}
 		all = append(all,
+			attack.Creating("route-other-host-too-by-"+route.name, "route another tenant's host beside one's own by a "+route.kind, by, object("route-other-host-too", s.host, s.otherHost)),
 			attack.Changing("route-other-host-later-by-"+route.name, "route another tenant's host by a "+route.kind+" that is there", by, object("route-other-host-later-"+route.name, s.host),
 				func(u *unstructured.Unstructured) { set(u, []any{s.otherHost}, "spec", "hostnames") }),
 			attack.Creating("route-own-host-by-"+route.name, "route a host of one's own by a "+route.kind, attack.Nobody, object("route-own-host", s.host)))
 		announced := object("announce-route", s.host)
 		announced.SetAnnotations(map[string]string{externalDNS: s.otherHost})
-		all = append(all, attack.Creating("announce-other-host-by-"+route.name, "have external-dns point another tenant's host at a "+route.kind, attack.ByPolicy(RoutesPolicy, AnnotatedHostsRule), announced))
+		all = append(all, attack.Creating("announce-other-host-by-"+route.name, "have external-dns point another tenant's host at a "+route.kind, attack.ByPolicy(AnnotationsPolicy, AnnotatedHostsRule), announced))
 	}
-	class := "croft-verify"
-	if len(s.by.Allowances.GatewayClasses) > 0 && s.by.Allowances.GatewayClasses[0] != "*" {
-		class = s.by.Allowances.GatewayClasses[0]
-	}
-	listener := func(name, host string, edits ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
-		one := map[string]any{"name": "http", "port": int64(80), "protocol": "HTTP"}
-		if host != "" {
-			one["hostname"] = host
-		}
-		u := attack.Custom(gateway+"/v1", "Gateway", s.own, "croft-"+name, map[string]any{"gatewayClassName": class, "listeners": []any{one}})
-		for _, edit := range edits {
-			edit(u)
-		}
-		return u
-	}
+	listener := s.gateway
 	refused := func(name, summary, rule string, object client.Object) {
 		all = append(all, attack.Creating(name, summary, attack.ByPolicy(GatewaysPolicy, rule), object))
 	}
@@ -72,9 +47,9 @@ func (s scene) gateways() []attack.Attack {
 		refused("claim-address-by-gateway", "claim an address by a Gateway", AddressesRule, listener("claim-address", s.host, func(u *unstructured.Unstructured) {
 			set(u, []any{map[string]any{"type": "IPAddress", "value": "203.0.113.7"}}, "spec", "addresses")
 		}))
-		refused("announce-other-host-by-gateway", "have external-dns point another tenant's host at a Gateway", AnnotatedHostsRule, listener("announce-gateway", s.host, func(u *unstructured.Unstructured) {
-			u.SetAnnotations(map[string]string{externalDNS: s.otherHost})
-		}))
+		announced := listener("announce-gateway", s.host)
+		announced.SetAnnotations(map[string]string{externalDNS: s.otherHost})
+		all = append(all, attack.Creating("announce-other-host-by-gateway", "have external-dns point another tenant's host at a Gateway", attack.ByPolicy(AnnotationsPolicy, AnnotatedHostsRule), announced))
 		if !slices.Contains(s.by.Allowances.GatewayClasses, "*") {
 			refused("choose-gateway-class", "choose a Gateway class that is not the tenant's", ClassRule, listener("choose-gateway-class", s.host, func(u *unstructured.Unstructured) {
 				set(u, "internal", "spec", "gatewayClassName")
@@ -87,51 +62,44 @@ func (s scene) gateways() []attack.Attack {
 		all = append(all, attack.Creating("listen-for-own-host", "listen for a host of one's own by a Gateway", attack.Nobody, listener("listen-for-own-host", s.host)))
 	}
 	all = attack.Because("whoever routes another's host reads its users' passwords", nil, all...)
-	return append(all, s.certificates()...)
-}
-
-// certificates vouch for what is not the tenant's.
-func (s scene) certificates() []attack.Attack {
-	certificate := func(name string, names []any, edits ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
-		u := attack.Custom("cert-manager.io/v1", "Certificate", s.own, "croft-"+name, map[string]any{
-			"secretName": "croft-verify", "dnsNames": names, "issuerRef": map[string]any{"name": "letsencrypt", "kind": "ClusterIssuer", "group": "cert-manager.io"},
-		})
-		for _, edit := range edits {
-			edit(u)
-		}
-		return u
-	}
-	by := attack.ByPolicy(CertificatesPolicy, HostsRule)
-	service := "web." + s.own + ".svc"
-	named := func(name, summary string, edit func(*unstructured.Unstructured)) attack.Attack {
-		return attack.Creating(name, summary, attack.ByPolicy(CertificatesPolicy, NamesRule), certificate(name, []any{service}, edit))
-	}
-	all := []attack.Attack{
-		attack.Creating("certify-other-host", "ask cert-manager to certify another tenant's host", by, certificate("certify-other-host", []any{s.otherHost})),
-		attack.Creating("certify-other-host-as-common-name", "ask cert-manager to certify another tenant's host as the common name", by,
-			certificate("certify-common-name", []any{service}, func(u *unstructured.Unstructured) { set(u, s.otherHost, "spec", "commonName") })),
-		attack.Creating("certify-wildcard-of-all", "ask cert-manager to certify a wildcard that covers another tenant's host", by, certificate("certify-wildcard", []any{"*." + parent(s.otherHost)})),
-		attack.Creating("certify-other-service", "ask cert-manager to certify another tenant's Service", by, certificate("certify-other-service", []any{"web." + s.other + ".svc"})),
-		attack.Changing("certify-other-host-later", "ask cert-manager to certify another tenant's host by a Certificate that is there", by, certificate("certify-later", []any{service}),
-			func(u *unstructured.Unstructured) { set(u, []any{s.otherHost}, "spec", "dnsNames") }),
-		named("certify-address", "ask cert-manager to certify an address", func(u *unstructured.Unstructured) { set(u, []any{"203.0.113.7"}, "spec", "ipAddresses") }),
-		named("certify-identity", "ask cert-manager to certify a workload identity by URI", func(u *unstructured.Unstructured) {
-			set(u, []any{"spiffe://cluster.local/ns/" + s.other + "/sa/default"}, "spec", "uris")
-		}),
-		attack.Creating("request-certificate", "ask cert-manager for a certificate around the Certificate, by a request that no policy can read", attack.ByRBAC,
-			attack.Custom("cert-manager.io/v1", "CertificateRequest", s.own, "croft-request", map[string]any{
-				"request": "Zm9yZ2Vk", "issuerRef": map[string]any{"name": "letsencrypt", "kind": "ClusterIssuer", "group": "cert-manager.io"},
-			})),
-		attack.Creating("certify-own-service", "ask cert-manager to certify a Service of one's own", attack.Nobody, certificate("certify-own-service", []any{service, service + ".cluster.local"})),
-	}
-	if s.host != "" {
-		all = append(all, attack.Creating("certify-own-host", "ask cert-manager to certify a host of one's own", attack.Nobody, certificate("certify-own-host", []any{s.host})))
-	}
-	return attack.Because("whoever has the certificate is the host, for everybody who trusts it", nil, all...)
+	return slices.Concat(all, s.certificates(), s.issuers())
 }
 
 // set writes a field of an attack's object. It cannot fail, since these are made
 // of nothing but maps, lists and strings.
 func set(u *unstructured.Unstructured, value any, path ...string) {
 	_ = unstructured.SetNestedField(u.Object, value, path...)
+}
+
+// route is one of some hosts; of every host if there are none.
+func (s scene) route(kind, name string, hosts ...string) *unstructured.Unstructured {
+	spec := map[string]any{
+		"parentRefs": []any{map[string]any{"name": "web"}},
+		"rules":      []any{map[string]any{"backendRefs": []any{map[string]any{"name": "web", "port": int64(80)}}}},
+	}
+	if len(hosts) > 0 {
+		list := make([]any, len(hosts))
+		for i, h := range hosts {
+			list[i] = h
+		}
+		spec["hostnames"] = list
+	}
+	return attack.Custom(gateway+"/v1", kind, s.own, "croft-"+name, spec)
+}
+
+// gateway is one with a listener for a host.
+func (s scene) gateway(name, host string, edits ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	class := "croft-verify"
+	if len(s.by.Allowances.GatewayClasses) > 0 && s.by.Allowances.GatewayClasses[0] != "*" {
+		class = s.by.Allowances.GatewayClasses[0]
+	}
+	one := map[string]any{"name": "http", "port": int64(80), "protocol": "HTTP"}
+	if host != "" {
+		one["hostname"] = host
+	}
+	u := attack.Custom(gateway+"/v1", "Gateway", s.own, "croft-"+name, map[string]any{"gatewayClassName": class, "listeners": []any{one}})
+	for _, edit := range edits {
+		edit(u)
+	}
+	return u
 }

@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -56,12 +58,30 @@ func (s scene) marks() []attack.Attack {
 		attack.Deleting("delete-access", "take others' access away by deleting croft's RoleBinding", byPolicy, access),
 		attack.Creating("forge-mark", "put croft's mark on an object of one's own", byPolicy, forged),
 		attack.Deleting("delete-limits", "delete the LimitRange", attack.ByRBAC, limits),
-		present(attack.Changing("edit-rules", "edit the rules that the policies read", attack.ByRBAC, rules, widen)),
-		attack.Deleting("delete-rules", "delete the rules that the policies read", attack.ByRBAC, rules),
-		attack.Creating("write-second-rules", "write more rules beside those that the policies read", attack.ByRBAC, second(rules)),
-		attack.Mistake(present(attack.Changing("edit-rules-when-permitted", "edit the rules that the policies read", byPolicy, rules, widen)), right("croft.dev", "tenantrules", "get", "update")),
-		attack.Mistake(attack.Deleting("delete-rules-when-permitted", "delete the rules that the policies read", byPolicy, rules), right("croft.dev", "tenantrules", "delete")),
+		present(attack.Changing("edit-rules", "edit the TenantRules", attack.ByRBAC, rules, widen)),
+		attack.Deleting("delete-rules", "delete the TenantRules", attack.ByRBAC, rules),
+		attack.Creating("write-second-rules", "write more TenantRules", attack.ByRBAC, second(rules)),
+		attack.Mistake(present(attack.Changing("edit-rules-when-permitted", "edit the TenantRules", byPolicy, rules, widen)), right("croft.dev", "tenantrules", "get", "update")),
+		attack.Mistake(attack.Deleting("delete-rules-when-permitted", "delete the TenantRules", byPolicy, rules), right("croft.dev", "tenantrules", "delete")),
 		attack.Mistake(present(attack.Changing("edit-limits-when-permitted", "edit the LimitRange", byPolicy, limits, loosen)), right("", "limitranges", "get", "update")),
+	)
+	marked := func(o client.Object) client.Object {
+		o.SetLabels(map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
+		return o
+	}
+	own := tenantRules(s.platform, s.by, s.own)
+	all = append(all,
+		attack.Mistake(attack.Deleting("delete-limits-when-permitted", "delete the LimitRange", byPolicy, limits), right("", "limitranges", "delete")),
+		attack.Mistake(attack.Creating("forge-mark-on-limits-when-permitted", "put croft's mark on a LimitRange of one's own", byPolicy,
+			marked(&corev1.LimitRange{TypeMeta: limits.TypeMeta, ObjectMeta: meta("croft-forged")})), right("", "limitranges", "create")),
+		attack.Mistake(attack.Creating("forge-rules-when-permitted", "write TenantRules with croft's mark", byPolicy, marked(own)), right("croft.dev", "tenantrules", "create")),
+		attack.Creating("forge-mark-on-access", "put croft's mark on a RoleBinding of one's own", byPolicy, marked(&rbacv1.RoleBinding{
+			TypeMeta: access.TypeMeta, ObjectMeta: meta("croft-forged"), Subjects: []rbacv1.Subject{account(s.own, "default")},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "croft-" + string(v1alpha1.RoleViewer)},
+		})),
+		attack.ByPlatform(present(attack.Changing("edit-limits-as-platform", "edit the LimitRange", attack.Nobody, limits, func(l *corev1.LimitRange) {
+			l.Annotations = map[string]string{"example.com/note": "raised"}
+		}))),
 	)
 	if len(s.by.Quota) > 0 {
 		all = append(all,
@@ -84,11 +104,18 @@ func (s scene) calicoMarks() []attack.Attack {
 		}
 	}
 	guard := attack.Custom(version, "NetworkPolicy", s.own, name, nil)
+	open := func(np *unstructured.Unstructured) {
+		np.Object["spec"] = map[string]any{"order": int64(1), "ingress": []any{map[string]any{"action": "Allow"}}}
+	}
+	forged := attack.Custom(version, "NetworkPolicy", s.own, strings.TrimSuffix(name, "guard")+"forged", map[string]any{"order": int64(500), "ingress": []any{map[string]any{"action": "Deny"}}})
+	forged.SetLabels(map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
+	byPolicy, group := attack.ByPolicy(ProtectionPolicy, ProtectionRule), strings.Split(version, "/")[0]
 	return []attack.Attack{
+		attack.Mistake(attack.Deleting("delete-calico-guard-when-permitted", "delete the Calico NetworkPolicy that denies other tenants", byPolicy, guard), right(group, "networkpolicies", "delete")),
+		attack.Mistake(present(attack.Changing("edit-calico-guard-when-permitted", "let everybody in by editing croft's Calico NetworkPolicy", byPolicy, guard, open)), right(group, "networkpolicies", "get", "update")),
+		attack.Mistake(attack.Creating("forge-calico-guard-when-permitted", "put croft's mark on a Calico NetworkPolicy of one's own", byPolicy, forged), right(group, "networkpolicies", "create")),
 		attack.Deleting("delete-calico-guard", "delete the Calico NetworkPolicy that denies other tenants", by, guard),
-		present(attack.Changing("edit-calico-guard", "let everybody in by editing croft's Calico NetworkPolicy", by, guard, func(np *unstructured.Unstructured) {
-			np.Object["spec"] = map[string]any{"order": int64(1), "ingress": []any{map[string]any{"action": "Allow"}}}
-		})),
+		present(attack.Changing("edit-calico-guard", "let everybody in by editing croft's Calico NetworkPolicy", by, guard, open)),
 		// With what a tenant may write in it, so that only the mark is at stake.
 		present(attack.Changing("unmark-calico-guard", "take croft's mark off its Calico NetworkPolicy", by, guard, func(np *unstructured.Unstructured) {
 			np.SetLabels(nil)
@@ -115,6 +142,7 @@ func (s scene) namespaces() []attack.Attack {
 	own := &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own}}
 	weaken := func(n *corev1.Namespace) { n.Labels["pod-security.kubernetes.io/enforce"] = "privileged" }
 	leave := func(n *corev1.Namespace) { delete(n.Labels, v1alpha1.TenantLabel) }
+	widen := func(n *corev1.Namespace) { n.Annotations[v1alpha1.RulesAnnotationPrefix+"pools"] = "any" }
 	change := func(name, summary string, by attack.Stopper, edit func(*corev1.Namespace)) attack.Attack {
 		return present(attack.Changing(name, summary, by, own, edit))
 	}
@@ -135,11 +163,29 @@ func (s scene) namespaces() []attack.Attack {
 	seize.References = []string{"CVE-2024-39690", "CVE-2025-55205"}
 	// The namespace before what is in it.
 	slices.SortStableFunc(seize.Setup, func(a, b client.Object) int { return rank(a) - rank(b) })
+	// By the tenant's people alone: the namespace is made for the whole cluster.
+	made := &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-made", Labels: map[string]string{v1alpha1.TenantLabel: s.on.Name}}}
+	make := attack.Creating("make-namespace-of-other-when-permitted", "make a namespace that is labelled as another tenant's, after being given the right to by mistake", byMarks, made)
+	maker := metav1.ObjectMeta{Name: s.by.Name + "-makes-namespaces"}
+	make.Setup = []client.Object{
+		&rbacv1.ClusterRole{TypeMeta: rbac("ClusterRole"), ObjectMeta: maker, Rules: []rbacv1.PolicyRule{right("", "namespaces", "create")}},
+		&rbacv1.ClusterRoleBinding{TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: maker, Subjects: []rbacv1.Subject{personOf(s.by)},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: maker.Name}},
+	}
+	relabelled := &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-relabelled"}}
+	relabel := attack.Mistake(attack.Changing("label-nobodys-namespace", "label a namespace that is no tenant's with a Pod Security level", attack.Nobody, relabelled,
+		func(n *corev1.Namespace) { n.Labels["pod-security.kubernetes.io/enforce"] = "privileged" }), update)
+	slices.SortStableFunc(relabel.Setup, func(a, b client.Object) int { return rank(a) - rank(b) })
 	leaveOwn := permitted("leave", "take the tenant label off the namespace", leave)
 	leaveOwn.References = []string{"CVE-2022-46167"}
 	return attack.Because("a namespace without its marks has no walls", nil,
 		change("weaken-pod-security", "label the namespace with a weaker Pod Security level", attack.ByRBAC, weaken),
 		change("leave", "take the tenant label off the namespace", attack.ByRBAC, leave),
+		change("widen-rules", "annotate the namespace with wider rules", attack.ByRBAC, widen),
+		permitted("widen-rules", "annotate the namespace with wider rules", widen),
+		permitted("drop-rules", "take the rules off the namespace", func(n *corev1.Namespace) {
+			maps.DeleteFunc(n.Annotations, func(key, _ string) bool { return strings.HasPrefix(key, v1alpha1.RulesAnnotationPrefix) })
+		}),
 		permitted("weaken-pod-security", "label the namespace with a weaker Pod Security level", weaken),
 		leaveOwn,
 		permitted("become-other-tenant", "label the namespace as another tenant's", func(n *corev1.Namespace) { n.Labels[v1alpha1.TenantLabel] = s.on.Name }),
@@ -152,7 +198,8 @@ func (s scene) namespaces() []attack.Attack {
 		permitted("select-nodes-by-namespace", "annotate the namespace with a node selector", func(n *corev1.Namespace) {
 			n.Annotations = map[string]string{"scheduler.alpha.kubernetes.io/node-selector": "pool=other"}
 		}),
-		status, finalize, seize,
+		status, finalize, seize, make, relabel,
+		attack.ByPlatform(change("relabel-namespace-as-platform", "label the namespace with another Pod Security level", attack.Nobody, weaken)),
 		attack.Mistake(attack.Deleting("delete-namespace-when-permitted", "delete the namespace", attack.ByPolicy(NamespacesPolicy, NamespaceDeletionRule), own), right("", "namespaces", "delete")),
 		attack.Mistake(change("label-namespace-otherwise", "put a label on the namespace that says nothing of walls", attack.Nobody, func(n *corev1.Namespace) { n.Labels["team"] = "web" }), update),
 	)

@@ -89,6 +89,15 @@ func (s scene) asks() []attack.Attack {
 			func(p *corev1.Pod) []corev1.PullPolicy {
 				return []corev1.PullPolicy{p.Spec.InitContainers[0].ImagePullPolicy}
 			}))
+		all = append(all, pulled("use-cached-image-as-volume", "mount an image that somebody else pulled to the node", attack.Creating("", "", attack.Nobody,
+			s.pod("use-cached-image-as-volume", func(p *corev1.Pod) {
+				p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{
+					Reference: attack.ImageOf(may.Registries), PullPolicy: corev1.PullNever,
+				}}}}
+			})),
+			func(p *corev1.Pod) []corev1.PullPolicy {
+				return []corev1.PullPolicy{p.Spec.Volumes[0].Image.PullPolicy}
+			}))
 		debug := attack.Changing("", "", attack.Nobody, s.pod("use-cached-image-to-debug"), func(p *corev1.Pod) {
 			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{ephemeral(func(c *corev1.EphemeralContainer) { c.ImagePullPolicy = corev1.PullNever })}
 		})
@@ -113,6 +122,36 @@ func (s scene) asks() []attack.Attack {
 		t.Spec.TerminationGracePeriodSeconds = ptr.To(*may.MaxTerminationGracePeriodSeconds + 1)
 	})
 	mayToo("end-late", "take as long to end as the tenant may", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = may.MaxTerminationGracePeriodSeconds })
+	slow := func(probe func(*corev1.Container, *corev1.Probe)) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			probe(&p.Spec.Containers[0], &corev1.Probe{
+				ProbeHandler:                  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(8080)}},
+				TerminationGracePeriodSeconds: ptr.To(*may.MaxTerminationGracePeriodSeconds + 1),
+			})
+		}
+	}
+	live := func(c *corev1.Container, probe *corev1.Probe) { c.LivenessProbe = probe }
+	refused("end-never-by-probe", "take longer to end than the tenant may, once a liveness probe fails", GracePeriodRule, slow(live))
+	refused("end-never-by-startup-probe", "take longer to end than the tenant may, once a startup probe fails", GracePeriodRule,
+		slow(func(c *corev1.Container, probe *corev1.Probe) { c.StartupProbe = probe }))
+	refused("end-never-by-probe-of-sidecar", "take longer to end than the tenant may, once a sidecar's liveness probe fails", GracePeriodRule, func(p *corev1.Pod) {
+		sidecar := *p.Spec.Containers[0].DeepCopy()
+		sidecar.Name, sidecar.RestartPolicy = "sidecar", ptr.To(corev1.ContainerRestartPolicyAlways)
+		slow(live)(p)
+		sidecar.LivenessProbe, p.Spec.Containers[0].LivenessProbe = p.Spec.Containers[0].LivenessProbe, nil
+		p.Spec.InitContainers = []corev1.Container{sidecar}
+	})
+	mayToo("end-late-by-probe", "take as long to end as the tenant may, once a liveness probe fails", func(p *corev1.Pod) {
+		slow(live)(p)
+		p.Spec.Containers[0].LivenessProbe.TerminationGracePeriodSeconds = may.MaxTerminationGracePeriodSeconds
+	})
+	marked := map[string]string{v1alpha1.TenantLabel: s.on.Name}
+	refused("mark-pod", "label a pod as another tenant's, by a label of croft's", PodMarksRule, func(p *corev1.Pod) { p.Labels = marked })
+	all = append(all, attack.Changing("mark-pod-later", "label a pod that is there as another tenant's, by a label of croft's", attack.ByPolicy(admission.PodsPolicy, PodMarksRule),
+		s.pod("mark-pod-later"), func(p *corev1.Pod) { p.Labels = marked }))
+	inTemplate("mark-pods-in-template", "label the pods of a Deployment as another tenant's, by a label of croft's", PodMarksRule, func(t *corev1.PodTemplateSpec) {
+		t.Labels[v1alpha1.TenantLabel] = s.on.Name
+	})
 	inline := func(driver string) []corev1.Volume {
 		return []corev1.Volume{{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driver}}}}
 	}
@@ -131,11 +170,11 @@ func (s scene) asks() []attack.Attack {
 		inTemplate("hold-node-in-template", "keep nodes from being disrupted by a Deployment", DoNotDisruptRule, func(t *corev1.PodTemplateSpec) { t.Annotations = hold })
 	}
 	foreign := map[string]string{"external-dns.alpha.kubernetes.io/internal-hostname": s.otherHost}
-	refused("announce-pod-as-other-host", "have a DNS record of another tenant's host point at a pod", AnnotatedHostsRule, func(p *corev1.Pod) { p.Annotations = foreign })
-	inTemplate("announce-pods-as-other-host", "have a DNS record of another tenant's host point at the pods of a Deployment", AnnotatedHostsRule,
+	refused("announce-pod-as-other-host", "have a DNS record of another tenant's host point at a pod", PodAnnotationsRule, func(p *corev1.Pod) { p.Annotations = foreign })
+	inTemplate("announce-pods-as-other-host", "have a DNS record of another tenant's host point at the pods of a Deployment", PodAnnotationsRule,
 		func(t *corev1.PodTemplateSpec) { t.Annotations = foreign })
 	all = append(all, attack.Changing("announce-pods-as-other-host-later", "have a DNS record of another tenant's host point at the pods of a template that is there",
-		attack.ByWarning(admission.PodTemplatesPolicy, AnnotatedHostsRule), &corev1.PodTemplate{
+		attack.ByWarning(admission.PodTemplatesPolicy, PodAnnotationsRule), &corev1.PodTemplate{
 			TypeMeta: core("PodTemplate"), ObjectMeta: s.meta("announce-pods-later"), Template: attack.Template(),
 		}, func(t *corev1.PodTemplate) { t.Template.Annotations = foreign }))
 	return attack.Because("what one tenant takes beyond its own, others miss, or lose to it", nil, append(all, s.terminations()...)...)
@@ -173,6 +212,10 @@ func (s scene) terminations() []attack.Attack {
 	}))
 	// Its image is not every tenant's to pull: it is tried on scratch tenants alone.
 	initial.Setup = []client.Object{s.pod("run-beside-an-init-container")}
+	mounted := attack.Creating("mount-an-image", "run a pod with an image as a volume", attack.Nobody, s.pod("mount-an-image", func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: p.Spec.Containers[0].Image}}}}
+	}))
+	mounted.Setup = []client.Object{s.pod("run-beside-a-mounted-image")}
 	gone := attack.Deleting("delete-a-pod", "delete a pod", attack.Nobody, s.pod("delete-a-pod"))
 	gone.Setup = []client.Object{s.pod("delete-a-pod")}
 	evicted := attack.Creating("evict-a-pod", "evict a pod", attack.Nobody, s.pod("evict-a-pod"))
@@ -195,7 +238,7 @@ func (s scene) terminations() []attack.Attack {
 	none := func(spec *policyv1.PodDisruptionBudgetSpec) { spec.MaxUnavailable = ptr.To(intstr.FromInt32(0)) }
 	byDisruption := attack.ByPolicy(DisruptionPolicy, DisruptionRule)
 	return []attack.Attack{
-		remove, evict, gone, evicted, debug, initial,
+		remove, evict, gone, evicted, debug, initial, mounted,
 		attack.Creating("disrupt-none", "write a PodDisruptionBudget that lets no pod go", byDisruption, budget("disrupt-none", none)),
 		attack.Creating("disrupt-no-percent", "write a PodDisruptionBudget that lets 0% of pods go", byDisruption, budget("disrupt-no-percent", func(spec *policyv1.PodDisruptionBudgetSpec) {
 			spec.MaxUnavailable = ptr.To(intstr.FromString("0%"))
@@ -205,6 +248,15 @@ func (s scene) terminations() []attack.Attack {
 		})),
 		attack.Creating("need-all", "write a PodDisruptionBudget that needs all pods", byDisruption, budget("need-all", func(spec *policyv1.PodDisruptionBudgetSpec) {
 			spec.MinAvailable = ptr.To(intstr.FromString("100%"))
+		})),
+		attack.Creating("need-nearly-all", "write a PodDisruptionBudget that needs 99% of pods", byDisruption, budget("need-nearly-all", func(spec *policyv1.PodDisruptionBudgetSpec) {
+			spec.MinAvailable = ptr.To(intstr.FromString("99%"))
+		})),
+		attack.Creating("need-a-million", "write a PodDisruptionBudget that needs a million pods", byDisruption, budget("need-a-million", func(spec *policyv1.PodDisruptionBudgetSpec) {
+			spec.MinAvailable = ptr.To(intstr.FromInt32(1000000))
+		})),
+		attack.Creating("need-most", "write a PodDisruptionBudget that needs 80% of pods", attack.Nobody, budget("need-most", func(spec *policyv1.PodDisruptionBudgetSpec) {
+			spec.MinAvailable = ptr.To(intstr.FromString("80%"))
 		})),
 		attack.Changing("disrupt-none-later", "change a PodDisruptionBudget to let no pod go", byDisruption, budget("disrupt-none-later", one),
 			func(b *policyv1.PodDisruptionBudget) { none(&b.Spec) }),

@@ -14,9 +14,27 @@ func annotations(metadata string) string {
 	return with(`(has(META.annotations) ? META.annotations : {})`, "META", metadata)
 }
 
-// before is an expression about oldObject, where there is one.
+// before is an expression about oldObject, where there is one that rules may look
+// at.
 func before(expression, otherwise string) string {
-	return `request.operation == "UPDATE" ? ` + expression + ` : ` + otherwise
+	return admission.Comparable + ` ? ` + expression + ` : ` + otherwise
+}
+
+// specVariables are the spec of an object of a custom resource, as it is and as it
+// was, empty where the object is new.
+func specVariables() []admission.Variable {
+	return []admission.Variable{
+		{Name: "spec", Expression: `dyn(object).spec`},
+		{Name: "specBefore", Expression: before(`dyn(oldObject).spec`, `{}`)},
+		{Name: "unchanged", Expression: `variables.spec == variables.specBefore`},
+	}
+}
+
+// refusedNew are those values of variables.spec that were not there before and of
+// which an expression on VALUE does not hold.
+func refusedNew(name, values, holds string) admission.Variable {
+	return admission.Variable{Name: name, Expression: with(`NOW.filter(v, !HOLDS && !(v in EARLIER))`,
+		"NOW", values, "HOLDS", with(holds, "VALUE", "v"), "EARLIER", strings.ReplaceAll(values, "variables.spec", "variables.specBefore"))}
 }
 
 // allowed is true where the tenant's rules list a name, or any name.
@@ -40,7 +58,13 @@ func some(list string, atMost int) string {
 // grants everything below example.org at any depth, wildcards included, but not
 // example.org.
 func granted(host string) string {
-	return with(`params.spec.domains.exists(d, d == HOST || d.startsWith("*.") && HOST.endsWith(d.substring(1)) && HOST.size() >= d.size())`, "HOST", host)
+	return with(`(HOST in params.spec.domains || variables.wildcards.exists(w, HOST.endsWith(w) && HOST.size() > w.size()))`, "HOST", host)
+}
+
+// wildcards is the variable that granted needs: what the hosts below each wildcard
+// among the tenant's domains end with.
+func wildcards() admission.Variable {
+	return admission.Variable{Name: "wildcards", Expression: `params.spec.domains.filter(d, d.startsWith("*.")).map(d, d.substring(1))`}
 }
 
 // hosts says which hosts the tenant may serve.

@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"slices"
+	"strconv"
 
 	"croft.dev/croft/internal/admission"
 )
@@ -9,22 +9,15 @@ import (
 // The names of the policies on what RBAC alone should withhold, or cannot tell
 // apart.
 const (
-	EndpointsPolicy    = "croft-endpoints"
-	FinalizersPolicy   = "croft-finalizers"
-	RoleBindingsPolicy = "croft-role-bindings"
-	FluxPolicy         = "croft-flux"
-	FluxSourcesPolicy  = "croft-flux-sources"
+	EndpointsPolicy  = "croft-endpoints"
+	FinalizersPolicy = "croft-finalizers"
 )
 
 // Their rules.
 const (
-	EndpointsRule       = "written-by-controllers"
-	FinalizersRule      = "finalizers"
-	EverybodyRule       = "everybody"
-	ServiceAccountRule  = "service-account"
-	KubeConfigRule      = "kube-config"
-	SourceNamespaceRule = "source-namespace"
-	ProviderRule        = "provider"
+	EndpointsRule  = "written-by-controllers"
+	FinalizersRule = "finalizers"
+	OwnersRule     = "owners"
 )
 
 // clusterWide is true where whoever asks may do so in every namespace, as the
@@ -51,13 +44,21 @@ func checkEndpoints() admission.Validating {
 	}
 }
 
-// finalizers that Kubernetes itself puts on objects that tenants write.
-var finalizers = []string{"kubernetes.io/pvc-protection", "batch.kubernetes.io/job-tracking", "foregroundDeletion", "orphan"}
+// The finalizers that Kubernetes puts on objects that tenants write. Each is taken
+// off by a controller that looks at one kind alone, and on any other kind by nobody.
+// foregroundDeletion and orphan come with a deletion, not with what is written.
+const (
+	claimFinalizer = "kubernetes.io/pvc-protection"
+	jobFinalizer   = "batch.kubernetes.io/job-tracking"
+)
 
-// checkFinalizers keeps namespaces from staying for ever. It looks at every kind
-// of object, but only at those that have a finalizer; pods are asked the same
-// with everything else that pods are asked.
-func checkFinalizers(more []string) admission.Validating {
+// checkDeletion keeps objects, and so namespaces, from staying for ever. It looks at
+// every kind of object, but only at those that have something to be asked; pods are
+// asked the same with everything else that pods are asked.
+//
+// Claims are made by controllers of the whole cluster from what tenants write in
+// StatefulSets, finalizers included: so controllers put none on a claim that is new.
+func checkDeletion(more []string) admission.Validating {
 	return admission.Validating{
 		Name:     FinalizersPolicy,
 		Ruleless: true,
@@ -67,104 +68,57 @@ func checkFinalizers(more []string) admission.Validating {
 		Except: []admission.Resource{
 			{Version: "v1", Resources: []string{"pods"}, Operations: write},
 		},
-		Only:      map[string]string{"has-finalizers": `object != null && has(object.metadata) && has(object.metadata.finalizers)`},
-		Variables: refusedFinalizers(more),
-		Rules:     []admission.Rule{finalizersRule()},
+		Only: map[string]string{"has-finalizers-or-owners": `object != null && has(object.metadata) && (has(object.metadata.finalizers) ||
+			has(object.metadata.ownerReferences) && (object.metadata.ownerReferences.size() > ` + strconv.Itoa(mostOwners) + ` ||
+			object.metadata.ownerReferences.exists(o, ` + ofTheCluster + `)))`},
+		Bounds: finalizerBounds,
+		Variables: []admission.Variable{
+			{Name: "isClaim", Expression: `request.resource.group == "" && request.resource.resource == "persistentvolumeclaims"`},
+			{Name: "finalizers", Expression: `has(object.metadata.finalizers) ? object.metadata.finalizers : []`},
+			{Name: "finalizersBefore", Expression: `request.operation == "UPDATE" && has(oldObject.metadata.finalizers) ? oldObject.metadata.finalizers : []`},
+			refusedFinalizers(`f in ` + quoted(more) + ` || variables.isClaim && f == "` + claimFinalizer + `"`),
+		},
+		Rules: []admission.Rule{
+			finalizersRule(`(!variables.isClaim || request.operation == "UPDATE")`),
+			ownersRule(),
+		},
 	}
 }
 
-func refusedFinalizers(more []string) []admission.Variable {
-	return []admission.Variable{
-		{Name: "finalizersBefore", Expression: before(`(has(oldObject.metadata.finalizers) ? oldObject.metadata.finalizers : [])`, `[]`)},
-		{Name: "refusedFinalizers", Expression: `!has(object.metadata.finalizers) ? [] : object.metadata.finalizers.filter(f, !(f in ` +
-			quoted(append(slices.Clone(finalizers), more...)) + `) && !(f in variables.finalizersBefore))`},
-	}
+// refusedOfPods are the finalizers of pods, and of templates, that are not to be.
+func refusedOfPods(more []string) admission.Variable {
+	return refusedFinalizers(`f in ` + quoted(append([]string{jobFinalizer}, more...)))
 }
 
-func finalizersRule() admission.Rule {
+// refusedFinalizers are those that are not allowed and were not there before. Of more
+// than can be compared any may be taken off.
+func refusedFinalizers(allowed string) admission.Variable {
+	return admission.Variable{Name: "refusedFinalizers", Expression: with(`variables.finalizersBefore.size() > MOST && variables.finalizers.size() < variables.finalizersBefore.size() ? [] :
+		variables.finalizers.filter(f, !(ALLOWED) && (variables.finalizersBefore.size() > MOST || !(f in variables.finalizersBefore)))`,
+		"ALLOWED", allowed, "MOST", strconv.Itoa(mostFinalizers))}
+}
+
+// finalizersRule lets controllers of the whole cluster put on what they like, where
+// they have not been told to by a tenant.
+func finalizersRule(untold string) admission.Rule {
 	return admission.Rule{
-		Name: FinalizersRule, Says: "tenants put no finalizers on their objects but Kubernetes' own and the Platform's finalizers",
-		Holds:   `variables.refusedFinalizers.size() == 0 || ` + clusterWide,
+		Name: FinalizersRule, Says: "tenants put no finalizers on their objects but Kubernetes' own of that kind and the Platform's finalizers",
+		Fine:    `variables.finalizers.size() == 0`,
+		Holds:   `variables.refusedFinalizers.size() == 0 || ` + untold + ` && (` + clusterWide + `)`,
 		Message: `"metadata.finalizers: " + ` + some("variables.refusedFinalizers", 3) + ` + " would keep the namespace from going: remove it; a platform admin allows it by the Platform's finalizers"`,
 	}
 }
 
-// checkRoleBindings keeps tenants from opening their namespaces to everybody.
-func checkRoleBindings(admins []string) admission.Validating {
-	return admission.Validating{
-		Name:     RoleBindingsPolicy,
-		Ruleless: true,
-		Only:     admission.NotByPlatform(admins),
-		Resources: []admission.Resource{
-			{Group: "rbac.authorization.k8s.io", Version: "v1", Resources: []string{"rolebindings"}, Operations: write},
-		},
-		Variables: []admission.Variable{
-			{Name: "everybody", Expression: `["system:authenticated", "system:unauthenticated", "system:anonymous", "system:serviceaccounts"]`},
-			{Name: "before", Expression: before(`(has(oldObject.subjects) ? oldObject.subjects.map(s, s.name) : [])`, `[]`)},
-		},
-		Rules: []admission.Rule{{
-			Name: EverybodyRule, Says: "roles are bound to somebody, not to everybody",
-			Holds:   `!has(object.subjects) || object.subjects.all(s, s.kind == "ServiceAccount" || !(s.name in variables.everybody) || s.name in variables.before)`,
-			Message: `"subjects: " + variables.everybody.join(", ") + " stand for everybody, other tenants included: name a group, a user or a service account"`,
-		}},
-	}
-}
+// ofTheCluster is true of an owner o that is in no namespace, and no tenant's.
+const ofTheCluster = `o.apiVersion == "v1" && o.kind in ["Namespace", "Node", "PersistentVolume"] ||
+	o.apiVersion.startsWith("croft.dev/") || o.apiVersion.startsWith("karpenter.sh/")`
 
-// checkFlux holds what Flux applies to the rights of a service account of the
-// namespace, as its lock-down for several tenants does, also where its
-// controllers were started without it.
-func checkFlux() admission.Validating {
-	return admission.Validating{
-		Name: FluxPolicy,
-		Resources: []admission.Resource{
-			{Group: "kustomize.toolkit.fluxcd.io", Version: "*", Resources: []string{"kustomizations"}, Operations: write},
-			{Group: "helm.toolkit.fluxcd.io", Version: "*", Resources: []string{"helmreleases"}, Operations: write},
-		},
-		Variables: []admission.Variable{
-			{Name: "spec", Expression: `dyn(object).spec`},
-			{Name: "unchanged", Expression: `request.operation == "UPDATE" && dyn(object).spec == dyn(oldObject).spec`},
-			{Name: "sources", Expression: `(has(variables.spec.sourceRef) ? [variables.spec.sourceRef] : [])
-				+ (has(variables.spec.chartRef) ? [variables.spec.chartRef] : [])
-				+ (has(variables.spec.chart) ? [variables.spec.chart.spec.sourceRef] : [])`},
-		},
-		Rules: []admission.Rule{
-			{
-				Name: ServiceAccountRule, Says: "Flux applies with the rights of a service account of the namespace",
-				Holds:   `variables.unchanged || has(variables.spec.serviceAccountName) && variables.spec.serviceAccountName != ""`,
-				Message: `"spec.serviceAccountName: name a ServiceAccount of namespace " + namespaceObject.metadata.name + "; without one Flux would apply with its own rights"`,
-			},
-			{
-				Name: KubeConfigRule, Says: "Flux applies to this cluster, by no kubeconfig",
-				Holds:   `variables.unchanged || !has(variables.spec.kubeConfig)`,
-				Message: `"spec.kubeConfig: it would be used by Flux's controller, around the service account: remove the field"`,
-			},
-			{
-				Name: SourceNamespaceRule, Says: "Flux applies sources of the tenant's namespaces",
-				Holds:   `variables.unchanged || variables.sources.all(s, !has(s.namespace) || s.namespace == "" || s.namespace in params.spec.namespaces)`,
-				Message: `"spec.sourceRef.namespace: sources of tenant " + params.spec.tenant + " are in " + ` + listed("namespaces"),
-			},
-		},
-	}
-}
-
-// checkFluxSources keeps sources from being fetched with the cloud identity of
-// Flux's own controller.
-func checkFluxSources() admission.Validating {
-	return admission.Validating{
-		Name: FluxSourcesPolicy,
-		Resources: []admission.Resource{{
-			Group: "source.toolkit.fluxcd.io", Version: "*",
-			Resources: []string{"gitrepositories", "ocirepositories", "helmrepositories", "buckets"}, Operations: write,
-		}},
-		Variables: []admission.Variable{
-			{Name: "spec", Expression: `dyn(object).spec`},
-			{Name: "unchanged", Expression: `request.operation == "UPDATE" && dyn(object).spec == dyn(oldObject).spec`},
-		},
-		Rules: []admission.Rule{{
-			Name: ProviderRule, Says: "sources are fetched with a secret or a service account of the namespace",
-			Holds: `variables.unchanged || !has(variables.spec.provider) || variables.spec.provider == "generic" ||
-				has(variables.spec.serviceAccountName) && variables.spec.serviceAccountName != ""`,
-			Message: `"spec.provider: tenant " + params.spec.tenant + " would fetch with the platform's cloud identity: name a serviceAccountName, or use provider generic and a secretRef"`,
-		}},
+func ownersRule() admission.Rule {
+	return admission.Rule{
+		Name: OwnersRule, Says: "objects of tenants are owned by none of the whole cluster",
+		Fine: `!has(object.metadata.ownerReferences)`,
+		Holds: `object.metadata.ownerReferences.all(o, !(` + ofTheCluster + `) ||
+			request.operation == "UPDATE" && has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(b, b.uid == o.uid)) || ` + clusterWide,
+		Message: `"metadata.ownerReferences: a Namespace, a Node or another object of the whole cluster would wait for this one when it is deleted, or take it along: name an owner in the same namespace, or none"`,
 	}
 }

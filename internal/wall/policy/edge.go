@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	"croft.dev/croft/internal/admission"
 )
 
@@ -18,10 +20,7 @@ const (
 	TLSHostsRule       = "tls-hosts"
 	DefaultBackendRule = "default-backend"
 	ClassRule          = "class"
-	SnippetsRule       = "snippets"
-	ReferencesRule     = "references"
-	URLsRule           = "urls"
-	LoadBalancerRule   = "load-balancer-rules"
+	PathsRule          = "paths"
 	AddressesRule      = "addresses"
 	NamesRule          = "names"
 )
@@ -32,10 +31,13 @@ func clusterNames(host string) string {
 	return with(`(params.spec.namespaces + params.spec.platformNamespaces).exists(n, HOST.endsWith("." + n + ".svc") || HOST.endsWith("." + n + ".svc.cluster.local"))`, "HOST", host)
 }
 
-// hostVariable are the hosts of an object that the tenant may not serve, and that
+// hostVariables are the hosts of an object that the tenant may not serve, and that
 // it did not name before. Each expression gives a list of strings.
-func hostVariable(name, now, earlier string) admission.Variable {
-	return admission.Variable{Name: name, Expression: now + `.filter(h, !` + granted("h") + ` && !(h in (` + before(earlier, `[]`) + `)))`}
+func hostVariables(now, earlier string) []admission.Variable {
+	return []admission.Variable{
+		{Name: "hostsBefore", Expression: before(earlier, `[]`)},
+		{Name: "refusedHosts", Expression: now + `.filter(h, !` + granted("h") + ` && !(h in variables.hostsBefore))`},
+	}
 }
 
 func checkIngresses() admission.Validating {
@@ -46,34 +48,30 @@ func checkIngresses() admission.Validating {
 	tlsHosts := func(object string) string {
 		return with(`(has(OBJECT.spec.tls) ? OBJECT.spec.tls.map(t, has(t.hosts) && t.hosts.size() > 0 ? t.hosts : [""]) : [])`, "OBJECT", object)
 	}
-	changed := func(condition string) string {
-		return `variables.annotations.transformList(k, v, (` + condition + `) && !(k in variables.annotationsBefore && variables.annotationsBefore[k] == v), k)`
+	// A list of paths for each rule.
+	paths := func(object string) string {
+		return with(`(has(OBJECT.spec.rules) ? OBJECT.spec.rules.filter(r, has(r.http)).map(r, r.http.paths.filter(p, has(p.path)).map(p, p.path)) : [])`, "OBJECT", object)
 	}
 	return admission.Validating{
 		Name:      IngressesPolicy,
 		Resources: []admission.Resource{{Group: "networking.k8s.io", Version: "v1", Resources: []string{"ingresses"}, Operations: write}},
-		Variables: annotationVariables(
-			hostVariable("refusedHosts", ruleHosts("object"), ruleHosts("oldObject")),
-			admission.Variable{Name: "tlsHostsBefore", Expression: before(tlsHosts("oldObject"), `[]`)},
+		Bounds:    ingressBounds,
+		Early:     []admission.Variable{wildcards()},
+		Variables: slices.Concat(hostVariables(ruleHosts("object"), ruleHosts("oldObject")), []admission.Variable{
+			{Name: "annotations", Expression: annotations("object.metadata")},
+			{Name: "annotationsBefore", Expression: before(annotations("oldObject.metadata"), `{}`)},
+			{Name: "tlsHostsBefore", Expression: before(tlsHosts("oldObject"), `[]`)},
 			// Of each certificate the first: lists of lists cannot be made one.
-			admission.Variable{Name: "refusedTLSHosts", Expression: tlsHosts("object") + `.map(hosts, hosts.filter(h, !` + granted("h") + ` &&
+			{Name: "refusedTLSHosts", Expression: tlsHosts("object") + `.map(hosts, hosts.filter(h, !` + granted("h") + ` &&
 				!variables.tlsHostsBefore.exists(earlier, h in earlier))).filter(hosts, hosts.size() > 0).map(hosts, hosts[0])`},
-			admission.Variable{Name: "classes", Expression: `(has(object.spec.ingressClassName) ? [object.spec.ingressClassName] : [])
+			{Name: "classes", Expression: `(has(object.spec.ingressClassName) ? [object.spec.ingressClassName] : [])
 				+ ("kubernetes.io/ingress.class" in variables.annotations ? [variables.annotations["kubernetes.io/ingress.class"]] : [])`},
-			admission.Variable{Name: "classesBefore", Expression: before(`(has(oldObject.spec.ingressClassName) ? [oldObject.spec.ingressClassName] : [])
+			{Name: "classesBefore", Expression: before(`(has(oldObject.spec.ingressClassName) ? [oldObject.spec.ingressClassName] : [])
 				+ ("kubernetes.io/ingress.class" in variables.annotationsBefore ? [variables.annotationsBefore["kubernetes.io/ingress.class"]] : [])`, `[]`)},
-			admission.Variable{Name: "snippets", Expression: changed(`k.contains("snippet") || k.startsWith("haproxy-ingress.github.io/config-")`)},
-			// ingress-nginx reads these in another namespace where they name one.
-			admission.Variable{Name: "references", Expression: changed(`k in ["nginx.ingress.kubernetes.io/auth-secret", "nginx.ingress.kubernetes.io/auth-tls-secret",
-				"nginx.ingress.kubernetes.io/proxy-ssl-secret", "nginx.ingress.kubernetes.io/auth-proxy-set-headers", "nginx.ingress.kubernetes.io/fastcgi-params-configmap"] &&
-				v.contains("/") && !(v.split("/")[0] in params.spec.namespaces)`)},
-			// Where the controller itself sends requests to. It may reach every tenant.
-			admission.Variable{Name: "urls", Expression: changed(`(k.endsWith("/auth-url") || k.endsWith("/mirror-target")) && !(isURL(v) && (
-				url(v).getHostname() == "$host" || ` + granted("url(v).getHostname()") + ` || ` + clusterNames("url(v).getHostname()") + ` ||
-				url(v).getHostname().split(".").size() > 2 && !isIP(url(v).getHostname()) && !url(v).getHostname().matches("[$:]|(^|[.])svc([.]|$)")))`)},
-			admission.Variable{Name: "loadBalancerRules", Expression: changed(`k.startsWith("alb.ingress.kubernetes.io/conditions.") && v.contains("host-header") ||
-				k.startsWith("alb.ingress.kubernetes.io/actions.") && v.lowerAscii().contains("targetgroup")`)},
-		),
+			{Name: "pathsBefore", Expression: before(paths("oldObject"), `[]`)},
+			{Name: "refusedPaths", Expression: paths("object") + `.map(rule, rule.filter(p, p.matches(` + admission.Quote("[\\x00-\\x20\\x7f;{}\"'`#]") + `) &&
+				!variables.pathsBefore.exists(earlier, p in earlier))).filter(rule, rule.size() > 0).map(rule, rule[0])`},
+		}),
 		Rules: []admission.Rule{
 			{
 				Name: HostsRule, Says: "every rule has a host, and it is one of the tenant's",
@@ -95,38 +93,23 @@ func checkIngresses() admission.Validating {
 			{
 				Name: ClassRule, Says: "the class is one of the tenant's ingressClasses",
 				Holds: `"*" in params.spec.ingressClasses || variables.classes.size() > 0 && variables.classes.all(c, c in params.spec.ingressClasses) ||
-					request.operation == "UPDATE" && variables.classes == variables.classesBefore`,
+					` + admission.Comparable + ` && variables.classes == variables.classesBefore`,
 				Message: `"spec.ingressClassName: ingress classes of tenant " + params.spec.tenant + ": " + ` + listed("ingressClasses") +
 					` + "; name one of these; a platform admin allows others by policy.ingressClasses"`,
 			},
 			{
-				Name: SnippetsRule, Says: "no configuration of the ingress controller is written into annotations",
-				Holds:   `variables.snippets.size() == 0`,
-				Message: `"metadata.annotations: " + ` + some("variables.snippets", 3) + ` + ": this is configuration of a controller that serves every tenant: remove it, and use the controller's other annotations"`,
+				Name: PathsRule, Says: "paths have no characters that end a path in a controller's configuration",
+				Holds: `variables.refusedPaths.size() == 0`,
+				Message: `"spec.rules[].http.paths[].path: " + ` + some(`variables.refusedPaths.map(p, `+printable("string(p)")+`)`, 3) +
+					` + ": leave out spaces, line breaks, quotes and the characters ; { } #: they may end the path in the configuration of a controller that serves every tenant"`,
 			},
-			{
-				Name: ReferencesRule, Says: "annotations of ingress-nginx name secrets of the tenant's namespaces only",
-				Holds: `variables.references.size() == 0`,
-				Message: `"metadata.annotations: " + ` + some("variables.references", 3) + ` + ": name an object of a namespace of tenant " + params.spec.tenant + ": " + ` +
-					listed("namespaces"),
-			},
-			{
-				Name: URLsRule, Says: "the controller is sent to Services of the tenant and the platform, and to hosts outside, only",
-				Holds: `variables.urls.size() == 0`,
-				Message: `"metadata.annotations: " + ` + some("variables.urls", 3) + ` + ": the ingress controller would call an address inside of the cluster: name a host outside, or a Service of namespaces " + ` +
-					listed("namespaces") + ` + " as SERVICE.NAMESPACE.svc"`,
-			},
-			{
-				Name: LoadBalancerRule, Says: "annotations of the AWS load balancer controller add no hosts and no target groups",
-				Holds:   `variables.loadBalancerRules.size() == 0`,
-				Message: `"metadata.annotations: " + ` + some("variables.loadBalancerRules", 3) + ` + ": write hosts as spec.rules[].host, and forward to Services of your own"` + ` + ` + hosts(),
-			},
-			annotatedHostsRule(),
 		},
 	}
 }
 
-// checkRoutes is for the routes of the Gateway API that are told apart by host.
+// checkRoutes is for the routes of the Gateway API that are told apart by host. Its
+// definitions bound the lists that are gone through, before any policy is asked: 16
+// hostnames, and 64 listeners of a Gateway.
 // A cluster without it is not concerned.
 func checkRoutes() admission.Validating {
 	hostnames := func(object string) string {
@@ -137,7 +120,8 @@ func checkRoutes() admission.Validating {
 		Resources: []admission.Resource{
 			{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"httproutes", "grpcroutes", "tlsroutes"}, Operations: write},
 		},
-		Variables: annotationVariables(hostVariable("refusedHosts", hostnames("object"), hostnames("oldObject"))),
+		Early:     []admission.Variable{wildcards()},
+		Variables: hostVariables(hostnames("object"), hostnames("oldObject")),
 		Rules: []admission.Rule{
 			{
 				Name: HostsRule, Says: "every route has hostnames, and they are the tenant's",
@@ -145,7 +129,6 @@ func checkRoutes() admission.Validating {
 				Message: `"spec.hostnames: " + (variables.refusedHosts.exists(h, h == "") ? "a route without hostnames would serve every host of its gateway" : ` +
 					some("variables.refusedHosts", 3) + `)` + ` + ` + hosts(),
 			},
-			annotatedHostsRule(),
 		},
 	}
 }
@@ -154,13 +137,11 @@ func checkGateways() admission.Validating {
 	hostnames := func(object string) string {
 		return with(`OBJECT.spec.listeners.map(l, has(l.hostname) ? l.hostname : "")`, "OBJECT", object)
 	}
-	variables := annotationVariables(
-		hostVariable("refusedHosts", hostnames("object"), hostnames("oldObject")),
-	)
 	return admission.Validating{
 		Name:      GatewaysPolicy,
 		Resources: []admission.Resource{{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"gateways"}, Operations: write}},
-		Variables: variables,
+		Early:     []admission.Variable{wildcards()},
+		Variables: hostVariables(hostnames("object"), hostnames("oldObject")),
 		Rules: []admission.Rule{
 			{
 				Name: HostsRule, Says: "every listener has a hostname, and it is one of the tenant's",
@@ -180,7 +161,6 @@ func checkGateways() admission.Validating {
 					request.operation == "UPDATE" && has(oldObject.spec.addresses) && object.spec.addresses == oldObject.spec.addresses`,
 				Message: `"spec.addresses: a Gateway of a tenant claims no addresses, since these may be another's: remove the field"`,
 			},
-			annotatedHostsRule(),
 		},
 	}
 }
@@ -196,9 +176,12 @@ func checkCertificates() admission.Validating {
 	return admission.Validating{
 		Name:      CertificatesPolicy,
 		Resources: []admission.Resource{{Group: "cert-manager.io", Version: "*", Resources: []string{"certificates"}, Operations: write}},
-		Variables: annotationVariables(admission.Variable{Name: "refusedHosts", Expression: names("object") + `.filter(h, !` + granted("h") + ` && !` + ownService("h") +
-			` && !(h in (` + before(names("oldObject"), `[]`) + `)))`}),
-		Rules: []admission.Rule{
+		Bounds:    certificateBounds,
+		Early:     []admission.Variable{wildcards()},
+		Variables: append(issuerVariables(),
+			admission.Variable{Name: "hostsBefore", Expression: before(names("oldObject"), `[]`)},
+			admission.Variable{Name: "refusedHosts", Expression: names("object") + `.filter(h, !` + granted("h") + ` && !` + ownService("h") + ` && !(h in variables.hostsBefore))`}),
+		Rules: append([]admission.Rule{
 			{
 				Name: HostsRule, Says: "certificates are for the tenant's hosts, and for its Services",
 				Holds:   `variables.refusedHosts.size() == 0`,
@@ -211,7 +194,7 @@ func checkCertificates() admission.Validating {
 					has(object.spec.emailAddresses) && object.spec.emailAddresses.size() > 0 || has(object.spec.otherNames) && object.spec.otherNames.size() > 0)`,
 				Message: `"spec: a certificate of tenant " + params.spec.tenant + " is for dnsNames and a commonName: remove ipAddresses, uris, emailAddresses, otherNames and literalSubject"` + ` + ` + hosts(),
 			},
-		},
+		}, issuerRules()...),
 	}
 }
 

@@ -19,10 +19,17 @@ func constraints() []admission.Constrained {
 		},
 		{Kind: "CroftGateways", Matches: map[string][]string{"gateway.networking.k8s.io": {"Gateway"}}, Audits: true, Policy: checkGateways()},
 		{Kind: "CroftCertificates", Matches: map[string][]string{"cert-manager.io": {"Certificate"}}, Audits: true, Policy: checkCertificates()},
+		{
+			Kind: "CroftAnnotations", Matches: map[string][]string{
+				"": {"Service", "Secret", "ConfigMap", "PersistentVolumeClaim"}, "networking.k8s.io": {"Ingress"},
+				"gateway.networking.k8s.io": {"Gateway", "HTTPRoute", "GRPCRoute", "TLSRoute"},
+			},
+			Audits: true, Policy: checkAnnotations(),
+		},
 	}
 }
 
-// pullPolicyMutators give containers the tenant's pull policy where Gatekeeper is
+// pullPolicyMutators give containers and image volumes the tenant's pull policy where Gatekeeper is
 // the engine. It cannot tell which of several a container asks for: a tenant with
 // more than one that asks for another is refused.
 func pullPolicyMutators(t *estate.Tenant) []client.Object {
@@ -42,5 +49,9 @@ func pullPolicyMutators(t *estate.Tenant) []client.Object {
 			Value:    string(t.Allowances.ImagePullPolicies[0]),
 		}.Object(t.Name, t.Namespaces))
 	}
-	return all
+	return append(all, admission.Mutator{
+		Kind: "Assign", Name: "pull-volumes", Version: "v1", ObjectKind: "Pod", Operations: []string{"CREATE"},
+		Location: "spec.volumes[name: *].image.pullPolicy", Within: "spec.volumes[name: *].image",
+		Value: string(t.Allowances.ImagePullPolicies[0]),
+	}.Object(t.Name, t.Namespaces))
 }

@@ -1,37 +1,24 @@
 package policy
 
-import "croft.dev/croft/internal/admission"
+// hostname is what a host must look like before anything else is asked of it. What
+// parses a URL for a rule and what parses it for the controller need not agree on
+// anything that is not.
+const hostname = `^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`
 
-// AnnotatedHostsRule is a rule of every policy on objects whose annotations can
-// name hosts.
-const AnnotatedHostsRule = "annotated-hosts"
-
-// annotatedHosts are the annotations that name a host which the tenant may not
-// serve: those that external-dns makes records of, whatever its prefix, that
-// ingress-nginx serves as well, and that cert-manager asks certificates for. The
-// variables annotations and annotationsBefore are the object's.
-func annotatedHosts() admission.Variable {
-	return admission.Variable{Name: "refusedAnnotations", Expression: `variables.annotations.transformList(k, v,
-		(k.contains("external-dns") && (k.endsWith("/hostname") || k.endsWith("/internal-hostname")) ||
-		k in ["nginx.ingress.kubernetes.io/server-alias", "cert-manager.io/common-name", "cert-manager.io/alt-names"]) &&
-		v.split(",").exists(h, h.trim() != "" && !` + granted("h.trim()") + `) &&
-		!(k in variables.annotationsBefore && variables.annotationsBefore[k] == v), k + "=" + v)`}
+// outside is true where a host, in lower case, is outside of the cluster as far as
+// its name tells, or a Service of the tenant's or the platform's namespaces.
+//
+// Its last label is a top-level domain: of letters alone, or xn--. So addresses in
+// any notation (127.1, 0x7f000001, 2130706433) are none, nor is SERVICE.NAMESPACE
+// where the namespace has a hyphen or a digit.
+func outside(host string) string {
+	return with(`(HOST.matches("HOSTNAME") && (HOST.matches("[.]([a-z]{2,63}|xn--[-a-z0-9]+)$") &&
+		!HOST.matches("(^|[.])((svc|pod)([.]|$)|(local|localhost|localdomain|internal)$)") && HOST != "metadata.goog" || `+clusterNames("HOST")+`))`,
+		"HOSTNAME", hostname, "HOST", host)
 }
 
-func annotatedHostsRule() admission.Rule {
-	return admission.Rule{
-		Name: AnnotatedHostsRule, Says: "annotations of external-dns, ingress-nginx and cert-manager name the tenant's hosts only",
-		Holds:   `variables.refusedAnnotations.size() == 0`,
-		Message: `"metadata.annotations: " + ` + some("variables.refusedAnnotations", 3) + ` + ` + hosts(),
-	}
-}
-
-// annotationVariables are what annotatedHostsRule asks about, for an object that
-// is no pod.
-func annotationVariables(more ...admission.Variable) []admission.Variable {
-	return append([]admission.Variable{
-		{Name: "annotations", Expression: annotations("object.metadata")},
-		{Name: "annotationsBefore", Expression: before(annotations("oldObject.metadata"), `{}`)},
-		annotatedHosts(),
-	}, more...)
+// urlWithin is true where a text is a URL, and what is asked of its host h in lower
+// case holds.
+func urlWithin(text, asked string) string {
+	return with(`(isURL(TEXT) && url(TEXT).getScheme() != "" && [url(TEXT).getHostname().lowerAscii()].all(h, ASKED))`, "ASKED", asked, "TEXT", text)
 }

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"strconv"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,7 +29,16 @@ func namespace(t *estate.Tenant, name string) *corev1.Namespace {
 	}
 	return &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: sizes(&t.Allowances)},
+	}
+}
+
+// sizes are how large objects may be.
+func sizes(may *v1alpha1.Allowances) map[string]string {
+	return map[string]string{
+		v1alpha1.MaxObjectBytesAnnotation:      strconv.FormatInt(*may.MaxObjectBytes, 10),
+		v1alpha1.MaxHelmReleaseBytesAnnotation: strconv.FormatInt(*may.MaxHelmReleaseBytes, 10),
+		v1alpha1.MaxOtherObjectBytesAnnotation: strconv.FormatInt(*may.MaxOtherObjectBytes, 10),
 	}
 }
 
@@ -59,10 +70,25 @@ func rulesOf(p *estate.Platform, t *estate.Tenant) v1alpha1.TenantRulesSpec {
 		StorageClasses:     t.Allowances.StorageClasses,
 		IngressClasses:     t.Allowances.IngressClasses,
 		GatewayClasses:     t.Allowances.GatewayClasses,
+		Issuers:            t.Allowances.Issuers,
+		IssuerTypes:        t.Allowances.IssuerTypes,
+		SourceHosts:        t.Allowances.SourceHosts,
 		CSIDrivers:         t.Allowances.CSIDrivers,
+		DeviceClasses:      t.Allowances.DeviceClasses,
+		VolumeTypes:        t.Allowances.VolumeTypes,
+		Subjects:           subjects(t),
+		CloudIdentities:    t.Allowances.CloudIdentities,
+		ClusterIPs:         t.Allowances.ClusterIPs,
 
+		MaxTokenExpirationSeconds: *t.Allowances.MaxTokenExpirationSeconds,
+		TokenSecrets:              *t.Allowances.TokenSecrets,
+
+		VolumeAttributesClasses:          t.Allowances.VolumeAttributesClasses,
+		MaxVolumeSize:                    t.Allowances.MaxVolumeSize.String(),
 		MaxTerminationGracePeriodSeconds: *t.Allowances.MaxTerminationGracePeriodSeconds,
 		DoNotDisrupt:                     *t.Allowances.DoNotDisrupt,
+		Annotations:                      list(t.Allowances.Annotations),
+		UnknownAnnotations:               t.Allowances.UnknownAnnotations,
 	}
 }
 

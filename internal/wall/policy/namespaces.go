@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"strconv"
+
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
 	"croft.dev/croft/internal/admission"
@@ -23,12 +25,13 @@ const (
 // this one looks at all of them.
 func checkNamespaces(admins []string) admission.Validating {
 	only := admission.NotByPlatform(admins)
-	only["of-a-tenant"] = `[object, oldObject].exists(n, n != null && (
-		has(n.metadata.labels) && n.metadata.labels.exists(k, k.startsWith("croft.dev/")) ||
-		has(n.metadata.annotations) && n.metadata.annotations.exists(k, k.startsWith("croft.dev/"))))`
-	marks := func(object string) string {
-		return with(`dyn(OBJECT == null ? [] : (has(OBJECT.metadata.labels) ? OBJECT.metadata.labels.transformList(k, v, k.matches(variables.keys), k + "=" + v) : [])
-			+ (has(OBJECT.metadata.annotations) ? OBJECT.metadata.annotations.transformList(k, v, k.matches(variables.keys), k + "=" + v) : []))`, "OBJECT", object)
+	// One that has more marks than can be gone through may be anybody's.
+	only["of-a-tenant"] = with(`[object, oldObject].exists(n, n != null && (
+		has(n.metadata.labels) && (n.metadata.labels.size() > MOST || n.metadata.labels.exists(k, k.startsWith("croft.dev/"))) ||
+		has(n.metadata.annotations) && (n.metadata.annotations.size() > MOST || n.metadata.annotations.exists(k, k.startsWith("croft.dev/")))))`, "MOST", strconv.Itoa(mostMarks))
+	marks := func(object, absent string) string {
+		return with(`dyn(ABSENT ? [] : (has(OBJECT.metadata.labels) ? OBJECT.metadata.labels.transformList(k, v, k.matches(variables.keys), k + "=" + v) : [])
+			+ (has(OBJECT.metadata.annotations) ? OBJECT.metadata.annotations.transformList(k, v, k.matches(variables.keys), k + "=" + v) : []))`, "OBJECT", object, "ABSENT", absent)
 	}
 	return admission.Validating{
 		Name:     NamespacesPolicy,
@@ -39,29 +42,34 @@ func checkNamespaces(admins []string) admission.Validating {
 			{Version: "v1", Resources: []string{"namespaces"}, Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}},
 			{Version: "v1", Resources: []string{"namespaces/status", "namespaces/finalize"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
 		},
+		Bounds: markBounds,
 		Variables: []admission.Variable{
 			{Name: "finalizes", Expression: `has(request.subResource) && request.subResource == "finalize"`},
 			{Name: "keys", Expression: `"^croft[.]dev/|^app[.]kubernetes[.]io/managed-by$|^pod-security[.]kubernetes[.]io/|^resource[.]kubernetes[.]io/|^scheduler[.]alpha[.]kubernetes[.]io/|^admission[.]gatekeeper[.]sh/"`},
-			{Name: "marks", Expression: marks("object")},
-			{Name: "marksBefore", Expression: marks("oldObject")},
+			{Name: "marks", Expression: marks("object", `object == null`)},
+			{Name: "marksBefore", Expression: marks("oldObject", `!`+admission.Comparable)},
 		},
 		Rules: []admission.Rule{
 			{
 				Name: NamespaceMarksRule, Says: "the marks that put a namespace behind the walls are written by the platform alone",
-				Holds: `request.operation == "DELETE" || variables.finalizes ||
+				Holds: `request.operation == "DELETE" || variables.finalizes || (request.operation == "CREATE" || ` + admission.Comparable + `) &&
 					variables.marks.all(m, m in variables.marksBefore) && variables.marksBefore.all(m, m in variables.marks)`,
 				Message: `"metadata: the labels and annotations that put namespace " + request.name + " behind the walls (" + ` +
-					some(`(variables.marks.filter(m, !(m in variables.marksBefore)) + variables.marksBefore.filter(m, !(m in variables.marks)))`, 3) +
+					// Rules can be longer than a message may be.
+					some(`(variables.marks.filter(m, !(m in variables.marksBefore)) + variables.marksBefore.filter(m, !(m in variables.marks)))`+
+						`.map(m, string(m)).map(m, m.size() > 100 ? m.substring(0, 100) + "..." : m)`, 3) +
 					` + ") are written by platform admins alone: leave them as they are"`,
 			},
 			{
 				Name: NamespaceFinalizeRule, Says: "a tenant's namespace is finalized by Kubernetes alone",
 				Holds:   `!variables.finalizes`,
+				Cheap:   true,
 				Message: `"namespace " + request.name + " is finalized when it is empty, by Kubernetes alone"`,
 			},
 			{
 				Name: NamespaceDeletionRule, Says: "a tenant's namespace is deleted by the platform alone",
 				Holds:   `request.operation != "DELETE"`,
+				Cheap:   true,
 				Message: `"namespace " + request.name + " is deleted by platform admins alone: ask one to delete the Tenant, or to take the namespace from it"`,
 			},
 		},

@@ -1,6 +1,11 @@
 package policy
 
 import (
+	"slices"
+	"strings"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/addons"
 	"croft.dev/croft/internal/admission"
 )
 
@@ -11,41 +16,80 @@ const (
 	PriorityRule     = "priority-class"
 	GracePeriodRule  = "grace-period"
 	InlineCSIRule    = "inline-csi"
+	VolumeTypesRule  = "volume-types"
 	DoNotDisruptRule = "do-not-disrupt"
+	PodMarksRule     = "marks"
+	// ClaimTemplatesRule is about what a pod's ephemeral volumes, and a StatefulSet's
+	// volumes, are claimed by.
+	ClaimTemplatesRule = "claim-templates"
 )
+
+// plainVolumes are those that every pod may mount without a look: they hold what is the
+// namespace's or the pod's own. hostPath is Pod Security's, which allows it at the
+// level privileged alone.
+var plainVolumes = []string{"projected", "configMap", "secret", "downwardAPI", "emptyDir", "persistentVolumeClaim", "hostPath"}
+
+// examinedVolumes are those that other rules look into.
+var examinedVolumes = []string{"csi", "ephemeral", "image"}
 
 // podPart is what pods may ask for beside a place. Of what cannot change in a
 // pod's life only new pods are asked.
 func podPart(finalizers []string) admission.Pods {
 	variables, patch := setPullPolicy()
+	onPods, harmless := addons.Table(addons.Pods), addons.HarmlessPrefixes(addons.Pods)
 	return admission.Pods{
-		Variables: append([]admission.Variable{
-			annotatedHosts(),
+		Bounds: slices.Concat(annotationBounds(), podBounds, finalizerBounds),
+		Early:  earlyAnnotations(harmless, onPods),
+		Variables: slices.Concat([]admission.Variable{
 			// As a container runtime reads them: what has no registry is docker.io's.
-			{Name: "images", Expression: `"*" in params.spec.registries ? [] : ` + images("variables.spec") + `.filter(i, !variables.specBefore.exists(s, i in ` + images("s") + `))`},
+			{Name: "imagesBefore", Expression: `variables.specBefore.size() == 0 ? [] : ` + images("variables.specBefore[0]")},
+			{Name: "images", Expression: images("variables.spec") + `.filter(i, !(i in variables.imagesBefore))`},
 			{Name: "refusedImages", Expression: `variables.images.map(i,
 					!i.contains("/") ? "docker.io/library/" + i : i.split("/")[0].matches("[.:A-Z]|^localhost$") ? i : "docker.io/" + i)
 				.filter(i, !params.spec.registries.exists(r, i.startsWith(r + "/") || r.contains("/") && (i == r || i.startsWith(r + ":") || i.startsWith(r + "@"))))`},
-			{Name: "refusedDrivers", Expression: `has(variables.spec.volumes) ? variables.spec.volumes.filter(v, has(v.csi) &&
-				!` + allowed("csiDrivers", "v.csi.driver") + `).map(v, v.csi.driver) : []`},
+			// A volume is its name and one field, whose name is the type. Its keys are read,
+			// not the fields that croft knows: so a type of a later Kubernetes is none that
+			// is allowed.
+			{Name: "volumes", Expression: `variables.new && has(variables.spec.volumes) ? variables.spec.volumes.filter(v,
+				!(dyn(v).size() == 2 && (` + hasAny("v", plainVolumes) + `))) : []`},
+			{Name: "refusedVolumes", Expression: `"*" in params.spec.volumeTypes ? [] : variables.volumes.filter(v,
+				!(dyn(v).size() == 2 && dyn(v).exists(k, k in ` + quoted(examinedVolumes) + ` || k in params.spec.volumeTypes)))`},
+			{Name: "refusedDrivers", Expression: `variables.volumes.filter(v, has(v.csi) && !` + allowed("csiDrivers", "v.csi.driver") + `).map(v, v.csi.driver)`},
+			{Name: "claims", Expression: `variables.claimTemplates + variables.volumes.filter(v, has(v.ephemeral) && has(v.ephemeral.volumeClaimTemplate))
+				.map(v, v.ephemeral.volumeClaimTemplate)`},
+			refusedClaimFields(),
 			{Name: "gracePeriod", Expression: `has(variables.spec.terminationGracePeriodSeconds) ? variables.spec.terminationGracePeriodSeconds : 30`},
-		}, refusedFinalizers(finalizers)...),
-		Rules: podRules(),
+		}, addonVariables(literal(onPods, harmless), setOf(harmless), valueClasses(onPods), false), []admission.Variable{refusedLabels(addons.Pods, "labels")}, []admission.Variable{refusedOfPods(finalizers)}),
+		Rules: append(podRules(), podDevices()...),
 		PodRules: []admission.Rule{{
-			Name: PullPolicyRule, Says: "containers pull their image as the tenant's imagePullPolicies say, which is set for them",
+			Name: PullPolicyRule, Says: "containers and image volumes pull their image as the tenant's imagePullPolicies say, which is set for them",
 			Holds: `variables.new
-				? variables.spec.containers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies) &&
-				(!has(variables.spec.initContainers) || variables.spec.initContainers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies))
+				? variables.spec.containers.all(c, c.imagePullPolicy == params.written.imagePullPolicies || c.imagePullPolicy in params.spec.imagePullPolicies) &&
+				(!has(variables.spec.initContainers) || variables.spec.initContainers.all(c, c.imagePullPolicy == params.written.imagePullPolicies || c.imagePullPolicy in params.spec.imagePullPolicies)) &&
+				variables.volumes.all(v, !has(v.image) || has(v.image.pullPolicy) && v.image.pullPolicy in params.spec.imagePullPolicies)
 				: !has(variables.spec.ephemeralContainers) || variables.spec.ephemeralContainers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies ||
 				variables.specBefore.exists(s, has(s.ephemeralContainers) && s.ephemeralContainers.exists(e, e.name == c.name)))`,
-			Message: `"spec.containers[].imagePullPolicy: tenant " + params.spec.tenant + " may use " + ` + listed("imagePullPolicies") + ` + ": remove the field"`,
-		}, finalizersRule()},
+			Message: `"spec.containers[].imagePullPolicy, spec.volumes[].image.pullPolicy: the tenant's imagePullPolicies are others, the first of which is set for you: remove the field"`,
+		}, podSizeRule(), ownerCountRule(), ownersRule()},
+		TemplateRules:  []admission.Rule{unknownWarning(unannotated)},
 		PatchVariables: variables,
 		Patch:          patch,
-		Done: `object.spec.containers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies) &&
-			(!has(object.spec.initContainers) || object.spec.initContainers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies))`,
-		Says: "containers get the first of the tenant's imagePullPolicies, where theirs is none of them",
+		// Conditions cannot read the tenant's rules. So this is about the policy that most
+		// tenants have; for others the patch is made once more, and changes nothing.
+		Done: `object.spec.containers.all(c, c.imagePullPolicy == "Always") &&
+			(!has(object.spec.initContainers) || object.spec.initContainers.all(c, c.imagePullPolicy == "Always")) &&
+			(!has(object.spec.volumes) || object.spec.volumes.all(v, !has(v.image) || has(v.image.pullPolicy) && v.image.pullPolicy == "Always"))`,
+		Says: "containers and image volumes get the first of the tenant's imagePullPolicies, where theirs is none of them",
 	}
+}
+
+// hasAny is true where an object has one of the fields.
+func hasAny(object string, fields []string) string {
+	each := make([]string, len(fields))
+	for i, field := range fields {
+		each[i] = "has(" + object + "." + field + ")"
+	}
+	return strings.Join(each, " || ")
 }
 
 // images are those of all containers of a pod spec.
@@ -58,39 +102,77 @@ func images(spec string) string {
 
 // podRules are asked of pods, and of the templates that pods are made from.
 func podRules() []admission.Rule {
-	return []admission.Rule{
+	return slices.Concat([]admission.Rule{
 		{
 			Name: RegistryRule, Says: "images come from the tenant's registries",
-			Holds: `variables.refusedImages.size() == 0`,
+			Fine:  `params.written.registries == "*"`,
+			Holds: `"*" in params.spec.registries || variables.refusedImages.size() == 0`,
 			Message: `"image " + ` + some("variables.refusedImages", 3) + ` + ": images of tenant " + params.spec.tenant + " come from " + ` + listed("registries") +
 				` + ": use one of these; a platform admin allows others by policy.registries"`,
 		},
 		{
-			Name: PriorityRule, Says: "pods ask for no priority class but the tenant's",
+			Cheap: true,
+			Name:  PriorityRule, Says: "pods ask for no priority class but the tenant's",
 			Holds: `!variables.new || !has(variables.spec.priorityClassName) || variables.spec.priorityClassName == "" || ` + allowed("priorityClasses", "variables.spec.priorityClassName"),
 			Message: `"spec.priorityClassName: " + variables.spec.priorityClassName + " is not among the priority classes of tenant " + params.spec.tenant + ": " + ` +
 				listed("priorityClasses") + ` + "; leave the field out; a platform admin allows others by policy.priorityClasses"`,
 		},
 		{
 			Name: GracePeriodRule, Says: "pods end within the tenant's maxTerminationGracePeriodSeconds",
-			Holds: `!variables.new || variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds`,
-			Message: `"spec.terminationGracePeriodSeconds: " + string(variables.gracePeriod) + " is more than the " + string(params.spec.maxTerminationGracePeriodSeconds) +
+			Holds: `!variables.new || variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds && ` + probesEnd("containers") + ` && ` + probesEnd("initContainers"),
+			Message: `(variables.gracePeriod > params.spec.maxTerminationGracePeriodSeconds ? "spec.terminationGracePeriodSeconds: " + string(variables.gracePeriod) :
+				"spec.containers[]: terminationGracePeriodSeconds of a probe") + " is more than the " + string(params.spec.maxTerminationGracePeriodSeconds) +
 				" that tenant " + params.spec.tenant + " may take: lower it; a platform admin allows more by policy.maxTerminationGracePeriodSeconds"`,
 		},
 		{
 			Name: InlineCSIRule, Says: "pods mount inline volumes of the tenant's csiDrivers only",
-			Holds: `!variables.new || variables.refusedDrivers.size() == 0`,
+			Holds: `variables.volumes.size() == 0 || variables.refusedDrivers.size() == 0`,
 			Message: `"spec.volumes[].csi.driver: " + ` + some("variables.refusedDrivers", 3) + ` + " is not among the drivers that tenant " + params.spec.tenant + " may mount inline: " + ` +
 				listed("csiDrivers") + ` + "; use a PersistentVolumeClaim; a platform admin allows others by policy.csiDrivers"`,
 		},
 		{
-			Name: DoNotDisruptRule, Says: "pods do not keep their nodes from being disrupted, unless the tenant's doNotDisrupt says so",
-			Holds: `params.spec.doNotDisrupt || !("karpenter.sh/do-not-disrupt" in variables.annotations) || "karpenter.sh/do-not-disrupt" in variables.annotationsBefore`,
-			Message: `"metadata.annotations: pods of tenant " + params.spec.tenant +
-				" may not carry karpenter.sh/do-not-disrupt: remove it, and use a PodDisruptionBudget; a platform admin allows it by policy.doNotDisrupt"`,
+			Name: VolumeTypesRule, Says: "pods mount volumes of types that cannot reach another's disk, nor the network from their node, and of the tenant's volumeTypes",
+			Holds: `variables.volumes.size() == 0 || variables.refusedVolumes.size() == 0`,
+			Message: `"spec.volumes: " + ` + some(`variables.refusedVolumes.map(v, v.name + " is of type " + dyn(v).filter(k, k != "name").map(k, string(k)).join(" and "))`, 3) + ` +
+				", which mounts any disk by its name, or from the network of the node: use a PersistentVolumeClaim; tenant " + params.spec.tenant + " may also use " + ` +
+				listed("volumeTypes") + ` + "; a platform admin allows others by policy.volumeTypes"`,
 		},
-		annotatedHostsRule(),
+		claimTemplatesRule(),
+		{
+			Name: DoNotDisruptRule, Says: "pods do not keep their nodes from being disrupted, unless the tenant's doNotDisrupt says so",
+			Holds: unannotated + `params.spec.doNotDisrupt || ` + anyRefused + `variables.refused.filter(a, a[2].startsWith("keeps-node")).size() == 0`,
+			Message: `"metadata.annotations: pods of tenant " + params.spec.tenant + " may not carry " + ` + someAnnotations(`variables.refused.filter(a, a[2].startsWith("keeps-node"))`) +
+				` + ": remove it, and use a PodDisruptionBudget; a platform admin allows it by policy.doNotDisrupt"`,
+		},
+		// A controller of the whole cluster makes pods from what a tenant wrote in a
+		// template, finalizers included: so it puts none on a new pod.
+		finalizersRule(`!variables.new`),
+		{
+			Name: PodMarksRule, Says: "pods carry no labels below croft.dev/, which are for what croft keeps, and none that has an add-on use what is not the tenant's",
+			Holds: `variables.labels.all(k, !k.startsWith("croft.dev/") || k == "` + v1alpha1.ProbeLabel + `" || k in variables.labelsBefore) &&
+				(` + noLabelOf(addons.Pods) + ` || variables.refusedLabels.size() == 0)`,
+			Message: `(variables.refusedLabels.size() > 0 ? ` + labelsMessage + ` : "metadata.labels: " + ` + some(`variables.labels.transformList(k, v, k.startsWith("croft.dev/"), k)`, 3) +
+				` + ": labels below croft.dev/ are for what croft keeps: use a label of your own")`,
+		},
+		podAnnotationsRule(valueClasses(addons.Table(addons.Pods))),
+	})
+}
+
+// unannotated spares most pods the rules on annotations.
+const unannotated = `variables.plain || `
+
+// ofAddonsThemselves is true where an add-on writes to a pod that is there: it may
+// change the pods of the whole cluster, which no tenant may. A new pod is judged
+// whoever makes it, since controllers make what tenants write.
+const ofAddonsThemselves = ` || !variables.new && (` + clusterWide + `)`
+
+// probesEnd is true where no probe of the containers gives its own more time to end
+// than the tenant may take. Only these two kinds of probes end a container.
+func probesEnd(list string) string {
+	probe := func(name string) string {
+		return with(`(!has(c.PROBE) || !has(c.PROBE.terminationGracePeriodSeconds) || c.PROBE.terminationGracePeriodSeconds <= params.spec.maxTerminationGracePeriodSeconds)`, "PROBE", name)
 	}
+	return with(`(!has(variables.spec.LIST) || variables.spec.LIST.all(c, `, "LIST", list) + probe("livenessProbe") + ` && ` + probe("startupProbe") + `))`
 }
 
 // setPullPolicy gives containers the first of the tenant's pull policies, where
@@ -105,5 +187,8 @@ func setPullPolicy() ([]admission.Variable, string) {
 	before := admission.Variable{Name: "before", Expression: `variables.new ? [] : oldObject.spec.containers.map(c, c.name)
 		+ (has(oldObject.spec.initContainers) ? oldObject.spec.initContainers.map(c, c.name) : [])
 		+ (has(oldObject.spec.ephemeralContainers) ? oldObject.spec.ephemeralContainers.map(c, c.name) : [])`}
-	return []admission.Variable{before}, each("containers") + ` + ` + each("initContainers") + ` + ` + each("ephemeralContainers")
+	volumes := `(variables.new && has(object.spec.volumes) ? object.spec.volumes.transformList(i, v,
+		has(v.image) && !(has(v.image.pullPolicy) && v.image.pullPolicy in params.spec.imagePullPolicies),
+		JSONPatch{op: "add", path: "/spec/volumes/" + string(i) + "/image/pullPolicy", value: string(params.spec.imagePullPolicies[0])}) : [])`
+	return []admission.Variable{before}, each("containers") + ` + ` + each("initContainers") + ` + ` + each("ephemeralContainers") + ` + ` + volumes
 }

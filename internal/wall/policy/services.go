@@ -14,6 +14,7 @@ const (
 	ServiceTypeRule  = "service-type"
 	ExternalIPsRule  = "external-ips"
 	ExternalNameRule = "external-name"
+	ClusterIPRule    = "cluster-ip"
 )
 
 var write = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
@@ -24,12 +25,17 @@ func checkServices() admission.Validating {
 	return admission.Validating{
 		Name:      ServicesPolicy,
 		Resources: []admission.Resource{{Version: "v1", Resources: []string{"services"}, Operations: write}},
-		Variables: annotationVariables(
-			admission.Variable{Name: "typeBefore", Expression: before(`oldObject.spec.type`, `""`)},
-			admission.Variable{Name: "ipsBefore", Expression: before(`(has(oldObject.spec.externalIPs) ? oldObject.spec.externalIPs : [])`, `[]`)},
-			admission.Variable{Name: "nameBefore", Expression: before(`(has(oldObject.spec.externalName) ? oldObject.spec.externalName : "")`, `""`)},
-			admission.Variable{Name: "name", Expression: `has(object.spec.externalName) ? object.spec.externalName : ""`},
-		),
+		Bounds:    serviceBounds,
+		Variables: []admission.Variable{
+			{Name: "typeBefore", Expression: before(`oldObject.spec.type`, `""`)},
+			{Name: "ipsBefore", Expression: before(`(has(oldObject.spec.externalIPs) ? oldObject.spec.externalIPs : [])`, `[]`)},
+			{Name: "nameBefore", Expression: before(`(has(oldObject.spec.externalName) ? oldObject.spec.externalName : "")`, `""`)},
+			{Name: "clusterIPs", Expression: `(has(object.spec.clusterIPs) ? object.spec.clusterIPs : []) + (has(object.spec.clusterIP) ? [object.spec.clusterIP] : [])`},
+			{Name: "clusterIPsBefore", Expression: before(`(has(oldObject.spec.clusterIPs) ? oldObject.spec.clusterIPs : [])`, `[]`)},
+			{Name: "refusedIPs", Expression: `variables.clusterIPs.filter(ip, !(ip in ["", "None"]) && !(ip in variables.clusterIPsBefore) && !` +
+				allowed("clusterIPs", "ip") + `)`},
+			{Name: "name", Expression: `has(object.spec.externalName) ? object.spec.externalName : ""`},
+		},
 		Rules: []admission.Rule{
 			{
 				Name: ServiceTypeRule, Says: "Services are of the tenant's serviceTypes",
@@ -48,7 +54,16 @@ func checkServices() admission.Validating {
 				Message: `"spec.externalName: " + variables.name + " names a Service, which may be another tenant's: call the Service itself; tenant " +
 					params.spec.tenant + " may name hosts outside of the cluster"`,
 			},
-			annotatedHostsRule(),
+			{
+				Name: ClusterIPRule, Says: "Services choose no address, but of the tenant's clusterIPs",
+				// The address is there already, whoever chose it: who did is in the
+				// managed fields. Where the API server could not tell, there are none.
+				Holds: `variables.refusedIPs.size() == 0 || !(request.operation in ["CREATE", "UPDATE"]) || has(object.metadata.managedFields) &&
+					object.metadata.managedFields.size() > 0 && !object.metadata.managedFields.exists(m, has(m.fieldsV1) && "f:spec" in dyn(m.fieldsV1) &&
+					["f:clusterIP", "f:clusterIPs"].exists(f, f in dyn(m.fieldsV1)["f:spec"]))`,
+				Message: `"spec.clusterIP: " + variables.refusedIPs[0] + " may be another Service's, or that of the cluster's DNS: remove the field, and let the cluster give the Service an address; addresses that tenant " +
+					params.spec.tenant + " may choose: " + ` + listed("clusterIPs") + ` + "; a platform admin allows others by policy.clusterIPs"`,
+			},
 		},
 	}
 }

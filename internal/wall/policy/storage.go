@@ -15,16 +15,73 @@ const (
 
 // Their rules.
 const (
-	VolumeRule       = "volume-name"
-	StorageClassRule = "storage-class"
-	SelectorRule     = "volume-selector"
-	DisruptionRule   = "allows-disruption"
+	VolumeRule          = "volume-name"
+	StorageClassRule    = "storage-class"
+	SourceRule          = "volume-source"
+	AttributesClassRule = "attributes-class"
+	VolumeSizeRule      = "volume-size"
+	BindingRule         = "binding-annotations"
+	DisruptionRule      = "allows-disruption"
 )
 
-// checkClaims keeps claims from taking a volume that is not theirs. The volume
-// controller writes a claim's volume when it has found one: it may change the
-// claims of the whole cluster, which no tenant may.
-func checkClaims() admission.Validating {
+// classAnnotation chooses a claim's storage class, before the field does.
+const classAnnotation = "volume.beta.kubernetes.io/storage-class"
+
+// BindingAnnotations tell the volume controller and provisioners what the scheduler
+// and the volume controller have decided: which node's disks a volume is made of,
+// who makes it, and that a claim has its volume.
+var BindingAnnotations = []string{
+	"volume.kubernetes.io/selected-node", "volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner",
+	"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller",
+}
+
+// byVolumeControllers is true for the scheduler and the volume controller, which
+// may change the claims of the whole cluster. So may GitOps controllers and
+// operators, but these write what a tenant tells them to; they are known by the
+// namespaces of their service accounts.
+const byVolumeControllers = `(!request.userInfo.username.startsWith("system:serviceaccount:") || request.userInfo.username.startsWith("system:serviceaccount:kube-system:")) &&
+	authorizer.group("").resource("persistentvolumeclaims").check("update").allowed()`
+
+// classesOf are all storage classes that a claim or a template of one names. The
+// annotation decides, but the field stays, and what else reads it.
+func classesOf(claim string) string {
+	return with(`((has(CLAIM.metadata) && has(CLAIM.metadata.annotations) && KEY in CLAIM.metadata.annotations ? [CLAIM.metadata.annotations[KEY]] : []) +
+		(has(CLAIM.spec.storageClassName) ? [CLAIM.spec.storageClassName] : []))`, "CLAIM", claim, "KEY", admission.Quote(classAnnotation))
+}
+
+// allowedClass is true where the tenant may use a storage class. The empty one is
+// never among "*".
+func allowedClass(class string) string {
+	return with(`(CLASS == "" ? "" in params.spec.storageClasses : `+allowed("storageClasses", "CLASS")+`)`, "CLASS", class)
+}
+
+func attributesClassOf(claim string) string {
+	return with(`(has(CLAIM.spec.volumeAttributesClassName) ? CLAIM.spec.volumeAttributesClassName : "")`, "CLAIM", claim)
+}
+
+// ownSource is true where a claim takes no data, or data of the tenant's own
+// namespaces. Kubernetes knows others only with a feature that is off by default,
+// and then asks the other side for a ReferenceGrant.
+func ownSource(claim string) string {
+	return with(`(!has(CLAIM.spec.dataSourceRef) || !has(CLAIM.spec.dataSourceRef.namespace) || CLAIM.spec.dataSourceRef.namespace == "" ||
+		CLAIM.spec.dataSourceRef.namespace in params.spec.namespaces)`, "CLAIM", claim)
+}
+
+// sizeOf is how much storage a claim asks for, as text.
+func sizeOf(claim string) string {
+	return with(`(has(CLAIM.spec.resources) && has(CLAIM.spec.resources.requests) && "storage" in CLAIM.spec.resources.requests
+		? string(CLAIM.spec.resources.requests["storage"]) : "0")`, "CLAIM", claim)
+}
+
+func tooLarge(size string) string {
+	return with(`quantity(SIZE).isGreaterThan(quantity(params.spec.maxVolumeSize))`, "SIZE", size)
+}
+
+// checkClaims keeps claims from taking a volume that is not theirs. Controllers
+// create claims of templates that tenants write, so whoever creates a claim is
+// asked alike; only the platform's admins, who restore volumes, may name one. A
+// claim that is there gets its volume from the volume controller.
+func checkClaims(admins []string) admission.Validating {
 	return admission.Validating{
 		Name:      ClaimsPolicy,
 		Resources: []admission.Resource{{Version: "v1", Resources: []string{"persistentvolumeclaims"}, Operations: write}},
@@ -32,32 +89,97 @@ func checkClaims() admission.Validating {
 			{Name: "new", Expression: `request.operation == "CREATE"`},
 			{Name: "volume", Expression: `has(object.spec.volumeName) ? object.spec.volumeName : ""`},
 			{Name: "volumeBefore", Expression: before(`(has(oldObject.spec.volumeName) ? oldObject.spec.volumeName : "")`, `""`)},
+			{Name: "classes", Expression: classesOf("object")},
+			{Name: "classesBefore", Expression: before(classesOf("oldObject"), `[]`)},
+			// Where the cluster has no default class, none is the empty one.
+			{Name: "refusedClasses", Expression: `(variables.new && variables.classes.size() == 0 ? [""] : variables.classes)
+				.filter(c, !(c in variables.classesBefore) && !` + allowedClass("c") + `)`},
+			{Name: "attributesClass", Expression: attributesClassOf("object")},
+			{Name: "attributesClassBefore", Expression: before(attributesClassOf("oldObject"), `""`)},
+			{Name: "size", Expression: sizeOf("object")},
+			{Name: "sizeBefore", Expression: before(sizeOf("oldObject"), `"0"`)},
+			{Name: "annotations", Expression: annotations("object.metadata")},
+			{Name: "annotationsBefore", Expression: before(annotations("oldObject.metadata"), `{}`)},
+			{Name: "refusedAnnotations", Expression: quoted(BindingAnnotations) + `.filter(a, a in variables.annotations &&
+				!(a in variables.annotationsBefore && variables.annotationsBefore[a] == variables.annotations[a]))`},
 		},
 		Rules: []admission.Rule{
 			{
 				Name: VolumeRule, Says: "claims do not choose their volume",
-				Holds: `variables.volume == variables.volumeBefore ||
-					authorizer.group("").resource("persistentvolumeclaims").check("update").allowed()`,
+				Holds: `variables.volume == variables.volumeBefore || ` + admission.ByAdmins(admins) + ` ||
+					!variables.new && ` + byVolumeControllers,
 				Message: `"spec.volumeName: the volume that a claim gets is found for it, since another may be another tenant's: remove the field"`,
 			},
 			{
-				Name: SelectorRule, Says: "claims do not select volumes that exist already",
-				Holds:   `!variables.new || !has(object.spec.selector)`,
-				Message: `"spec.selector: it would select a volume that exists already, which may be another tenant's: remove the field"`,
+				Name: BindingRule, Says: "what the scheduler and the volume controller write about a claim is written by them",
+				Holds: `variables.refusedAnnotations.size() == 0 || ` + admission.ByAdmins(admins) + ` ||
+					!variables.new && ` + byVolumeControllers,
+				Message: `"metadata.annotations: " + variables.refusedAnnotations.join(", ") + " is for Kubernetes to write, which decides where the volume comes from: remove it"`,
 			},
 			{
-				Name: StorageClassRule, Says: "claims are of the tenant's storageClasses",
-				Holds: `!variables.new || !has(object.spec.storageClassName) || (object.spec.storageClassName == "" ? "" in params.spec.storageClasses : ` +
-					allowed("storageClasses", "object.spec.storageClassName") + `)`,
-				Message: `"spec.storageClassName: " + (object.spec.storageClassName == "" ? "the empty class asks for a volume that exists already" :
-					object.spec.storageClassName + " is not among the storage classes of the tenant") + "; storage classes of tenant " + params.spec.tenant + ": " + ` +
+				Name: SourceRule, Says: "claims select no volumes that exist already, and take no data of others' namespaces",
+				Holds: `!variables.new || !has(object.spec.selector) && ` + ownSource("object"),
+				Message: `has(object.spec.selector) ? "spec.selector: it would select a volume that exists already, which may be another tenant's: remove the field" :
+					"spec.dataSourceRef.namespace: tenant " + params.spec.tenant + " may take data of its own namespaces: " + ` + listed("namespaces"),
+			},
+			{
+				Name: StorageClassRule, Says: "claims are of the tenant's storageClasses, by the field and by the older annotation",
+				Holds: `variables.refusedClasses.size() == 0`,
+				Message: `"spec.storageClassName: " + (variables.refusedClasses[0] != "" ? variables.refusedClasses[0] + " is not among the storage classes of the tenant" :
+					variables.classes.size() > 0 ? "the empty class asks for a volume that exists already" :
+					"the cluster has no default class, and without a class the claim gets a volume that exists already: name a class") +
+					(` + admission.Quote(classAnnotation) + ` in variables.annotations ? "; annotation ` + classAnnotation + ` comes before the field: remove it" : "") +
+					"; storage classes of tenant " + params.spec.tenant + ": " + ` +
 					listed("storageClasses") + ` + "; a platform admin allows others by policy.storageClasses"`,
+			},
+			{
+				Name: AttributesClassRule, Says: "claims are of the tenant's volumeAttributesClasses, if of any",
+				Holds: `variables.attributesClass == "" || variables.attributesClass == variables.attributesClassBefore || ` +
+					allowed("volumeAttributesClasses", "variables.attributesClass"),
+				Message: `"spec.volumeAttributesClassName: " + variables.attributesClass + " is not among the volume attributes classes of tenant " + params.spec.tenant + ": " + ` +
+					listed("volumeAttributesClasses") + ` + "; leave the field out; a platform admin allows others by policy.volumeAttributesClasses"`,
+			},
+			{
+				Name: VolumeSizeRule, Says: "claims ask for the tenant's maxVolumeSize at most",
+				Holds: `variables.size == variables.sizeBefore || !` + tooLarge("variables.size"),
+				Message: `"spec.resources.requests.storage: " + variables.size + " is more than the " + params.spec.maxVolumeSize + " that one claim of tenant " + params.spec.tenant +
+					" may ask for: lower it; a platform admin allows more by policy.maxVolumeSize"`,
 			},
 		},
 	}
 }
 
-// checkDisruption refuses budgets that no node could ever be emptied under. The
+// refusedClaimFields are the fields for which claims would be refused that are made
+// from the templates in variables.claims.
+func refusedClaimFields() admission.Variable {
+	each := func(field, condition string) string {
+		return `variables.claims.exists(c, ` + condition + `) ? "` + field + `" : ""`
+	}
+	return admission.Variable{Name: "refusedClaimFields", Expression: `variables.claims.size() == 0 ? [] : [
+		` + each("spec.volumeName", `has(c.spec.volumeName) && c.spec.volumeName != ""`) + `,
+		` + each("spec.selector", `has(c.spec.selector)`) + `,
+		` + each("spec.dataSourceRef.namespace", `!(`+ownSource("c")+`)`) + `,
+		` + each("spec.storageClassName", classesOf("c")+`.exists(n, !`+allowedClass("n")+`)`) + `,
+		` + each("spec.volumeAttributesClassName", attributesClassOf("c")+` != "" && !`+allowed("volumeAttributesClasses", attributesClassOf("c"))) + `,
+		` + each("spec.resources.requests.storage", tooLarge(sizeOf("c"))) + `,
+		` + each("metadata.annotations", `has(c.metadata) && has(c.metadata.annotations) && `+quoted(BindingAnnotations)+`.exists(a, a in c.metadata.annotations)`) + `
+		].filter(f, f != "")`}
+}
+
+// claimTemplatesRule says where people write it what checkClaims would say to a
+// controller.
+func claimTemplatesRule() admission.Rule {
+	return admission.Rule{
+		Name: ClaimTemplatesRule, Says: "templates of claims ask for what claims may have",
+		Holds: `variables.volumes.size() == 0 && variables.claimTemplates.size() == 0 || variables.refusedClaimFields.size() == 0`,
+		Message: `"volumeClaimTemplates: claims with this " + variables.refusedClaimFields.join(", ") + " are refused: remove it; tenant " + params.spec.tenant +
+			" has the storage classes " + ` + listed("storageClasses") + ` + ", the volume attributes classes " + ` + listed("volumeAttributesClasses") + ` +
+			" and at most " + params.spec.maxVolumeSize + " for each claim"`,
+	}
+}
+
+// checkDisruption refuses budgets that no node could ever be emptied under: those of
+// which that can be seen. How many pods a budget is about is not known here, so the
 // pool's terminationGracePeriod ends those that come to the same by numbers.
 func checkDisruption() admission.Validating {
 	return admission.Validating{
@@ -66,9 +188,9 @@ func checkDisruption() admission.Validating {
 		Rules: []admission.Rule{{
 			Name: DisruptionRule, Says: "a PodDisruptionBudget lets at least one pod go",
 			Holds: `!(has(object.spec.maxUnavailable) && string(object.spec.maxUnavailable).matches("^0+%?$") ||
-				has(object.spec.minAvailable) && string(object.spec.minAvailable).matches("^0*100%$")) ||
+				has(object.spec.minAvailable) && string(object.spec.minAvailable).matches("^0*(100|9[0-9])%$|^0*[1-9][0-9]{3,}$")) ||
 				request.operation == "UPDATE" && object.spec == oldObject.spec`,
-			Message: `"spec: nodes of tenant " + params.spec.tenant + " could never be replaced: let at least one pod go by maxUnavailable: 1"`,
+			Message: `"spec: nodes of tenant " + params.spec.tenant + " could never be replaced: let at least one pod go by maxUnavailable: 1, or ask for less than 90% or 1000 pods by minAvailable"`,
 		}},
 	}
 }

@@ -16,16 +16,21 @@ type Wall struct{}
 // Name implements wall.Wall.
 func (Wall) Name() string { return "policy" }
 
-// Platform returns the policies. None of them grows with the tenants.
-func (Wall) Platform(p *estate.Platform) []client.Object {
-	var all []client.Object
-	for _, policy := range []admission.Validating{
-		checkTermination(), checkDisruption(), checkClaims(),
+// Policies are what requests other than for pods are checked by.
+func (Wall) Policies(p *estate.Platform) []admission.Validating {
+	return []admission.Validating{
+		checkTermination(), checkDisruption(), checkClaims(p.Admins), checkDevices(),
 		checkServices(), checkEndpoints(),
-		checkIngresses(), checkRoutes(), checkGateways(), checkCertificates(),
-		protection(p.Admins), checkNamespaces(p.Admins), checkRoleBindings(p.Admins), checkFinalizers(p.Finalizers),
-		checkFlux(), checkFluxSources(),
-	} {
+		checkIngresses(), checkRoutes(), checkGateways(), checkCertificates(), checkIssuers(p.Admins), checkAnnotations(), warnOfAnnotations(),
+		protection(p.Admins), checkNamespaces(p.Admins), checkRoleBindings(p.Admins), checkRoles(), checkAccounts(), checkEvents(), checkDeletion(p.Finalizers),
+		checkFlux(), checkFluxSources(), checkSizes(), checkAutoscalers(),
+	}
+}
+
+// Platform returns the policies. None of them grows with the tenants.
+func (w Wall) Platform(p *estate.Platform) []client.Object {
+	var all []client.Object
+	for _, policy := range w.Policies(p) {
 		all = append(all, policy.Objects()...)
 	}
 	if p.Placement == v1alpha1.PlacementGatekeeper {

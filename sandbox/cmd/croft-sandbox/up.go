@@ -23,6 +23,8 @@ import (
 type upOptions struct {
 	components, zones []string
 	croft             string
+	controllerQPS     int
+	typeChecks        bool
 	with              withOptions
 	wait              bool
 	timeout           time.Duration
@@ -54,6 +56,8 @@ it is published, in the place of kwok's: nodes are instances there. See
 	f.StringSliceVar(&o.components, "components", component.All, "the components to start")
 	f.StringSliceVar(&o.zones, "zones", instancetypes.DefaultZones, "the zones in which Karpenter finds instances")
 	f.StringVar(&o.croft, "croft", "", "path of a croft binary to install and run along")
+	f.IntVar(&o.controllerQPS, "controller-qps", 300, "how many requests a second kube-controller-manager may make, and half as many again in a burst; clusters have 20 where nobody says otherwise")
+	f.BoolVar(&o.typeChecks, "type-checks", false, "have kube-controller-manager check the types in admission policies, as clusters do: croft's take ten to twenty seconds of a core")
 	o.with.addTo(cmd)
 	f.BoolVar(&o.wait, "wait", true, "wait until all components are ready")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait")
@@ -119,6 +123,15 @@ func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error)
 	}
 	if !resumed || cmd.Flags().Changed("zones") {
 		config.Zones = o.zones
+	}
+	if cmd.Flags().Changed("controller-qps") {
+		if o.controllerQPS < 1 {
+			return config, usageError{fmt.Errorf("--controller-qps %d: kube-controller-manager needs at least 1", o.controllerQPS)}
+		}
+		config.ControllerQPS = o.controllerQPS
+	}
+	if cmd.Flags().Changed("type-checks") {
+		config.TypeChecks = o.typeChecks
 	}
 	if cmd.Flags().Changed("croft") {
 		if config.Croft, err = findCroft(o.croft); err != nil {

@@ -20,6 +20,11 @@ type Config struct {
 	Croft string `json:"croft,omitempty"`
 	// Gatekeeper is the absolute path of the gatekeeper binary that is run along.
 	Gatekeeper string `json:"gatekeeper,omitempty"`
+	// ControllerQPS is how many requests a second kube-controller-manager may make;
+	// 300 if zero.
+	ControllerQPS int `json:"controllerQPS,omitempty"`
+	// TypeChecks has kube-controller-manager check the types in admission policies.
+	TypeChecks bool `json:"typeChecks,omitempty"`
 	// Unaudited has Gatekeeper do what its webhook pods do, and leave out what its
 	// audit pod does: the audit, and the status of what it enforces.
 	Unaudited bool `json:"unaudited,omitempty"`

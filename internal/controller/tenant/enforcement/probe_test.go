@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/controller/tenant/enforcement"
 	"croft.dev/croft/internal/estate"
@@ -108,6 +110,12 @@ func TestCheck(t *testing.T) {
 	set(binding, mutation)
 	await("")
 
-	take("TenantRules", "croft")
-	await("a dry-run pod was refused")
+	unruled := map[string]any{}
+	for key := range admission.Annotations(v1alpha1.TenantRulesSpec{}) {
+		unruled[key] = nil
+	}
+	if err := applier.Mark(t.Context(), "shop", nil, unruled); err != nil {
+		t.Fatal(err)
+	}
+	await("no such key: croft.dev/rules.")
 }

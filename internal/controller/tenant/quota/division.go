@@ -14,16 +14,16 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// sight is a tenant's ledger and ResourceQuotas as they were read, and the plan
-// that follows from them.
-type sight struct {
+// observation holds a tenant's ledger and ResourceQuotas as they were read, and the
+// plan that follows from them.
+type observation struct {
 	tenant *estate.Tenant
 	spaces []share.Space
 	quotas map[string]*corev1.ResourceQuota
 	next   map[string]corev1.ResourceList
 }
 
-func observe(ctx context.Context, reader client.Reader, object *v1alpha1.Tenant, tenant *estate.Tenant, names []string) (*sight, error) {
+func (q *Quota) observe(ctx context.Context, reader client.Reader, object *v1alpha1.Tenant, tenant *estate.Tenant, names []string) (*observation, error) {
 	entries := map[string]corev1.ResourceList{}
 	for _, entry := range object.Status.Shares {
 		entries[entry.Namespace] = entry.Hard
@@ -31,16 +31,17 @@ func observe(ctx context.Context, reader client.Reader, object *v1alpha1.Tenant,
 			entries[entry.Namespace] = corev1.ResourceList{}
 		}
 	}
-	s := &sight{tenant: tenant, quotas: map[string]*corev1.ResourceQuota{}}
+	s := &observation{tenant: tenant, quotas: map[string]*corev1.ResourceQuota{}}
 	for _, name := range names {
 		quota, err := quotaIn(ctx, reader, name)
 		if err != nil {
 			return nil, err
 		}
-		space := share.Space{Namespace: name, Share: entries[name], Leaving: !slices.Contains(tenant.Namespaces, name)}
+		space := share.Space{Namespace: name, Share: entries[name], Leaving: !slices.Contains(tenant.Namespaces, name),
+			Minimum: tenant.Minimums[name], Demands: q.demandsIn(name)}
 		mine := quota != nil && quota.Labels[v1alpha1.TenantLabel] == tenant.Name
 		if space.Leaving && !mine {
-			// Gone, or given back.
+			// It is deleted, or released.
 			continue
 		}
 		if quota != nil {
@@ -54,7 +55,7 @@ func observe(ctx context.Context, reader client.Reader, object *v1alpha1.Tenant,
 }
 
 // replanned reports whether the ledger is to be written.
-func (s *sight) replanned() bool {
+func (s *observation) replanned() bool {
 	return slices.ContainsFunc(s.spaces, func(space share.Space) bool {
 		next, ok := s.next[space.Namespace]
 		return ok != (space.Share != nil) || !share.Same(next, space.Share)
@@ -62,10 +63,10 @@ func (s *sight) replanned() bool {
 }
 
 // settled reports whether nothing is to be written.
-func (s *sight) settled() bool { return !s.replanned() && len(s.moving()) == 0 }
+func (s *observation) settled() bool { return !s.replanned() && len(s.moving()) == 0 }
 
 // moving are the namespaces whose ResourceQuotas are to be written.
-func (s *sight) moving() map[string]bool {
+func (s *observation) moving() map[string]bool {
 	all := map[string]bool{}
 	for _, space := range s.spaces {
 		if !space.Leaving && !share.Same(space.Spec, s.next[space.Namespace]) {
@@ -75,7 +76,7 @@ func (s *sight) moving() map[string]bool {
 	return all
 }
 
-func (s *sight) ledger() []v1alpha1.QuotaShare {
+func (s *observation) ledger() []v1alpha1.QuotaShare {
 	var ledger []v1alpha1.QuotaShare
 	for _, space := range s.spaces {
 		if hard, ok := s.next[space.Namespace]; ok {
@@ -85,13 +86,13 @@ func (s *sight) ledger() []v1alpha1.QuotaShare {
 	return ledger
 }
 
-func (s *sight) division() *Division {
+func (s *observation) division() *Division {
 	divided := *s.tenant
 	divided.Shares = map[string]corev1.ResourceList{}
 	d := &Division{Tenant: &divided, versions: map[string]string{}, moving: s.moving()}
 	for _, name := range s.tenant.Namespaces {
-		// A new ResourceQuota is made with nothing in it, and filled afterwards: so it
-		// does no harm if somebody makes it who is late.
+		// A new ResourceQuota starts at zero and is filled later: creating it twice is
+		// harmless.
 		divided.Shares[name] = share.None(s.tenant.Quota)
 		if quota := s.quotas[name]; quota != nil {
 			divided.Shares[name] = s.next[name]

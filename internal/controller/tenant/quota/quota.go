@@ -7,6 +7,12 @@
 // the ledger is written only if the Tenant is still the one that was read, and
 // each ResourceQuota only over the version that was seen. So of two operators
 // that both believe to lead, at most one gets through.
+//
+// Shares follow what is used, and what was refused: an object that is larger than
+// what its namespace has left. The refusal is an event, and tenants may write
+// events. That is why a demand only says how a tenant would like its own quota to
+// be divided. What is granted is still only what is seen to be free in the same
+// tenant, and no other namespace gets less than its minimum for it (package share).
 package quota
 
 import (
@@ -21,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/controller/tenant/namespaces"
+	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall/policy"
 )
@@ -37,11 +43,17 @@ type Quota struct {
 	sharing map[string]*estate.Tenant
 	// expected are those that are about to be looked at.
 	expected map[string]bool
+	// demands are what was refused lately, by namespace and by the object that it
+	// was refused to.
+	demands map[string]map[types.UID]*demand
 }
 
 // New returns a Quota. cached reads from an indexed cache, live from the API server.
 func New(cached client.Client, live client.Reader) *Quota {
-	return &Quota{cached: cached, live: live, sharing: map[string]*estate.Tenant{}, expected: map[string]bool{}}
+	return &Quota{
+		cached: cached, live: live,
+		sharing: map[string]*estate.Tenant{}, expected: map[string]bool{}, demands: map[string]map[types.UID]*demand{},
+	}
 }
 
 // Forget is called when a tenant is gone.
@@ -69,7 +81,7 @@ func (q *Quota) Reconcile(ctx context.Context, object *v1alpha1.Tenant, tenant *
 	}
 	q.share(tenant.Name, tenant)
 
-	seen, err := observe(ctx, q.cached, object, tenant, names)
+	seen, err := q.observe(ctx, q.cached, object, tenant, names)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +123,7 @@ func (q *Quota) divide(ctx context.Context, object *v1alpha1.Tenant, tenant *est
 	if err != nil {
 		return nil, err
 	}
-	seen, err := observe(ctx, q.live, live, tenant, names)
+	seen, err := q.observe(ctx, q.live, live, tenant, names)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +180,7 @@ func (q *Quota) write(ctx context.Context, tenant *v1alpha1.Tenant, ledger []v1a
 // that are to be had, then those that are no longer declared, but still there.
 func (q *Quota) members(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) ([]string, error) {
 	var mine corev1.NamespaceList
-	if err := q.cached.List(ctx, &mine, client.MatchingFields{namespaces.Index: tenant.Name}); err != nil {
+	if err := q.cached.List(ctx, &mine, client.MatchingFields{watch.NamespacesByTenant: tenant.Name}); err != nil {
 		return nil, fmt.Errorf("list namespaces of tenant %s: %w", tenant.Name, err)
 	}
 	var known []string

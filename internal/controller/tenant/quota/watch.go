@@ -2,11 +2,17 @@ package quota
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,7 +29,7 @@ const pause = 500 * time.Millisecond
 // something that matters: what was taken away is in force, or a namespace has run
 // short. That something was created in it does not.
 func (q *Quota) Handler() handler.EventHandler {
-	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue requests) {
 		before, ok := e.ObjectOld.(*corev1.ResourceQuota)
 		after, ok2 := e.ObjectNew.(*corev1.ResourceQuota)
 		name := e.ObjectNew.GetLabels()[v1alpha1.TenantLabel]
@@ -37,15 +43,83 @@ func (q *Quota) Handler() handler.EventHandler {
 		case !q.isSharing(name) || share.Same(before.Status.Hard, after.Status.Hard) && share.Same(before.Status.Used, after.Status.Used):
 		case !share.Same(before.Status.Hard, after.Status.Hard):
 			queue.Add(request)
-		case q.expect(name, true):
-			time.AfterFunc(pause, func() {
-				q.expect(name, false)
-				if q.unsettled(ctx, name) {
-					queue.Add(request)
-				}
-			})
+		default:
+			q.lookSoon(ctx, queue, name)
 		}
 	}}
+}
+
+type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// lookSoon looks at a tenant after a pause, unless somebody is about to.
+func (q *Quota) lookSoon(ctx context.Context, queue requests, name string) {
+	if q.expect(name, true) {
+		time.AfterFunc(pause, func() {
+			q.expect(name, false)
+			if q.unsettled(ctx, name) {
+				queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+			}
+		})
+	}
+}
+
+// Refusals looks at a tenant when something was refused by its quota, and again
+// when that counts no longer.
+func (q *Quota) Refusals() handler.EventHandler {
+	note := func(ctx context.Context, o client.Object, queue requests) {
+		e, ok := o.(*corev1.Event)
+		if !ok || e.Message == "" {
+			return
+		}
+		look := func() {
+			if tenant := q.sharerOf(e.Namespace); tenant != "" {
+				q.lookSoon(ctx, queue, tenant)
+			}
+		}
+		if q.note(e, time.Now(), look) {
+			look()
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue requests) { note(ctx, e.Object, queue) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue requests) { note(ctx, e.ObjectNew, queue) },
+	}
+}
+
+// Events are those with the reason of refusals, and of these as little as possible:
+// the words about the quota, and of all others nothing. Tenants may write such events
+// as many as etcd takes; each costs the cache about a kilobyte until it expires.
+func Events() cache.ByObject {
+	return cache.ByObject{
+		Label: labels.Everything(),
+		Field: fields.OneTermEqualSelector("reason", reason),
+		Transform: func(o any) (any, error) {
+			e, ok := o.(*corev1.Event)
+			if !ok {
+				return o, nil
+			}
+			slim := &corev1.Event{TypeMeta: e.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+				Namespace: e.Namespace, Name: e.Name, UID: e.UID, ResourceVersion: e.ResourceVersion, CreationTimestamp: e.CreationTimestamp,
+			}}
+			if message := share.OnlyRefusal(e.Message); message != "" {
+				slim.Message, slim.InvolvedObject.UID = message, e.InvolvedObject.UID
+				slim.FirstTimestamp, slim.LastTimestamp, slim.EventTime, slim.Series = e.FirstTimestamp, e.LastTimestamp, e.EventTime, e.Series
+			}
+			return slim, nil
+		},
+	}
+}
+
+// sharerOf is the tenant that has a namespace and others; "" if there is none.
+func (q *Quota) sharerOf(namespace string) string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for name, tenant := range q.sharing {
+		if slices.Contains(tenant.Namespaces, namespace) {
+			return name
+		}
+	}
+	return ""
 }
 
 func (q *Quota) isSharing(tenant string) bool {
@@ -81,6 +155,6 @@ func (q *Quota) unsettled(ctx context.Context, name string) bool {
 	if err != nil {
 		return false
 	}
-	seen, err := observe(ctx, q.cached, object, tenant, names)
+	seen, err := q.observe(ctx, q.cached, object, tenant, names)
 	return err == nil && !seen.settled()
 }

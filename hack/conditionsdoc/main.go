@@ -1,0 +1,80 @@
+// Command conditionsdoc writes the part of docs/conditions.md that is generated:
+// every condition and every reason, from the comments of their constants in
+// api/v1alpha1. It reads the document from the first argument and writes it to the
+// second. `make generate` calls it.
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"strings"
+
+	"croft.dev/croft/hack/internal/document"
+)
+
+// source is read from the repository's root, where `make generate` runs.
+const source = "api/v1alpha1/conditions.go"
+
+func main() { document.Main(generate) }
+
+func generate() (string, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.ParseComments)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, chapter := range []struct{ title, prefix, column string }{
+		{"Conditions", "Condition", "condition"}, {"Reasons", "Reason", "reason"},
+	} {
+		fmt.Fprintf(&b, "\n## %s\n\n| %s | says |\n|---|---|\n", chapter.title, chapter.column)
+		if err := rows(&b, file, chapter.prefix); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+// rows are the constants whose names have a prefix. One without a comment is an
+// error: nobody could know what it says.
+func rows(b *strings.Builder, file *ast.File, prefix string) error {
+	for _, declaration := range file.Decls {
+		group, ok := declaration.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range group.Specs {
+			constant, ok := spec.(*ast.ValueSpec)
+			if !ok || !strings.HasPrefix(constant.Names[0].Name, prefix) || len(constant.Values) == 0 {
+				continue
+			}
+			name := constant.Names[0].Name
+			literal, ok := constant.Values[0].(*ast.BasicLit)
+			if !ok {
+				continue
+			}
+			value, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			comment := strings.Join(strings.Fields(constant.Doc.Text()), " ")
+			if comment == "" {
+				return fmt.Errorf("%s: %s has no comment: say what it tells people", source, name)
+			}
+			fmt.Fprintf(b, "| `%s` | %s |\n", value, sentence(strings.TrimPrefix(comment, name)))
+		}
+	}
+	return nil
+}
+
+// sentence is a comment without the constant's name, which it began with.
+func sentence(comment string) string {
+	comment = strings.TrimPrefix(strings.TrimSpace(comment), ":")
+	comment = strings.TrimPrefix(strings.TrimSpace(comment), "says that ")
+	if comment == "" {
+		return comment
+	}
+	return strings.ReplaceAll(strings.ToUpper(comment[:1])+comment[1:], "|", `\|`)
+}

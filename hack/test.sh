@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Runs the tests, those of the packages that are named with the race detector, and says
+# at the end how long each step and the slowest tests took. `make test` calls it, and
+# `make test-all` with CROFT_TEST_ALL=1.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+raced=("$@")
+logs=bin/tests
+rm -rf "$logs" && mkdir -p "$logs"
+bold='' off=''
+if [ -t 1 ]; then bold=$'\e[1m' off=$'\e[0m'; fi
+times=()
+# step runs a command under a name, and notes how long it took.
+step() {
+  local name=$1 started=$SECONDS
+  shift
+  printf '%s==>%s %s\n' "$bold" "$off" "$name" >&2
+  "$@"
+  times+=("$(printf '%5d s  %s' $((SECONDS - started)) "$name")")
+}
+# tests runs go test in the current directory, and keeps what each test took in a file.
+tests() {
+  local log=$PWD/$logs/$1.json
+  shift
+  (cd "${in:-.}" && "$OLDPWD/bin/gotestsum" --format pkgname --format-hide-empty-pkg --jsonfile "$log" -- "$@")
+}
+
+mapfile -t rest < <(go list ./... | grep -vxF -f <(go list "${raced[@]}"))
+# Beforehand, so that no test waits for a cluster while all cores compile.
+step 'compiling for the race detector (minutes the first time)' go build -race "${raced[@]}"
+step 'tests with the race detector' tests race -race -timeout 60m "${raced[@]}"
+step 'tests' tests rest -timeout 60m -skip '^TestMutants' "${rest[@]}"
+mutants() {
+  go test -timeout 40m -run '^TestMutants' -v ./internal/verify >bin/mutants.log 2>&1 || { cat bin/mutants.log; exit 1; }
+  grep '^mutation score' bin/mutants.log
+  echo 'each mutant and what noticed it: bin/mutants.log'
+}
+step 'mutation tests: everything that the walls are made of is taken away once' mutants
+# The package that links the components has no tests, and all of Kubernetes below it:
+# compiling that for the race detector would take ten minutes.
+sandboxed() { mapfile -t packages < <(cd sandbox && go list ./internal/... | grep -v '/internal/run$') && in=sandbox tests sandbox -race -timeout 20m "${packages[@]}"; }
+step 'tests of the sandbox' sandboxed
+
+printf '\n%sThe slowest tests%s\n' "$bold" "$off"
+cat "$logs"/*.json | bin/gotestsum tool slowest --num 20 --threshold 1s
+printf '\n%sThe steps%s\n' "$bold" "$off"
+printf '%s\n' "${times[@]}"

@@ -1,0 +1,258 @@
+// Package addons is the catalogue of what add-ons do when a tenant's object carries
+// a certain annotation or label, as data. An add-on acts with its own rights, which
+// often reach every namespace: a tenant that may write the annotation has the add-on
+// do what the tenant may not.
+//
+// The policy wall compiles the catalogue into a constant number of rules, `make
+// generate` lists it in docs/addons.md, and `croft doctor` names add-ons in a cluster
+// that it does not know. The package does no I/O.
+package addons
+
+import (
+	"slices"
+	"strings"
+)
+
+// Class says what an annotation's value is, and so what has to be true of it.
+type Class string
+
+// The classes, from harmless to refused.
+const (
+	// Harmless concerns the object itself, or what other rules judge.
+	Harmless Class = "harmless"
+	// Text is written into the configuration of a controller that serves every
+	// tenant: it has no characters that end a value there.
+	Text Class = "text"
+	// Rules are the JSON of rules of an AWS load balancer. CEL cannot parse JSON, so
+	// escapes are refused, and with them what names hosts and target groups.
+	Rules Class = "rules"
+	// OneOf is one of some values, or several of them with commas between.
+	OneOf Class = "one-of"
+	// Hosts are names of hosts with commas between: the tenant's.
+	Hosts Class = "hosts"
+	// URL is where a controller sends requests: a host or a Service of the tenant.
+	URL Class = "url"
+	// Object is an object's name, or namespace/name with a namespace of the tenant;
+	// several with commas between.
+	Object Class = "object"
+	// Namespaces are namespaces of the tenant with commas between.
+	Namespaces Class = "namespaces"
+	// Prefixed are names of objects that begin with a namespace and a hyphen, as
+	// Traefik writes them.
+	Prefixed Class = "prefixed"
+	// Shared is the name of something that several objects share by naming it alike:
+	// it is a namespace of the tenant, or begins with one and a dot.
+	Shared Class = "shared"
+	// Networks are Multus' networks of the tenant's namespaces: as Object, or as a JSON
+	// list of objects that have a name, a namespace and an interface alone. Escapes are
+	// refused, with which JSON says the same in other characters.
+	Networks Class = "networks"
+	// Settings are YAML or JSON whose keys, at any depth, are among some. What YAML can
+	// say them by otherwise, such as escapes, anchors and tags, is refused.
+	Settings Class = "settings"
+	// KeepsNode keeps a node from being replaced: by policy.doNotDisrupt.
+	KeepsNode Class = "keeps-node"
+	// Address claims an address, which may be another's.
+	Address Class = "address"
+	// Rights uses something of the platform or the cloud that others own, or that
+	// gives rights.
+	Rights Class = "rights"
+	// Never is configuration of what serves every tenant, or leaves the namespace.
+	Never Class = "never"
+	// Unknown is what the catalogue does not have: policy.unknownAnnotations decides.
+	Unknown Class = "unknown"
+)
+
+// Kinds are kinds of objects that add-ons read annotations of.
+type Kinds int
+
+// The kinds. Those of a group have one table in the rules.
+const (
+	// Edge are Ingresses, Services, Gateways and routes.
+	Edge Kinds = 1 << iota
+	// Data are Secrets, ConfigMaps and PersistentVolumeClaims.
+	Data
+	// Pods are pods, and the templates that they are made from.
+	Pods
+	// Every kind of these.
+	Every = Edge | Data | Pods
+)
+
+// Groups are the groups of kinds, each with the name that documents give it.
+var Groups = []struct {
+	Kinds Kinds
+	Name  string
+}{
+	{Edge, "Ingresses, Services, Gateways, routes"},
+	{Data, "Secrets, ConfigMaps, PersistentVolumeClaims"},
+	{Pods, "pods"},
+}
+
+// Addon is an add-on and the annotations that it reads.
+type Addon struct {
+	Name string
+	// Source is where the annotations are documented.
+	Source string
+	// On are the kinds on which it reads them. On others they are harmless.
+	On Kinds
+	// Prefixes are what its annotations begin with, without the slash.
+	Prefixes []string
+	// Rest is the class of those that Names do not list; Unknown if empty.
+	Rest Class
+	// Names are those that it is known to read.
+	Names []Names
+	// Installs are the API groups and controllers of IngressClasses by which the
+	// add-on shows in a cluster. A group stands for those below it.
+	Installs []string
+}
+
+// Names are annotations of one add-on that are of one class.
+type Names struct {
+	Class Class
+	// Values are those of OneOf, those with which KeepsNode does not, and the keys of
+	// Settings.
+	Values []string
+	// Why says what it would cost, and Source where that is known from.
+	Why, Source string
+	// Names come after the slash. One that ends in a dot stands for all that begin
+	// so, up to their first dot. Where an add-on has no prefix, they are whole keys,
+	// and those that end in a dot stand for all that begin so up to their second.
+	Names []string
+}
+
+// Label is a label that makes an add-on act.
+type Label struct {
+	Addon, Key, Why, Source string
+	On                      Kinds
+}
+
+// externalDNS is the prefix that external-dns reads unless it is told another one.
+const externalDNS = "external-dns.alpha.kubernetes.io"
+
+// Table is what the rules look up, for one group of kinds: the class of a whole key,
+// of the keys that begin with an entry that ends in a dot, and of those that begin
+// with one that ends in a slash. OneOf, KeepsNode and
+// Settings have their values behind a colon.
+func Table(on Kinds) map[string]string {
+	table := map[string]string{}
+	for i := range catalogue {
+		a := &catalogue[i]
+		rest := a.Rest
+		if a.On&on == 0 {
+			rest = Harmless // it does not read them there
+		}
+		for _, prefix := range a.Prefixes {
+			if rest != "" && rest != Unknown {
+				table[prefix+"/"] = string(rest)
+			}
+		}
+		for _, n := range a.Names {
+			class := code(n)
+			if a.On&on == 0 {
+				class = string(Harmless)
+			}
+			if class == string(rest) {
+				continue
+			}
+			for _, key := range keys(a, n) {
+				table[key] = class
+			}
+		}
+	}
+	return table
+}
+
+// HarmlessPrefixes are the prefixes, without the slash, of which everything is
+// harmless on the kinds: most annotations are of these.
+func HarmlessPrefixes(on Kinds) []string {
+	var all []string
+	for i := range catalogue {
+		a := &catalogue[i]
+		harmless := a.On&on == 0 || a.Rest == Harmless && !slices.ContainsFunc(a.Names, func(n Names) bool { return n.Class != Harmless })
+		if harmless {
+			all = append(all, a.Prefixes...)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func code(n Names) string {
+	if len(n.Values) == 0 {
+		return string(n.Class)
+	}
+	return string(n.Class) + ":" + strings.Join(n.Values, ",")
+}
+
+func keys(a *Addon, n Names) []string {
+	if len(a.Prefixes) == 0 {
+		return n.Names
+	}
+	var all []string
+	for _, prefix := range a.Prefixes {
+		for _, name := range n.Names {
+			all = append(all, prefix+"/"+name)
+		}
+	}
+	return all
+}
+
+// Normal is the key under which the table has an annotation: external-dns reads
+// whatever prefix it is told to.
+func Normal(key string) string {
+	prefix, name, ok := strings.Cut(key, "/")
+	if ok && strings.Contains(prefix, "external-dns") {
+		return externalDNS + "/" + name
+	}
+	return key
+}
+
+// ClassOf looks a key up as the rules do. Keys without a prefix are private to their
+// users: Kubernetes has add-ons use one.
+func ClassOf(table map[string]string, key string) string {
+	key = Normal(key)
+	if class, ok := table[key]; ok {
+		return class
+	}
+	prefix, name, ok := strings.Cut(key, "/")
+	if !ok {
+		if parts := strings.SplitN(key, ".", 3); len(parts) == 3 {
+			if class, ok := table[parts[0]+"."+parts[1]+"."]; ok {
+				return class
+			}
+		}
+		return string(Harmless)
+	}
+	stem, _, _ := strings.Cut(name, ".")
+	for _, begin := range []string{prefix + "/" + stem + ".", prefix + "/"} {
+		if class, ok := table[begin]; ok {
+			return class
+		}
+	}
+	return string(Unknown)
+}
+
+// All are the add-ons, in the order of their names.
+func All() []Addon {
+	all := slices.Clone(catalogue)
+	slices.SortFunc(all, func(a, b Addon) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
+	return all
+}
+
+// Labels are the labels that make an add-on act.
+func Labels(on Kinds) []Label {
+	return slices.DeleteFunc(slices.Clone(labels), func(l Label) bool { return l.On&on == 0 })
+}
+
+// Installing names the add-on that an API group, or a controller of an IngressClass,
+// belongs to; "" if the catalogue knows none.
+func Installing(name string) string {
+	for i := range catalogue {
+		for _, known := range catalogue[i].Installs {
+			if name == known || strings.HasSuffix(name, "."+known) {
+				return catalogue[i].Name
+			}
+		}
+	}
+	return ""
+}

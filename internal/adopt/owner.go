@@ -1,0 +1,95 @@
+package adopt
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+)
+
+// stateOf says whose a namespace is, and what has to be put right before it can be
+// the tenant's. It is nil if it is not there.
+func (a *Adoption) stateOf(ctx context.Context, name string, live *corev1.Namespace) (n Namespace, blocking []string, err error) {
+	n = Namespace{Name: name, State: Missing}
+	if live == nil {
+		return n, nil, nil
+	}
+	if live.DeletionTimestamp != nil {
+		blocking = append(blocking, fmt.Sprintf("namespace %s is being deleted: wait until it is gone", name))
+	}
+	switch owner := live.Labels[v1alpha1.TenantLabel]; owner {
+	case "":
+		n.State = Free
+	case a.tenant.Name:
+		n.State = Taken
+	default:
+		n.State, n.From = Foreign, owner
+		why, err := a.held(ctx, owner, name)
+		if err != nil {
+			return n, nil, err
+		}
+		if why == "" {
+			n.State = Kept
+		} else {
+			blocking = append(blocking, why)
+		}
+	}
+	return n, blocking, nil
+}
+
+// held says why a namespace is another tenant's to keep; "" if that one is deleted,
+// or declares it no longer.
+func (a *Adoption) held(ctx context.Context, owner, namespace string) (string, error) {
+	var tenant v1alpha1.Tenant
+	err := a.client.Get(ctx, client.ObjectKey{Name: owner}, &tenant)
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		return "", nil
+	case err != nil:
+		return "", err
+	case tenant.DeletionTimestamp != nil:
+		return fmt.Sprintf("namespace %s belongs to tenant %s, which is being deleted: wait until it is gone", namespace, owner), nil
+	case slices.Contains(tenant.Spec.Namespaces, namespace) || len(tenant.Spec.Namespaces) == 0 && namespace == owner:
+		return fmt.Sprintf("namespace %s belongs to tenant %s: take it out of that tenant first", namespace, owner), nil
+	default:
+		return "", nil
+	}
+}
+
+// isKept reports whether a namespace carries the marks of a tenant that is not the one
+// that takes it over.
+func (a *Adoption) isKept(namespace *corev1.Namespace) bool {
+	owner := namespace.Labels[v1alpha1.TenantLabel]
+	return owner != "" && owner != a.tenant.Name
+}
+
+// noteKept writes down the walls of the tenant before, and what it has put on the
+// namespace, so that undoing leaves nobody without them.
+func (a *Adoption) noteKept(ctx context.Context, r *Record, namespace *corev1.Namespace) error {
+	marks := Marks{Labels: maps.Clone(namespace.Labels), Annotations: maps.Clone(namespace.Annotations)}
+	own := func(key, _ string) bool {
+		return !strings.HasPrefix(key, "croft.dev/") && key != v1alpha1.ManagedByLabel && !strings.HasPrefix(key, "pod-security.kubernetes.io/")
+	}
+	maps.DeleteFunc(marks.Labels, own)
+	maps.DeleteFunc(marks.Annotations, own)
+	r.Namespaces[namespace.Name] = marks
+	for _, kind := range slices.Concat(apply.TenantKinds, apply.DialectKinds) {
+		walls, err := list(ctx, a.client, kind, client.InNamespace(namespace.Name), client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
+		if err != nil {
+			return err
+		}
+		for i := range walls {
+			r.remember(&walls[i])
+		}
+	}
+	return nil
+}

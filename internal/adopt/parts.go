@@ -1,0 +1,220 @@
+package adopt
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// borders are where policies begin or stop to treat addresses and ports alike.
+// Between two borders all are treated the same, so that one of each part stands for
+// all of it, and nothing is judged by chance.
+type borders struct {
+	networks []netip.Prefix
+	ports    []int
+}
+
+// bordersIn reads the borders of policies in whichever API: every network and every
+// number counts. One that is no border does no harm.
+func bordersIn(policies []client.Object) (borders, error) {
+	var b borders
+	for _, o := range policies {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return b, err
+		}
+		b.read(content["spec"])
+	}
+	return b, nil
+}
+
+func (b *borders) read(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, v := range value {
+			b.read(v)
+		}
+	case []any:
+		for _, v := range value {
+			b.read(v)
+		}
+	case string:
+		b.readText(value)
+	case int64:
+		b.port(value)
+	case float64:
+		b.port(int64(value))
+	}
+}
+
+func (b *borders) readText(text string) {
+	if prefix, err := netip.ParsePrefix(text); err == nil {
+		b.networks = append(b.networks, prefix.Masked())
+		return
+	}
+	if address, err := netip.ParseAddr(text); err == nil {
+		b.networks = append(b.networks, netip.PrefixFrom(address, address.BitLen()))
+		return
+	}
+	for part := range strings.SplitSeq(text, ":") { // Calico writes ranges as 1000:2000
+		if number, err := strconv.ParseInt(part, 10, 32); err == nil {
+			b.port(number)
+		}
+	}
+}
+
+// port is a border itself, and so is the one behind it.
+func (b *borders) port(number int64) {
+	if number >= 1 && number <= math.MaxUint16 {
+		b.ports = append(b.ports, int(number), int(number)+1)
+	}
+}
+
+// addresses are one of each part of a block. It is an error if the block cannot be
+// read as policies are.
+func (b *borders) addresses(block *networkingv1.IPBlock) ([]netip.Addr, error) {
+	whole, err := network(block.CIDR)
+	if err != nil {
+		return nil, err
+	}
+	var but []netip.Prefix
+	for _, text := range block.Except {
+		hole, err := network(text)
+		if err != nil {
+			return nil, err
+		}
+		but = append(but, hole)
+	}
+	begins := []netip.Addr{whole.Addr()}
+	for _, n := range slices.Concat(b.networks, but) {
+		begins = append(begins, n.Addr())
+		if behind := last(n).Next(); behind.IsValid() {
+			begins = append(begins, behind)
+		}
+	}
+	return slices.DeleteFunc(begins, func(a netip.Addr) bool {
+		return !whole.Contains(a) || slices.ContainsFunc(but, func(hole netip.Prefix) bool { return hole.Contains(a) })
+	}), nil
+}
+
+// network reads one. IPv4 written as IPv6 is read in different ways, so nobody
+// relies on it.
+func network(text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err == nil && prefix.Addr().Is4In6() {
+		err = fmt.Errorf("%s is IPv4 written as IPv6", text)
+	}
+	return prefix.Masked(), err
+}
+
+// last is the highest address of a network.
+func last(n netip.Prefix) netip.Addr {
+	bytes := n.Addr().AsSlice()
+	for bit := n.Bits(); bit < len(bytes)*8; bit++ {
+		bytes[bit/8] |= 1 << (7 - bit%8)
+	}
+	address, _ := netip.AddrFromSlice(bytes)
+	return address
+}
+
+// port is one of a protocol.
+type port struct {
+	number   int
+	protocol string
+}
+
+// portsOf are one of each part of what a rule's ports allow. A port with a name may
+// be any.
+func (b *borders) portsOf(rule []networkingv1.NetworkPolicyPort) []port {
+	var all []port
+	span := func(protocol corev1.Protocol, from, to int) {
+		for _, number := range append([]int{from}, b.ports...) {
+			if p := (port{number, string(protocol)}); from <= number && number <= to && !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	for _, p := range rule {
+		protocol := corev1.ProtocolTCP
+		if p.Protocol != nil {
+			protocol = *p.Protocol
+		}
+		switch {
+		case p.Port == nil || p.Port.Type == intstr.String:
+			span(protocol, 1, math.MaxUint16)
+		case p.EndPort != nil:
+			span(protocol, p.Port.IntValue(), int(*p.EndPort))
+		default:
+			span(protocol, p.Port.IntValue(), p.Port.IntValue())
+		}
+	}
+	if len(rule) == 0 {
+		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP} {
+			span(protocol, 1, math.MaxUint16)
+		}
+	}
+	return all
+}
+
+// mostChosen is how many sets of labels a selector may ask for before it counts as
+// one that cannot be told.
+const mostChosen = 256
+
+// chosenBy are the smallest sets of labels that a selector chooses: one for each
+// combination of the values that it names. Everything else that it chooses has more
+// labels, and the walls let nothing less through for more labels. It is an error if
+// they cannot be told.
+func chosenBy(s *metav1.LabelSelector) ([]labels.Set, error) {
+	sets := []labels.Set{{}}
+	and := func(key string, values ...string) error {
+		if len(sets)*len(values) > mostChosen {
+			return fmt.Errorf("it chooses more than %d sets of labels", mostChosen)
+		}
+		var more []labels.Set
+		for _, set := range sets {
+			for _, value := range values {
+				more = append(more, labels.Merge(set, labels.Set{key: value}))
+			}
+		}
+		sets = more
+		return nil
+	}
+	for key, value := range s.MatchLabels {
+		_ = and(key, value)
+	}
+	for _, e := range s.MatchExpressions {
+		switch e.Operator {
+		case metav1.LabelSelectorOpIn:
+			if err := and(e.Key, e.Values...); err != nil {
+				return nil, err
+			}
+		case metav1.LabelSelectorOpExists:
+			if slices.ContainsFunc(sets, func(set labels.Set) bool { return !set.Has(e.Key) }) {
+				if err := and(e.Key, "croft-adopt-any"); err != nil {
+					return nil, err
+				}
+			}
+		case metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpDoesNotExist:
+		}
+	}
+	chosen, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return nil, err
+	}
+	sets = slices.DeleteFunc(sets, func(set labels.Set) bool { return !chosen.Matches(set) })
+	if len(sets) == 0 {
+		return nil, fmt.Errorf("it seems to choose nothing")
+	}
+	return sets, nil
+}

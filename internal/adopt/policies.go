@@ -1,0 +1,206 @@
+package adopt
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/reach"
+)
+
+// stranger is a namespace that is neither the tenant's nor the platform's.
+const stranger = "croft-adopt-stranger"
+
+// judgeNetworkPolicy asks whether croft's policies let through everything that a
+// policy does. Everything else they deny, as it does: they select every pod, both
+// ways.
+func (a *Adoption) judgeNetworkPolicy(o *unstructured.Unstructured) (bool, string) {
+	var policy networkingv1.NetworkPolicy
+	if into(o, &policy) != nil {
+		return false, ""
+	}
+	c, err := a.compare(policy.Namespace)
+	if err != nil {
+		return false, "cannot be compared: " + err.Error()
+	}
+	for _, rule := range policy.Spec.Ingress {
+		if more := c.more(rule.From, rule.Ports, true); more != "" {
+			return false, "lets in more than the tenant's walls (" + more + "): stays, and adds up with them"
+		}
+	}
+	for _, rule := range policy.Spec.Egress {
+		if more := c.more(rule.To, rule.Ports, false); more != "" {
+			return false, "lets out more than the tenant's walls (" + more + "): stays, and adds up with them"
+		}
+	}
+	return true, "croft's policies let through all that it does, and deny the rest"
+}
+
+// comparison holds policies of one namespace against the walls.
+type comparison struct {
+	own   string
+	known []corev1.Namespace
+	walls []client.Object
+	borders
+}
+
+// compare is the comparison of a namespace's policies with the tenant's walls.
+func (a *Adoption) compare(own string) (*comparison, error) {
+	known := []corev1.Namespace{named(metav1.NamespaceSystem)}
+	for _, name := range a.estate.Platform.Network.PlatformNamespaces {
+		known = append(known, named(name))
+	}
+	c := &comparison{own: own}
+	c.known, c.walls = a.walled(known)
+	var err error
+	c.borders, err = bordersIn(c.walls)
+	return c, err
+}
+
+func named(name string) corev1.Namespace {
+	return corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}
+}
+
+// more is a connection that a rule lets through and the walls do not; "" if there is
+// none.
+func (c *comparison) more(peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort, ingress bool) string {
+	for _, peer := range everybody(peers) {
+		sides, err := c.sidesOf(peer)
+		if err != nil {
+			return err.Error()
+		}
+		for _, s := range sides {
+			more, err := c.moreOf(s, c.portsOf(ports), ingress)
+			if err != nil {
+				return err.Error()
+			}
+			if more != "" {
+				return more
+			}
+		}
+	}
+	return ""
+}
+
+// moreOf is the first connection with one side that the walls do not let through.
+func (c *comparison) moreOf(s side, ports []port, ingress bool) (string, error) {
+	namespaces := slices.Clone(c.known)
+	if s.namespace != nil {
+		namespaces = append(slices.DeleteFunc(namespaces, func(n corev1.Namespace) bool { return n.Name == s.namespace.Name }), *s.namespace)
+	}
+	judge, err := reach.Of(namespaces, c.walls)
+	if err != nil {
+		return "", err
+	}
+	for _, pod := range s.pods {
+		for _, p := range ports {
+			f := attack.Flow{Port: p.number, Protocol: p.protocol}
+			if ingress {
+				f.FromNamespace, f.FromIP, f.ToNamespace = s.name(), s.ip, c.own
+			} else {
+				f.FromNamespace, f.ToNamespace, f.ToIP, f.ToLabels = c.own, s.name(), s.ip, pod
+			}
+			v, err := judge.Judge(f)
+			if err != nil {
+				return "", err
+			}
+			if ingress && !v.Ingress.Allowed || !ingress && !v.Egress.Allowed {
+				return fmt.Sprintf("such as %s, port %d/%s", s, p.number, p.protocol), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// everybody are the peers of a rule that names none.
+func everybody(peers []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyPeer {
+	if len(peers) > 0 {
+		return peers
+	}
+	return []networkingv1.NetworkPolicyPeer{
+		{NamespaceSelector: &metav1.LabelSelector{}},
+		{IPBlock: &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}},
+		{IPBlock: &networkingv1.IPBlock{CIDR: "::/0"}},
+	}
+}
+
+// side is one end of connections: an address, or pods of a namespace.
+type side struct {
+	namespace *corev1.Namespace
+	ip        string
+	pods      []labels.Set
+}
+
+func (s side) name() string {
+	if s.namespace == nil {
+		return ""
+	}
+	return s.namespace.Name
+}
+
+// String is how a person is told of it.
+func (s side) String() string {
+	switch s.name() {
+	case "":
+		return s.ip
+	case stranger:
+		return "a namespace with the labels {" + labels.Set(s.namespace.Labels).String() + "}"
+	default:
+		return "namespace " + s.name()
+	}
+}
+
+// sidesOf are the ends that stand for all that a peer chooses: one of each part of
+// its addresses, or one of each sort of namespaces. It is an error if they cannot be
+// told, so that nobody relies on them.
+func (c *comparison) sidesOf(peer networkingv1.NetworkPolicyPeer) ([]side, error) {
+	if peer.IPBlock != nil {
+		addresses, err := c.addresses(peer.IPBlock)
+		sides := make([]side, len(addresses))
+		for i, address := range addresses {
+			sides[i] = side{ip: address.String(), pods: []labels.Set{nil}}
+		}
+		return sides, err
+	}
+	pods := []labels.Set{nil}
+	if peer.PodSelector != nil {
+		var err error
+		if pods, err = chosenBy(peer.PodSelector); err != nil {
+			return nil, err
+		}
+	}
+	if peer.NamespaceSelector == nil {
+		return []side{{namespace: c.namespace(labels.Set{corev1.LabelMetadataName: c.own}), pods: pods}}, nil
+	}
+	chosen, err := chosenBy(peer.NamespaceSelector)
+	if err != nil {
+		return nil, err
+	}
+	sides := make([]side, len(chosen))
+	for i, set := range chosen {
+		sides[i] = side{namespace: c.namespace(set), pods: pods}
+	}
+	return sides, nil
+}
+
+// namespace is one that has these labels: where they name one that is known, that
+// one, and otherwise a stranger.
+func (c *comparison) namespace(set labels.Set) *corev1.Namespace {
+	name, ok := set[corev1.LabelMetadataName]
+	if !ok {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: stranger, Labels: set}}
+	}
+	n := named(name)
+	if i := slices.IndexFunc(c.known, func(k corev1.Namespace) bool { return k.Name == name }); i >= 0 {
+		n = c.known[i]
+	}
+	n.Labels = labels.Merge(set, n.Labels)
+	return &n
+}

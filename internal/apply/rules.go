@@ -1,0 +1,54 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
+)
+
+// CarryRules puts on tenants' namespaces the rules that stand in their TenantRules,
+// where they are not there yet. A croft before the policies read namespaces has left
+// them so; and nobody else would write those of a tenant that was deleted and retained.
+// It comes before the policies, which deny without the rules.
+func (a *Applier) CarryRules(ctx context.Context) error {
+	var all v1alpha1.TenantRulesList
+	if err := a.client.List(ctx, &all, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil // croft was never here
+	} else if err != nil {
+		return fmt.Errorf("list TenantRules: %w", err)
+	}
+	var namespaces corev1.NamespaceList
+	if err := a.client.List(ctx, &namespaces, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
+		return fmt.Errorf("list namespaces: %w", err)
+	}
+	annotations := make(map[string]map[string]string, len(namespaces.Items))
+	for i := range namespaces.Items {
+		annotations[namespaces.Items[i].Name] = namespaces.Items[i].Annotations
+	}
+	var errs []error
+	for i := range all.Items {
+		rules := &all.Items[i]
+		have, ok := annotations[rules.Namespace]
+		if !ok || rules.Name != v1alpha1.TenantRulesName {
+			continue
+		}
+		missing := map[string]any{}
+		for key, value := range admission.Annotations(rules.Spec) {
+			if _, ok := have[key]; !ok {
+				missing[key] = value
+			}
+		}
+		if err := a.Mark(ctx, rules.Namespace, nil, missing); client.IgnoreNotFound(err) != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,182 @@
+package apply
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// State is how an object that is wanted compares with the cluster.
+type State string
+
+const (
+	// Stands says that Apply would leave the object as it is.
+	Stands State = "stands"
+	// Missing says that there is no such object.
+	Missing State = "missing"
+	// Differs says that the object is there, and is not as wanted.
+	Differs State = "differs"
+	// Unread says that the caller may not read objects of this kind.
+	Unread State = "unread"
+)
+
+// Surveyed is what Survey says of one object.
+type Surveyed struct {
+	Ref
+	State State
+	// By are the field managers, other than croft, that made it differ, sorted.
+	By []string
+}
+
+// SurveyOptions say how to look.
+type SurveyOptions struct {
+	// Rendered is for a cluster in which something else than croft applies the
+	// objects, such as kubectl or a GitOps tool: what first wrote an object is taken
+	// for croft, and labels and annotations that it adds for its own use are not
+	// counted.
+	Rendered bool
+}
+
+// Survey compares objects with the cluster by the same judgement as Apply, and
+// writes nothing, not even in a dry run. Each kind is listed once, however many
+// objects there are; only an object that is not in its list is read by itself. An
+// object that the caller may not read is Unread.
+func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client.Object) ([]Surveyed, error) {
+	lists := &listReader{Applier: a, rendered: o.Rendered,
+		of: map[schema.GroupVersionKind]map[client.ObjectKey]client.Object{}, denied: map[schema.GroupVersionKind]error{}}
+	all := make([]Surveyed, 0, len(objects))
+	quotas := map[string]int{} // by tenant
+	for _, object := range objects {
+		if RefOf(object).Kind == "ResourceQuota" {
+			quotas[object.GetLabels()[v1alpha1.TenantLabel]]++
+		}
+	}
+	for _, object := range objects {
+		found := Surveyed{Ref: RefOf(object)}
+		want, err := wanted(object)
+		if err != nil {
+			return all, &ObjectError{Ref: found.Ref, Err: err}
+		}
+		if o.Rendered {
+			unnoted(want) // which only Apply writes
+		}
+		judged, err := a.judge(ctx, lists, object, want)
+		switch {
+		case meta.IsNoMatchError(err):
+			found.State = Missing
+		case apierrors.IsForbidden(err):
+			found.State = Unread
+		case err != nil:
+			return all, &ObjectError{Ref: found.Ref, Err: err}
+		case judged.live == nil:
+			found.State = Missing
+		case judged.stands, !o.Rendered && quotas[object.GetLabels()[v1alpha1.TenantLabel]] > 1 && inFlight(found.Ref, judged):
+			found.State = Stands
+		default:
+			found.State, found.By = Differs, judged.undone
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+// inFlight reports a ResourceQuota that nobody but croft has written: shares of a
+// quota move between namespaces, in several steps, while they are looked at.
+func inFlight(ref Ref, found finding) bool {
+	return ref.Kind == "ResourceQuota" && found.live != nil && !found.invaded && len(found.undone) == 0 && madeByCroft(found.live)
+}
+
+// listReader answers single reads from lists of what carries croft's mark.
+type listReader struct {
+	*Applier
+	rendered bool
+	of       map[schema.GroupVersionKind]map[client.ObjectKey]client.Object
+	denied   map[schema.GroupVersionKind]error
+}
+
+// Get implements client.Reader.
+func (l *listReader) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	gvk, err := l.client.GroupVersionKindFor(into)
+	if err != nil {
+		return err
+	}
+	listed, err := l.listed(ctx, gvk)
+	if err != nil {
+		return err
+	}
+	live := reflect.ValueOf(listed[key])
+	if live.IsValid() && live.Type() == reflect.TypeOf(into) {
+		reflect.ValueOf(into).Elem().Set(live.Elem())
+	} else if err := l.client.Get(ctx, key, into, opts...); err != nil { // it may be there without the mark
+		return err
+	}
+	if l.rendered {
+		return asOurs(gvk.Kind, into)
+	}
+	return nil
+}
+
+// List implements client.Reader.
+func (l *listReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return l.client.List(ctx, list, opts...)
+}
+
+// listed are the objects of a kind, which is listed when it is first asked for.
+func (l *listReader) listed(ctx context.Context, kind schema.GroupVersionKind) (map[client.ObjectKey]client.Object, error) {
+	if found, ok := l.of[kind]; ok || l.denied[kind] != nil {
+		return found, l.denied[kind]
+	}
+	objects, err := l.list(ctx, kind, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
+	if err != nil {
+		if apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
+			l.denied[kind] = err
+		}
+		return nil, err
+	}
+	found := make(map[client.ObjectKey]client.Object, len(objects))
+	for _, o := range objects {
+		found[client.ObjectKeyFromObject(o)] = o
+	}
+	l.of[kind] = found
+	return found, nil
+}
+
+// asOurs has the manager that keeps an object in croft's place pass for croft: the
+// first that applied it, else the first that wrote it.
+func asOurs(kind string, live client.Object) error {
+	entries := slices.Clone(live.GetManagedFields())
+	keeper, croft := -1, false
+	for i, entry := range entries {
+		switch {
+		case isOurs(entry):
+			croft = true
+		case entry.Subresource != "":
+		case keeper < 0, entries[keeper].Operation != metav1.ManagedFieldsOperationApply && entry.Operation == metav1.ManagedFieldsOperationApply:
+			keeper = i
+		}
+	}
+	if keeper < 0 || croft && entries[keeper].Operation != metav1.ManagedFieldsOperationApply {
+		return nil // croft keeps it, or did last
+	}
+	fields, err := fieldsOf(entries[keeper])
+	if err != nil {
+		return err
+	}
+	// What it notes in metadata for itself is not asked about.
+	ours, err := withFields(entries[keeper], fields.RecursiveDifference(freeOf(kind)))
+	if err != nil {
+		return err
+	}
+	ours.Manager, ours.Operation = v1alpha1.ManagedBy, metav1.ManagedFieldsOperationApply
+	entries[keeper] = ours
+	live.SetManagedFields(entries)
+	return nil
+}

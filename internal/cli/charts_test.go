@@ -1,0 +1,72 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// testCharts writes NetworkPolicies as popular charts have them, and then as the
+// refusal says: the YAML in a message must do as it stands there.
+func (p *people) testCharts(t *testing.T) {
+	c := p.client(p.config("oidc:devs"))
+	for name, chart := range map[string]struct{ namespace, spec, field string }{
+		"ports without from":      {"shop-prod", `{podSelector: {}, ingress: [{ports: [{port: 8080}]}]}`, "from"},
+		"egress of everything":    {"shop-prod", `{podSelector: {}, policyTypes: [Egress], egress: [{}]}`, "to"},
+		"egress, Restricted":      {"vault", `{podSelector: {}, policyTypes: [Egress], egress: [{}]}`, "to"},
+		"no from, other platform": {"vault", `{podSelector: {}, ingress: [{}]}`, "from"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			np := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: chart.namespace, GenerateName: "chart-"}}
+			if err := yaml.Unmarshal([]byte(chart.spec), &np.Spec); err != nil {
+				t.Fatal(err)
+			}
+			var refused error
+			p.eventually(t, "the floor refuses it", func(ctx context.Context) error {
+				refused = c.Create(ctx, np.DeepCopy(), client.DryRunAll)
+				if !apierrors.IsForbidden(refused) || !strings.Contains(refused.Error(), "gress-") && !strings.Contains(refused.Error(), "[egress-to]") {
+					return fmt.Errorf("not refused: %w", refused)
+				}
+				return nil
+			})
+			var peers []networkingv1.NetworkPolicyPeer
+			if err := yaml.Unmarshal([]byte(inMessage(refused.Error(), chart.field+": ")), &peers); err != nil || len(peers) == 0 {
+				t.Fatalf("no YAML to write instead: %v: %v", err, refused)
+			}
+			for i := range np.Spec.Ingress {
+				np.Spec.Ingress[i].From = peers
+			}
+			for i := range np.Spec.Egress {
+				np.Spec.Egress[i].To = peers
+			}
+			if err := c.Create(t.Context(), np); err != nil {
+				t.Errorf("what the message says to write is refused: %v\n%v", err, refused)
+			}
+		})
+	}
+}
+
+// inMessage is the list in brackets that follows a field's name.
+func inMessage(message, field string) string {
+	_, rest, _ := strings.Cut(message, field+"[")
+	depth := 1
+	for i, r := range rest {
+		switch r {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+		if depth == 0 {
+			return "[" + rest[:i] + "]"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,324 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/verify"
+)
+
+// declaring is a cluster that has croft's kinds and policies, and no operator.
+type declaring struct {
+	*sandbox.Cluster
+	admin client.Client
+}
+
+// croft runs croft as the cluster's administrator.
+func (d *declaring) croft(t *testing.T, stdin, line string) (status int, stdout, stderr string) {
+	t.Helper()
+	return run(t, stdin, append(strings.Fields(line), "--kubeconfig", d.Kubeconfig)...)
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, holds func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for {
+		err := holds(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: %v", what, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+const estateOfTwo = `platform: {clusterName: demo, tenantDomain: tenants.example.org, nodeClass: {kwok: {}}}
+pools:
+  apps: {instances: {instanceTypes: [t3a.large]}}
+  spare: {}
+tenants:
+  shop: {pool: apps, access: [{group: shoppers, role: operator}], quota: {requests.cpu: "4", pods: "10"}}
+`
+
+// TestCluster is what commands say of a cluster. One sandbox serves all.
+func TestCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a control plane")
+	}
+	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.WithControllers})
+	admin, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &declaring{cluster, admin}
+	if status, _, stderr := d.croft(t, "", "install"); status != 0 {
+		t.Fatalf("croft install: exit status %d: %s", status, stderr)
+	}
+	for _, step := range []struct {
+		name string
+		do   func(*testing.T, *declaring)
+	}{
+		{"apply as data", applyAsData}, {"diff as data", diffAsData}, {"status", statusShowsUse}, {"completion", completesNames},
+		{"delete pool", deletesPools}, {"verify without rights", verifySaysWhatIsMissing}, {"verify after a killed run", verifySweeps},
+	} {
+		if !t.Run(step.name, func(t *testing.T) { step.do(t, d) }) {
+			return // the steps after it build on it
+		}
+	}
+}
+
+func applyAsData(t *testing.T, d *declaring) {
+	status, stdout, stderr := d.croft(t, "", "apply --wait=false -o json -f "+write(t, estateOfTwo))
+	var said struct {
+		Changes []struct{ Kind, Name, Action string }
+		Ready   *int
+		Objects []struct {
+			Kind, Name, Reason string
+			Ready              bool
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &said); err != nil || status != 0 {
+		t.Fatalf("exit status %d, %v: %s%s", status, err, stdout, stderr)
+	}
+	if len(said.Changes) != 4 || said.Changes[0].Action != "created" || len(said.Objects) != 4 || said.Ready == nil || *said.Ready != 0 || said.Objects[0].Reason == "" {
+		t.Errorf("it says %s", stdout)
+	}
+	status, stdout, stderr = d.croft(t, "", "apply --wait-timeout 1s -o yaml -f "+write(t, estateOfTwo))
+	if status != 1 || !strings.HasPrefix(stdout, "changes:\n") || !strings.Contains(stdout, "action: unchanged") || !strings.Contains(stderr, "no operator has been seen") {
+		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
+	}
+}
+
+func diffAsData(t *testing.T, d *declaring) {
+	status, stdout, stderr := d.croft(t, "", "diff -o json -f "+write(t, strings.Replace(estateOfTwo, `"10"`, `"12"`, 1)))
+	var said struct {
+		Changes []struct{ Kind, Namespace, Name, Action, Diff string }
+	}
+	if err := json.Unmarshal([]byte(stdout), &said); err != nil || status != 1 {
+		t.Fatalf("exit status %d, %v: %s%s", status, err, stdout, stderr)
+	}
+	seen := map[string]bool{}
+	for _, c := range said.Changes {
+		seen[c.Kind+" "+c.Namespace+"/"+c.Name+" "+c.Action] = strings.HasPrefix(c.Diff, "--- "+c.Kind)
+	}
+	for _, want := range []string{"Tenant /shop update", "Namespace /shop create"} {
+		if !seen[want] {
+			t.Errorf("it does not say %s: %v", want, seen)
+		}
+	}
+}
+
+func statusShowsUse(t *testing.T, d *declaring) {
+	walls := map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.TenantLabel: "shop"}
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "croft", Labels: walls},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"requests.cpu": resource.MustParse("4"), "pods": resource.MustParse("10")}},
+	}
+	for _, o := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: walls}}, quota,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept", Labels: map[string]string{v1alpha1.TenantLabel: "gone"}}},
+	} {
+		if err := d.admin.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "the quota to be counted", func(ctx context.Context) error {
+		if err := d.admin.Get(ctx, client.ObjectKeyFromObject(quota), quota); err != nil || len(quota.Status.Used) == 2 {
+			return err
+		}
+		return fmt.Errorf("its status is %+v", quota.Status)
+	})
+	_, stdout, _ := d.croft(t, "", "status")
+	for _, want := range []string{"apps", "spare", "NAMESPACES   CPU   MEMORY   PODS", "0/4", "0/10", "RETAINED", "kept"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("status does not say %s:\n%s", want, stdout)
+		}
+	}
+	_, stdout, _ = d.croft(t, "", "status tenant/shop")
+	if strings.Contains(stdout, "spare") || strings.Contains(stdout, "kept") || !strings.Contains(stdout, "RESOURCE") || strings.Contains(stdout, "PLATFORM") {
+		t.Errorf("of one tenant status says:\n%s", stdout)
+	}
+	for line, says := range map[string]string{
+		"status tenant/shup": "there is no tenant shup", "status --tenant shup": "there is no tenant shup", "status pool/x": "there is no pool x",
+		"status shop": "write tenant/NAME or pool/NAME", "status node/x": "knows no kind node",
+	} {
+		if status, _, stderr := d.croft(t, "", line); status != 2 || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("croft %s: exit status %d: %s", line, status, stderr)
+		}
+	}
+	_, stdout, stderr := d.croft(t, "", "status pool/apps -o json")
+	var said struct {
+		Pools    []v1alpha1.Pool
+		Tenants  []v1alpha1.Tenant
+		Retained []struct{ Namespace, Tenant, State string }
+	}
+	if err := json.Unmarshal([]byte(stdout), &said); err != nil || len(said.Pools) != 1 || len(said.Tenants) != 0 || len(said.Retained) != 1 || said.Retained[0].Tenant != "gone" {
+		t.Errorf("%v: %s%s", err, stdout, stderr)
+	}
+}
+
+func completesNames(t *testing.T, d *declaring) {
+	for line, want := range map[string][]string{
+		"delete tenant ": {"shop"}, "adopt tenant --undo ": {"shop"}, "delete pool ": {"apps", "spare"}, "status ": {"pool/apps", "pool/spare", "tenant/shop"},
+		"status tenant/s": {"tenant/shop"}, "verify --tenant ": {"shop"}, "reach --from ": {"default", "kept", "shop"}, "why -n ": {"default", "kept", "shop"},
+		"delete tenant shop ": {}, "status --tenant ": {"shop"},
+	} {
+		words := strings.Split(line, " ")
+		args := append([]string{"__complete", "--kubeconfig", d.Kubeconfig}, words...)
+		status, stdout, _ := run(t, "", args...)
+		lines := strings.Split(strings.TrimSpace(stdout), "\n")
+		for _, w := range want {
+			if !slices.Contains(lines, w) {
+				t.Errorf("croft %s<TAB>: exit status %d: no %s in %v", line, status, w, lines)
+			}
+		}
+		if len(want) == 0 && len(lines) != 1 {
+			t.Errorf("croft %s<TAB>: %v", line, lines)
+		}
+	}
+}
+
+func deletesPools(t *testing.T, d *declaring) {
+	status, _, stderr := d.croft(t, "", "delete pool apps --yes")
+	if status != 1 || !strings.Contains(stderr, "used by tenant shop") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("a pool in use: exit status %d: %s", status, stderr)
+	}
+	if status, _, stderr := d.croft(t, "", "delete pool spore"); status != 2 || !strings.Contains(stderr, "there is no pool spore") {
+		t.Errorf("no such pool: exit status %d: %s", status, stderr)
+	}
+	if status, _, stderr := d.croft(t, "apps\n", "delete pool spare"); status != 1 || !strings.Contains(stderr, "Type the pool's name") || !strings.Contains(stderr, "nothing was deleted") {
+		t.Errorf("another name: exit status %d: %s", status, stderr)
+	}
+	if status, _, stderr := d.croft(t, "spare\n", "delete pool spare"); status != 0 || !strings.Contains(stderr, "pool spare deleted") {
+		t.Errorf("exit status %d: %s", status, stderr)
+	}
+	if err := d.admin.Get(t.Context(), client.ObjectKey{Name: "spare"}, &v1alpha1.Pool{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the pool is still there: %v", err)
+	}
+}
+
+// verifySaysWhatIsMissing: to somebody who may not.
+func verifySaysWhatIsMissing(t *testing.T, d *declaring) {
+	for name, rules := range map[string][]rbacv1.PolicyRule{
+		"reader":    {{APIGroups: []string{"croft.dev"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}},
+		"all-rbac":  {{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}},
+		"no-rights": nil,
+	} {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
+		}
+		for _, o := range []client.Object{role, binding} {
+			if err := d.admin.Create(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for line, says := range map[string]string{
+		"verify --as no-rights":               "you may not read what is declared",
+		"verify --as reader":                  "you may not impersonate users, impersonate groups, create namespaces",
+		"verify --tenant shop --as reader":    "you may not impersonate users croft-verify",
+		"verify --as all-rbac":                "all-rbac is none",
+		"verify --tenant shop --as no-rights": "you may not read what is declared",
+	} {
+		t.Run(line, func(t *testing.T) {
+			until(t, "the rights to count", func(context.Context) error {
+				status, stdout, stderr := d.croft(t, "", line)
+				if status != 1 || stdout != "" || !strings.Contains(stderr, says) || !strings.Contains(stderr, "admin") || strings.Count(stderr, "\n") != 1 {
+					return fmt.Errorf("exit status %d: %s%s", status, stdout, stderr)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// verifySweeps: what a run leaves that was killed the next one removes, and leaves
+// alone what another run needs that goes on.
+func verifySweeps(t *testing.T, d *declaring) {
+	var platform v1alpha1.Platform
+	if err := d.admin.Get(t.Context(), client.ObjectKey{Name: v1alpha1.PlatformName}, &platform); err != nil {
+		t.Fatal(err)
+	}
+	// A run ends here with no more than a kill leaves time for.
+	killed := func(end time.Duration) []string {
+		ctx, cancel := context.WithTimeout(t.Context(), end)
+		defer cancel()
+		s, err := verify.NewScratch(platform)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runner, err := s.NewRunner(d.Config, scheme.New())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Build(ctx, runner); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, o := range s.Objects() {
+			if n, ok := o.(*corev1.Namespace); ok {
+				names = append(names, n.Name)
+			}
+		}
+		return names
+	}
+	old, current := killed(3*time.Minute), killed(3*time.Minute)
+	past := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+v1alpha1.ScratchUntilAnnotation+`":"2020-01-01T00:00:00Z"}}}`))
+	for _, name := range old {
+		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := d.admin.Patch(t.Context(), n, past); err != nil {
+			t.Fatal(err)
+		}
+		if n.Labels[v1alpha1.ScratchLabel] == "" {
+			t.Errorf("namespace %s has no mark of a scratch tenant", name)
+		}
+	}
+	if _, stdout, _ := d.croft(t, "", "doctor"); !strings.Contains(stdout, "Namespace/"+old[0]+": a run of `croft verify`") || strings.Contains(stdout, current[0]) {
+		t.Errorf("doctor says\n%s", stdout)
+	}
+	if _, stdout, _ := d.croft(t, "", "status"); !strings.Contains(stdout, "SCRATCH") {
+		t.Errorf("status says\n%s", stdout)
+	}
+	status, stdout, stderr := d.croft(t, "", "verify --attack choose-node")
+	if status != 0 || !strings.Contains(stdout, "1 of 1 held") {
+		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
+	}
+	if !strings.Contains(stderr, "removing what an earlier run left that was killed: Namespace "+old[0]) {
+		t.Errorf("it does not say what it removes: %s", stderr)
+	}
+	for _, name := range old {
+		until(t, "the namespace to go", func(ctx context.Context) error {
+			err := d.admin.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
+			if err == nil {
+				return fmt.Errorf("namespace %s is still there", name)
+			}
+			return client.IgnoreNotFound(err)
+		})
+	}
+	var still corev1.Namespace
+	if err := d.admin.Get(t.Context(), client.ObjectKey{Name: current[0]}, &still); err != nil || still.DeletionTimestamp != nil {
+		t.Errorf("what a run needs that goes on is removed: %v", err)
+	}
+}

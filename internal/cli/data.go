@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/estate"
+)
+
+// What check, diff and apply print with -o json and -o yaml. Their --help shows the
+// shapes; programs read them, so fields are added and never changed.
+
+// checkReport is what check says.
+type checkReport struct {
+	Good     bool          `json:"good"`
+	Tenants  int           `json:"tenants"`
+	Pools    int           `json:"pools"`
+	Problems []problemData `json:"problems"`
+}
+
+// The severities of problems. An error makes a file bad input.
+const (
+	severityError   = "Error"
+	severityWarning = "Warning"
+)
+
+// problemData is an estate.Problem.
+type problemData struct {
+	Severity string `json:"severity"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line"`
+	Path     string `json:"path,omitempty"`
+	Object   string `json:"object,omitempty"`
+	Field    string `json:"field,omitempty"`
+	Message  string `json:"message"`
+}
+
+func problemsData(problems estate.Problems, severity string) []problemData {
+	all := []problemData{}
+	for _, p := range problems {
+		object := p.Kind
+		if p.Name != "" {
+			object += "/" + p.Name
+		}
+		all = append(all, problemData{severity, p.File, p.Line, p.Path, object, p.Field, p.Message})
+	}
+	return all
+}
+
+// checkData prints what is wrong with files. What is no problem of a file is an
+// error as ever.
+func (a *app) checkData(e *estate.Estate, warnings estate.Problems, err error, output format) error {
+	var problems estate.Problems
+	var strict *toldBadInput
+	if err != nil && !errors.As(err, &strict) && !errors.As(err, &problems) {
+		return err
+	}
+	report := checkReport{Good: err == nil, Problems: append(problemsData(problems, severityError), problemsData(warnings, severityWarning)...)}
+	if e != nil {
+		report.Tenants, report.Pools = len(e.Tenants), len(e.Pools)
+	}
+	if told := output.print(a.out, report); told != nil || err == nil {
+		return told
+	}
+	return &toldBadInput{err}
+}
+
+// diffReport is what diff says.
+type diffReport struct {
+	Changes []changed `json:"changes"`
+}
+
+// changed is what would become of one object.
+type changed struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Action    string `json:"action"`
+	Diff      string `json:"diff"`
+}
+
+// diffActions are the words of diff for what would be done.
+var diffActions = map[apply.Action]string{apply.Created: "create", apply.Configured: "update", apply.Deleted: "delete"}
+
+func diffReportOf(differences apply.Differences) diffReport {
+	report := diffReport{Changes: []changed{}}
+	for _, d := range differences {
+		report.Changes = append(report.Changes, changed{d.Kind, d.Namespace, d.Name, diffActions[d.Action], d.Text})
+	}
+	return report
+}
+
+// applyReport is what apply says.
+type applyReport struct {
+	Changes []changeData `json:"changes"`
+	Ready   int          `json:"ready"`
+	Objects []objectData `json:"objects"`
+}
+
+// changeData is an apply.Change.
+type changeData struct {
+	Kind      string       `json:"kind"`
+	Namespace string       `json:"namespace,omitempty"`
+	Name      string       `json:"name"`
+	Action    apply.Action `json:"action"`
+	Error     string       `json:"error,omitempty"`
+}
+
+// objectData is how far a declared object is.
+type objectData struct {
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Ready   bool   `json:"ready"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// telling is how long reading the last state may take, also when the command was
+// interrupted.
+const telling = 5 * time.Second
+
+// applyData prints what was written and how far it is; nothing where people read.
+func (a *app) applyData(ctx context.Context, c client.Reader, output format, changes []apply.Change, objects []client.Object) error {
+	if output == formatText {
+		return nil
+	}
+	report := applyReport{Changes: []changeData{}, Objects: []objectData{}}
+	for _, change := range changes {
+		data := changeData{Kind: change.Kind, Namespace: change.Namespace, Name: change.Name, Action: change.Action}
+		if change.Err != nil {
+			data.Error = change.Err.Error()
+		}
+		report.Changes = append(report.Changes, data)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), telling)
+	defer cancel()
+	live, err := declared(ctx, c)
+	if err != nil {
+		live = &estate.Declaration{} // the changes are told all the same
+	}
+	for _, o := range objects {
+		data := objectData{Kind: o.GetObjectKind().GroupVersionKind().Kind, Name: o.GetName(), Reason: "NotSeenYet"}
+		if ready := conditionOf(live, o); ready != nil {
+			data.Ready, data.Reason, data.Message = ready.Status == metav1.ConditionTrue, ready.Reason, ready.Message
+		}
+		if data.Ready {
+			report.Ready++
+		}
+		report.Objects = append(report.Objects, data)
+	}
+	return output.print(a.out, report)
+}
+
+// conditionOf is what Ready says of a declared object; nil if nothing yet.
+func conditionOf(live *estate.Declaration, o client.Object) *metav1.Condition {
+	name := o.GetName()
+	switch o.GetObjectKind().GroupVersionKind().Kind {
+	case "Platform":
+		for _, p := range live.Platforms {
+			if p.Name == name {
+				return readyOf(p.Generation, p.Status)
+			}
+		}
+	case "Pool":
+		for _, p := range live.Pools {
+			if p.Name == name {
+				return readyOf(p.Generation, p.Status.Status)
+			}
+		}
+	case "Tenant":
+		for _, t := range live.Tenants {
+			if t.Name == name {
+				return readyOf(t.Generation, t.Status.Status)
+			}
+		}
+	case "SecondaryNetwork":
+		for _, n := range live.Networks {
+			if n.Name == name {
+				return readyOf(n.Generation, n.Status)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+func newDeletePool(a *app) *cobra.Command {
+	var (
+		yes     bool
+		timeout time.Duration
+	)
+	c := &cobra.Command{
+		Use:   "pool NAME",
+		Short: "Delete a pool that no tenant uses, after saying which nodes go",
+		Long: `Delete a pool that no tenant uses, after saying which nodes go. Karpenter drains
+them first. While tenants use the pool nothing is deleted: they are named.`,
+		Args: oneName("pool"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return failed(err)
+			}
+			return a.deletePool(cmd.Context(), c, args[0], yes, timeout)
+		},
+	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	c.Flags().DurationVar(&timeout, "wait-timeout", 5*time.Minute, "how long to wait until the pool is gone")
+	return c
+}
+
+func (a *app) deletePool(ctx context.Context, c client.Client, name string, yes bool, timeout time.Duration) error {
+	live, err := declared(ctx, c)
+	if err != nil {
+		return failed(err)
+	}
+	i := slices.IndexFunc(live.Pools, func(p v1alpha1.Pool) bool { return p.Name == name })
+	if i < 0 {
+		return fmt.Errorf("there is no pool %s: `croft status` lists those that there are", name)
+	}
+	if users := usersOf(name, live.Tenants); len(users) > 0 {
+		return failedf("pool %s is used by %s %s: give another pool to each, or delete it, first", name, nounOf(len(users), "tenant"), strings.Join(users, ", "))
+	}
+	nodes, err := nodesOf(ctx, c, live, name)
+	if err != nil {
+		return failed(unreachable(err))
+	}
+	say(a.err, "Deleting pool %s:\n  - no tenant uses it\n  - its %s drained, and deleted\n", name, going(nodes))
+	if !yes && !a.confirmedName("pool", name) {
+		return failedf("nothing was deleted")
+	}
+	pool := &live.Pools[i]
+	// A pool of the same name that was made meanwhile is another one.
+	if err := client.IgnoreNotFound(c.Delete(ctx, pool, client.Preconditions{UID: ptr.To(pool.UID)})); err != nil {
+		return failed(unreachable(err))
+	}
+	return a.awaitDeleted(ctx, c, pool, "pool", timeout)
+}
+
+// usersOf are the tenants that name a pool.
+func usersOf(pool string, tenants []v1alpha1.Tenant) []string {
+	var users []string
+	for _, t := range tenants {
+		if t.Spec.Pool == pool || slices.Contains(t.Spec.Pools, pool) {
+			users = append(users, t.Name)
+		}
+	}
+	return users
+}
+
+// nodesOf are the nodes that carry a pool's label.
+func nodesOf(ctx context.Context, c client.Reader, live *estate.Declaration, pool string) (int, error) {
+	key := v1alpha1.DefaultNodePoolKey
+	if len(live.Platforms) > 0 && live.Platforms[0].Spec.NodePoolKey != "" {
+		key = live.Platforms[0].Spec.NodePoolKey
+	}
+	var nodes corev1.NodeList
+	err := c.List(ctx, &nodes, client.MatchingLabels{key: pool})
+	if apierrors.IsForbidden(err) {
+		return -1, nil // it is for the answer that people are told, and no more
+	}
+	return len(nodes.Items), err
+}
+
+func going(nodes int) string {
+	switch nodes {
+	case -1:
+		return "nodes (you may not list them) are"
+	case 1:
+		return "1 node is"
+	default:
+		return count(nodes, "node") + " are"
+	}
+}
+
+func nounOf(n int, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
+}

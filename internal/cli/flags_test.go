@@ -1,0 +1,91 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestListAsData: what is listed comes in the form that was asked for.
+func TestListAsData(t *testing.T) {
+	status, stdout, stderr := run(t, "", "verify", "--list", "--attack", "choose-node", "-o", "json")
+	var listed struct {
+		Attacks []struct{ Name, Wall, Kind, StoppedBy, Summary string }
+	}
+	if err := json.Unmarshal([]byte(stdout), &listed); err != nil || status != 0 || len(listed.Attacks) != 1 || listed.Attacks[0].Wall != "nodes" || listed.Attacks[0].Summary == "" {
+		t.Errorf("--list: exit status %d, %v: %s%s", status, err, stdout, stderr)
+	}
+	status, stdout, stderr = run(t, "", "verify", "--explain", "choose-node", "-o", "json")
+	var explained struct{ Name, Why, By string }
+	if err := json.Unmarshal([]byte(stdout), &explained); err != nil || status != 0 || explained.Name != "choose-node" || explained.Why == "" || explained.By == "" {
+		t.Errorf("--explain: exit status %d, %v: %s%s", status, err, stdout, stderr)
+	}
+	if status, stdout, _ = run(t, "", "verify", "--list", "-o", "yaml"); status != 0 || !strings.HasPrefix(stdout, "attacks:\n") {
+		t.Errorf("--list -o yaml: exit status %d: %s", status, stdout[:min(len(stdout), 200)])
+	}
+}
+
+// TestNoFlagIsIgnored wants bad input where a flag would have no effect.
+func TestNoFlagIsIgnored(t *testing.T) {
+	file := write(t, good)
+	for _, line := range []string{
+		"verify --list -o junit", "verify --explain choose-node -o junit",
+		"verify --explain choose-node --wall nodes", "verify --explain choose-node --attack run-a-pod", "verify --list --timeout 5m",
+		"adopt tenant shop --undo -o json", "migrate -f " + file + " --replace-nodes", "why -f " + file + " -n shop",
+		"apply -f " + file + " --wait=false --wait-timeout 1m", "install --export --context other", "iam -f " + file + " --oidc-provider oidc.example.org",
+		"reach --from a --to b --port 70000",
+	} {
+		t.Run(line, func(t *testing.T) {
+			status, stdout, stderr := run(t, "", strings.Fields(line)...)
+			if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("exit status %d, %d bytes on standard output, and: %s", status, len(stdout), stderr)
+			}
+		})
+	}
+}
+
+// TestMigrateKeepsEdits: what somebody has edited is not written over.
+func TestMigrateKeepsEdits(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "migrated")
+	again := func(status int, flags ...string) string {
+		t.Helper()
+		got, stdout, stderr := run(t, aPool+"---\n"+onIt, append([]string{"migrate", "-f", "-", "--cluster-name", "demo", "-o", out}, flags...)...)
+		if got != status || stdout != "" {
+			t.Fatalf("exit status %d, want %d: %s%s", got, status, stdout, stderr)
+		}
+		return stderr
+	}
+	read := func(name string) string {
+		t.Helper()
+		data, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	again(0)
+	again(0) // the same once more loses nothing
+	written, edited := read("croft.yaml"), read("croft.yaml")+"# reviewed\n"
+	report := filepath.Join(out, "report.md")
+	if err := os.WriteFile(filepath.Join(out, "croft.yaml"), []byte(edited), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(report); err != nil {
+		t.Fatal(err)
+	}
+	if says := again(2); !strings.Contains(says, "croft.yaml: ") || !strings.Contains(says, "--force") || strings.Count(says, "\n") != 1 {
+		t.Errorf("it says %s", says)
+	}
+	if read("croft.yaml") != edited {
+		t.Error("croft.yaml was edited, and is written over")
+	}
+	if _, err := os.Stat(report); err == nil {
+		t.Error("report.md was written although croft.yaml was not")
+	}
+	again(0, "--force")
+	if read("croft.yaml") != written {
+		t.Error("croft.yaml is not written over with --force")
+	}
+}

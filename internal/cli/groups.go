@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// refuseStrays makes every group of commands answer a word that it does not know,
+// and none at all, with one line: of its own accord cobra prints the help and calls
+// that good. Only croft alone prints its help, as kubectl does.
+func refuseStrays(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+		switch {
+		case c.Name() == "help" && c.Parent() == root:
+			c.Run, c.RunE = nil, help
+		case c.HasParent() && c.HasSubCommands() && !c.Runnable():
+			c.Args, c.RunE = cobra.ArbitraryArgs, stray
+		}
+	}
+	walk(root)
+}
+
+// stray is a group without one of its commands.
+func stray(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("%s what? write one of %s", c.CommandPath(), strings.Join(commandsOf(c), ", "))
+	}
+	return unknownCommand(c, args[0])
+}
+
+func unknownCommand(c *cobra.Command, word string) error {
+	return fmt.Errorf("unknown command %q for %q: write one of %s", word, c.CommandPath(), strings.Join(commandsOf(c), ", "))
+}
+
+func commandsOf(c *cobra.Command) []string {
+	var names []string
+	for _, sub := range c.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	return names
+}
+
+// help prints the help of a command that there is.
+func help(c *cobra.Command, args []string) error {
+	found, rest, err := c.Root().Find(args)
+	if err != nil || found == nil || len(rest) > 0 {
+		if found == nil {
+			found = c.Root()
+		}
+		word := strings.Join(args, " ")
+		if len(rest) > 0 {
+			word = rest[0]
+		}
+		return unknownCommand(found, word)
+	}
+	found.InitDefaultHelpFlag()
+	return found.Help()
+}
+
+// oneName takes a name and nothing else.
+func oneName(of string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return fmt.Errorf("%s: name the %s", c.CommandPath(), of)
+		case len(args) > 1:
+			return fmt.Errorf("%s: name one %s, not %d", c.CommandPath(), of, len(args))
+		case args[0] == "":
+			return errors.New("the name of the " + of + " is empty")
+		default:
+			return nil
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// exitInterrupted is what a shell says of a program that Ctrl-C has ended.
+const exitInterrupted = 130
+
+// interruption says what was under way when somebody ended the command.
+type interruption struct{ says string }
+
+func (i *interruption) Error() string { return i.says }
+
+// interrupted is an interruption that says how to go on.
+func interrupted(says string) error { return failed(&interruption{says: "interrupted" + says}) }
+
+// interruptionOf is what err comes to in a command that was interrupted; nil if it
+// has another cause. What a library has made of it is known by its text.
+func interruptionOf(ctx context.Context, err error) error {
+	var said *interruption
+	var failed *failure
+	switch {
+	case ctx.Err() == nil:
+		return nil
+	case errors.As(err, &said):
+		return said
+	case errors.As(err, &failed) && failed.told, strings.Contains(err.Error(), context.Canceled.Error()):
+		return &interruption{says: "interrupted"}
+	case failed != nil:
+		return &interruption{says: "interrupted: " + err.Error()}
+	default:
+		return nil
+	}
+}
+
+// untilInterrupted ends requests for what the cluster serves when the command is
+// interrupted. Libraries make them without a context and without a deadline, and an
+// API server that does not answer would hold the command for ever. Other requests
+// have a context of their own: those that clean up go on after an interruption.
+type untilInterrupted struct {
+	http.RoundTripper
+	interrupt context.Context
+}
+
+// RoundTrip implements http.RoundTripper.
+func (u untilInterrupted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !isDiscovery(r.URL.Path) {
+		return u.RoundTripper.RoundTrip(r)
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	context.AfterFunc(u.interrupt, cancel)
+	return u.RoundTripper.RoundTrip(r.WithContext(ctx))
+}
+
+// isDiscovery reports a path that tells what is served: /api, /apis, /version, and
+// below those a group and its version, but no resource.
+func isDiscovery(path string) bool {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch parts[0] {
+	case "api":
+		return len(parts) <= 2
+	case "apis":
+		return len(parts) <= 3
+	case "version", "openapi":
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,46 @@
+package cli_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// kubeconfigOf is for a server that asks nobody who they are.
+func kubeconfigOf(t *testing.T, url string) string {
+	t.Helper()
+	return write(t, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \""+url+"\"}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
+}
+
+// TestInterrupted: whoever ends a command while it waits for the cluster is told
+// that it was interrupted, at once, and not that the cluster is out of reach.
+func TestInterrupted(t *testing.T) {
+	file := write(t, good)
+	for _, line := range []string{
+		"status", "diff -f " + file, "apply -f " + file, "verify", "verify --tenant shop", "reach", "why pod/web", "doctor",
+		"delete tenant shop", "delete pool apps", "adopt tenant shop -f " + file, "adopt tenant shop --undo", "install", "migrate --live",
+	} {
+		t.Run(line, func(t *testing.T) {
+			var once sync.Once
+			server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				once.Do(func() { _ = syscall.Kill(os.Getpid(), syscall.SIGINT) })
+				<-r.Context().Done() // it never answers
+			}))
+			defer server.Close()
+			started := time.Now()
+			status, _, stderr := run(t, "", append(strings.Fields(line), "--kubeconfig", kubeconfigOf(t, server.URL))...)
+			if took := time.Since(started); took > time.Minute {
+				t.Errorf("it went on for %s", took)
+			}
+			last := stderr[strings.LastIndex(strings.TrimSuffix(stderr, "\n"), "\n")+1:]
+			if status != 130 || !strings.HasPrefix(last, "croft: interrupted") || strings.Contains(stderr, "cannot reach") {
+				t.Errorf("exit status %d: %s", status, stderr)
+			}
+		})
+	}
+}

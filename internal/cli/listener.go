@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/heartbeat"
+)
+
+const (
+	// grace is how long apply waits for a sign of an operator: longer than one takes
+	// to start, and than the time between two heartbeats.
+	grace = 15 * time.Second
+	// mendOperator is what to do without one.
+	mendOperator = "`croft install --image IMAGE` deploys it, `croft operator` runs it here; " +
+		"to do without one, `croft render -f FILE | kubectl apply --server-side -f -`"
+)
+
+// listener knows whether an operator acts on what is declared.
+type listener struct {
+	client client.Reader
+	// since is when it began to listen, and first what it saw then.
+	since time.Time
+	first heartbeat.Beat
+	last  heartbeat.Beat
+	// asked is when it last looked.
+	asked time.Time
+	// acted says that something became of what was declared while it listened.
+	acted bool
+}
+
+func listen(ctx context.Context, c client.Reader) (*listener, error) {
+	beat, err := heartbeat.Read(ctx, c)
+	now := time.Now()
+	return &listener{client: c, since: now, first: beat, last: beat, asked: now}, unreachable(err)
+}
+
+// hears reports whether an operator is there. One whose clock differs from this
+// one's is heard when it gives its next sign.
+func (l *listener) hears(ctx context.Context) bool {
+	if time.Since(l.asked) > time.Second {
+		l.asked = time.Now()
+		if beat, err := heartbeat.Read(ctx, l.client); err == nil {
+			l.last = beat
+		}
+	}
+	return l.acted || l.last.Believable(time.Now()) || l.last.Holder != "" && l.last.At.After(l.first.At)
+}
+
+// silent says why waiting is of no use; nil while an operator is there, or may
+// still come.
+func (l *listener) silent(ctx context.Context, p *progress) error {
+	if l.hears(ctx) || time.Since(l.since) < grace {
+		return nil
+	}
+	if coming := l.coming(ctx); coming != "" {
+		p.hint("waiting for the operator: " + coming)
+		return nil
+	}
+	return l.nobody()
+}
+
+// nobody is the error where no operator is there.
+func (l *listener) nobody() error {
+	return fmt.Errorf("written; but %s, so nothing will be made of it: %s", l.last.Say(time.Now()), mendOperator)
+}
+
+// coming describes the operator's Deployment, if there is one that is not
+// available yet.
+func (l *listener) coming(ctx context.Context) string {
+	var d appsv1.Deployment
+	err := l.client.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}, &d)
+	if err != nil || d.Spec.Replicas != nil && *d.Spec.Replicas == 0 || d.Status.AvailableReplicas > 0 {
+		return ""
+	}
+	return fmt.Sprintf("Deployment %s/%s has no pod available yet (kubectl -n %s describe pods)", d.Namespace, d.Name, d.Namespace)
+}

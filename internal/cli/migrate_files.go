@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// writeFiles writes files into a directory: all of them, or none if one is there
+// already and says something else, since somebody may have edited it.
+func writeFiles(directory string, files map[string]func(io.Writer) error, force bool) error {
+	contents := map[string][]byte{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		var content bytes.Buffer
+		if err := files[name](&content); err != nil {
+			return err
+		}
+		contents[name] = content.Bytes()
+		path := filepath.Join(directory, name)
+		there, err := os.ReadFile(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return readable(path, err)
+		case !force && !bytes.Equal(there, contents[name]):
+			return fmt.Errorf("%s: is there already, and says something else: nothing was written; move it away, or write over it with --force", path)
+		}
+	}
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return failed(readable(directory, err))
+	}
+	for _, name := range slices.Sorted(maps.Keys(contents)) {
+		if err := replace(filepath.Join(directory, name), contents[name]); err != nil {
+			return failed(err)
+		}
+	}
+	return nil
+}
+
+// replace writes a file in one step: whoever reads it meanwhile, or finds it after
+// a crash, has the old content or the new one.
+func replace(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return readable(path, err)
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return readable(path, err)
+	}
+	return nil
+}

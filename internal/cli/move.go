@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/move"
+)
+
+type moveOptions struct {
+	namespace string
+	dryRun    bool
+	yes       bool
+	evict     bool
+	undo      bool
+	timeout   time.Duration
+	output    format
+}
+
+func newMove(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "move",
+		Short: "Restart what runs on nodes of another pool than its tenant's",
+		Args:  cobra.NoArgs,
+	}
+	c.AddCommand(newMoveTenant(a))
+	return c
+}
+
+func newMoveTenant(a *app) *cobra.Command {
+	var o moveOptions
+	c := &cobra.Command{
+		Use:   "tenant NAME",
+		Short: "Restart a tenant's pods that run on nodes of another pool than the tenant's",
+		Long: `Restart a tenant's pods that run on nodes of another pool than the tenant's. A pod
+is placed once, when it is created: after a tenant has changed pool, or was taken
+over, its pods stay where they are until they are created anew.
+
+` + "`croft apply`" + ` declares the pool; this command moves the pods there. One workload
+after the other is restarted as ` + "`kubectl rollout restart`" + ` does, and waited for. Where
+a restart would take away more pods at once than a PodDisruptionBudget allows, pods
+are evicted one by one instead. Jobs are left to end. Pods that nothing rolls out
+anew are named, and evicted with --evict only.
+
+The pool that the pods came from is noted on the Tenant (croft.dev/moved-from).
+--undo declares it again, and moves the pods back: change your file too, or the next
+` + "`croft apply`" + ` of it declares the new pool again.
+
+Exit status 0 means that nothing is left to move, except for Jobs; with --dry-run, that
+the plan was made.`,
+		Example: `  croft move tenant shop --dry-run
+  croft move tenant shop
+  croft move tenant shop --undo`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.move(cmd.Context(), args[0], &o) },
+	}
+	flags := c.Flags()
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "move the pods of this namespace only")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would be restarted, and do nothing")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	flags.BoolVar(&o.evict, "evict", false, "evict pods that nothing rolls out anew, too; bare pods do not come back")
+	flags.BoolVar(&o.undo, "undo", false, "declare the pool that the pods were moved from, and move them back")
+	flags.DurationVar(&o.timeout, "wait-timeout", 10*time.Minute, "how long to wait for each workload")
+	o.output.add(c, formatTable, formatJSON, formatYAML)
+	c.MarkFlagsMutuallyExclusive("dry-run", "undo")
+	c.MarkFlagsMutuallyExclusive("namespace", "undo")
+	return c
+}
+
+func (a *app) move(ctx context.Context, name string, o *moveOptions) error {
+	c, err := a.client()
+	if err != nil {
+		return failed(err)
+	}
+	if o.undo {
+		if err := a.putBack(ctx, c, name, o); err != nil {
+			return err
+		}
+	}
+	m, err := a.mover(ctx, c, name, o)
+	if err != nil {
+		return err
+	}
+	plan, err := m.Plan(ctx)
+	if err != nil {
+		return failed(unreachable(err))
+	}
+	if err := a.printMove(name, plan, o.output); err != nil || o.dryRun {
+		return err
+	}
+	moving := slices.DeleteFunc(slices.Clone(plan), func(w move.Workload) bool { return w.Way != move.Restart && w.Way != move.Evict })
+	if len(moving) > 0 && !o.yes && !o.undo && !a.confirmed(name) {
+		return failedf("nothing was changed")
+	}
+	if err := m.Remember(ctx, plan); err != nil {
+		return failed(unreachable(err))
+	}
+	if err := a.moveEach(ctx, m, moving, o); err != nil {
+		return err
+	}
+	return left(name, plan)
+}
+
+// left says what was not moved and has to be.
+func left(tenant string, plan []move.Workload) error {
+	var names []string
+	for i := range plan {
+		if plan[i].Way == move.Leave {
+			names = append(names, plan[i].String())
+		}
+	}
+	if len(names) > 0 {
+		return failedf("pods of tenant %s still run where they may not: %s", tenant, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+func (a *app) moveEach(ctx context.Context, m *move.Mover, moving []move.Workload, o *moveOptions) error {
+	for i := range moving {
+		p := newProgress(a.err)
+		err := m.Move(ctx, &moving[i], o.timeout, func(text string) { p.update("%s", text) })
+		p.done()
+		if err != nil {
+			return failedf("%w\n%d of %d are moved; run the same command again to go on", unreachable(err), i, len(moving))
+		}
+		say(a.err, "%d/%d %s runs on its tenant's pool\n", i+1, len(moving), &moving[i])
+	}
+	return nil
+}
+
+// mover reads what is declared.
+func (a *app) mover(ctx context.Context, c client.Client, name string, o *moveOptions) (*move.Mover, error) {
+	live, err := declared(ctx, c)
+	if err != nil {
+		return nil, failed(err)
+	}
+	e, problems := estate.Build(live)
+	if e == nil {
+		return nil, failed(problems)
+	}
+	tenant := e.Tenant(name)
+	if tenant == nil {
+		return nil, fmt.Errorf("there is no tenant %s, or it is not valid: `croft status` lists them", name)
+	}
+	return move.New(c, e, tenant, o.namespace, o.evict)
+}
+
+// putBack declares the tenant's former pool, and waits until its walls stand.
+func (a *app) putBack(ctx context.Context, c client.Client, name string, o *moveOptions) error {
+	var tenant v1alpha1.Tenant
+	if err := c.Get(ctx, client.ObjectKey{Name: name}, &tenant); err != nil {
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("there is no tenant %s: `croft status` lists those that there are", name)
+		}
+		return failed(unreachable(err))
+	}
+	say(a.err, "Moving tenant %s back to pool %s\n", name, dash(tenant.Annotations[move.FromAnnotation]))
+	if tenant.Annotations[move.FromAnnotation] != "" && !o.yes && !a.confirmed(name) {
+		return failedf("nothing was changed")
+	}
+	pool, err := move.PutBack(ctx, c, &tenant)
+	if err != nil {
+		return failed(unreachable(err))
+	}
+	say(a.err, "tenant %s declares pool %s again; write it into your file, too\n", name, pool)
+	tenant.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tenant"))
+	return awaitReady(ctx, c, newProgress(a.err), []client.Object{&tenant}, o.timeout)
+}
+
+func (a *app) printMove(tenant string, plan []move.Workload, f format) error {
+	if f != formatTable {
+		return f.print(a.out, map[string]any{"tenant": tenant, "workloads": slices.Concat([]move.Workload{}, plan)})
+	}
+	if len(plan) == 0 {
+		say(a.out, "every pod of tenant %s runs on a pool of the tenant\n", tenant)
+		return nil
+	}
+	thens := map[move.Way]string{move.Restart: "is restarted", move.Evict: "is evicted, one pod after the other", move.Wait: "is left to end", move.Leave: "STAYS"}
+	var rows [][]string
+	for i := range plan {
+		w := &plan[i]
+		then := thens[w.Way]
+		if w.Why != "" {
+			then += ": " + w.Why
+		}
+		var pools []string
+		for _, s := range w.Pods {
+			if pool := dash(s.Pool); !slices.Contains(pools, pool) {
+				pools = append(pools, pool)
+			}
+		}
+		rows = append(rows, []string{w.Namespace, w.Kind + "/" + w.Name, fmt.Sprint(len(w.Pods)), strings.Join(pools, ","), then})
+	}
+	a.section("Pods that run where they may not:", []string{"NAMESPACE", "WORKLOAD", "PODS", "POOL NOW", "THEN"}, rows)
+	return nil
+}
+
+// warnOfStrays says that pods of a tenant run outside of its pools: behind the node
+// wall of another, whatever new pods meet.
+func (a *app) warnOfStrays(ctx context.Context, e *estate.Estate, tenant string) error {
+	c, err := a.client()
+	if err != nil {
+		return failed(err)
+	}
+	m, err := move.New(c, e, e.Tenant(tenant), "", false)
+	if err != nil {
+		return failed(err)
+	}
+	strays, err := m.Strays(ctx)
+	if err != nil {
+		return failed(unreachable(err))
+	}
+	if len(strays) == 0 {
+		return nil
+	}
+	says := "1 pod runs where it may not: restart it"
+	if len(strays) > 1 {
+		says = fmt.Sprintf("%d pods run where they may not: restart them", len(strays))
+	}
+	return failedf("tenant %s: %s, such as %s/%s on %s; `croft move tenant %s` does it", tenant, says, strays[0].Namespace, strays[0].Pod, strays[0].Where(), tenant)
+}

@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/survey"
+	"croft.dev/croft/internal/wall"
+)
+
+// overview is what `croft status` shows.
+type overview struct {
+	Operator operatorStatus              `json:"operator"`
+	Platform v1alpha1.Platform           `json:"platform"`
+	Pools    []v1alpha1.Pool             `json:"pools"`
+	Tenants  []v1alpha1.Tenant           `json:"tenants"`
+	Networks []v1alpha1.SecondaryNetwork `json:"secondaryNetworks,omitempty"`
+	Walls    []wallStatus                `json:"walls"`
+	// Usage is what the tenants' namespaces use of their quota.
+	Usage []usage `json:"usage"`
+	// Retained are namespaces that stayed when their tenant was deleted.
+	Retained []retained `json:"retained"`
+
+	*selection
+	// rendered says that the walls are a file's, which no operator keeps.
+	rendered bool
+	// wrong are the states of objects that do not stand, by what they stand for.
+	wrong map[string]sets.Set[apply.State]
+}
+
+// operatorStatus says whether the operator runs, and so whether what it says counts.
+type operatorStatus struct {
+	Alive bool `json:"alive"`
+	// LastSeen is when it gave its last sign; absent if it never did.
+	LastSeen *metav1.Time `json:"lastSeen,omitempty"`
+	Holder   string       `json:"holder,omitempty"`
+	Version  string       `json:"version,omitempty"`
+	// Says is a line for people.
+	Says string `json:"says"`
+
+	believable bool
+}
+
+// wallStatus says of one wall how many of its objects stand as they are wanted.
+type wallStatus struct {
+	Name    string   `json:"name"`
+	Wanted  int      `json:"wanted"`
+	Stands  int      `json:"stands"`
+	Missing []string `json:"missing,omitempty"`
+	// Changed are there, and are not as wanted.
+	Changed []string `json:"changed,omitempty"`
+	// Unread are those that the caller may not read.
+	Unread []string `json:"unread,omitempty"`
+}
+
+// look reads what status shows.
+func (a *app) look(ctx context.Context, c client.Client, files *subjectFlags, pick *selection) (*overview, error) {
+	subject, err := a.subject(ctx, c, files)
+	if err != nil {
+		return nil, err
+	}
+	look := &overview{
+		Platform: subject.Platforms[0], Pools: subject.Pools, Tenants: subject.Tenants, Networks: subject.Networks,
+		selection: pick, rendered: files.rendered(), wrong: map[string]sets.Set[apply.State]{},
+	}
+	if look.rendered {
+		look.Operator = operatorStatus{believable: true, Says: "none is asked: the walls of " + strings.Join(files.names, ", ") + ", without an operator"}
+	} else {
+		beat, err := heartbeat.Read(ctx, c)
+		if err != nil {
+			return nil, failed(unreachable(err))
+		}
+		look.Operator = operatorOf(beat, time.Now())
+	}
+	if e, _ := estate.Build(subject); e != nil {
+		objects, err := survey.Of(ctx, c, e, look.rendered)
+		if err != nil {
+			return nil, failed(unreachable(err))
+		}
+		look.count(objects)
+	}
+	if err := look.pick(); err != nil {
+		return nil, err
+	}
+	if look.Usage, err = usageOf(ctx, c, look.Tenants); err != nil {
+		return nil, failed(unreachable(err))
+	}
+	if look.Retained, err = retainedOf(ctx, c, subject.Tenants); err != nil {
+		return nil, failed(unreachable(err))
+	}
+	return look, nil
+}
+
+func operatorOf(beat heartbeat.Beat, now time.Time) operatorStatus {
+	s := operatorStatus{Alive: beat.Alive(now), Holder: beat.Holder, Version: beat.Version, Says: beat.Say(now), believable: beat.Believable(now)}
+	if !beat.At.IsZero() {
+		at := metav1.NewTime(beat.At)
+		s.LastSeen = &at
+	}
+	switch {
+	case s.Alive:
+		s.Says += ", on " + beat.Holder + ", version " + beat.Version
+	case !s.believable:
+		s.Says += ". What follows is what it last saw; only the walls are as they are now"
+	}
+	return s
+}
+
+// count sums up by wall and by owner what does not stand.
+func (o *overview) count(objects []survey.Object) {
+	at := map[string]int{}
+	for i, w := range wall.All() {
+		at[w.Name()] = i
+		o.Walls = append(o.Walls, wallStatus{Name: w.Name()})
+	}
+	for _, found := range objects {
+		if found.State != apply.Stands {
+			if o.wrong[found.Owner] == nil {
+				o.wrong[found.Owner] = sets.New[apply.State]()
+			}
+			o.wrong[found.Owner].Insert(found.State)
+		}
+		for _, name := range found.Walls {
+			w := &o.Walls[at[name]]
+			w.Wanted++
+			switch found.State {
+			case apply.Stands:
+				w.Stands++
+			case apply.Missing:
+				w.Missing = append(w.Missing, found.String())
+			case apply.Differs:
+				w.Changed = append(w.Changed, found.String())
+			case apply.Unread:
+				w.Unread = append(w.Unread, found.String())
+			}
+		}
+	}
+}
+
+// reasonNoOperator is why READY is Unknown where nobody keeps it up to date.
+const reasonNoOperator = "NoOperator"
+
+// verdict is READY and its REASON of something declared. Without an operator the
+// condition is what was once so; of a file's walls it is what stands.
+func (o *overview) verdict(kind, name string, generation int64, status v1alpha1.Status) (ready, reason string) {
+	owner := kind + "/" + name
+	if kind == survey.OfPlatform {
+		owner = kind
+	}
+	wrong := o.wrong[owner]
+	switch {
+	case !o.Operator.believable:
+		return string(metav1.ConditionUnknown), reasonNoOperator
+	case !o.rendered:
+		c := readyOf(generation, status)
+		if c == nil {
+			return string(metav1.ConditionUnknown), "NotSeenYet"
+		}
+		return string(c.Status), c.Reason
+	case wrong.Has(apply.Missing):
+		return string(metav1.ConditionFalse), "Missing"
+	case wrong.Has(apply.Differs):
+		return string(metav1.ConditionFalse), "Changed"
+	case wrong.Has(apply.Unread):
+		return string(metav1.ConditionUnknown), "Unreadable"
+	default:
+		return string(metav1.ConditionTrue), "WallsStand"
+	}
+}
+
+// isReady reports whether READY of something declared is True.
+func (o *overview) isReady(kind, name string, generation int64, status v1alpha1.Status) bool {
+	ready, _ := o.verdict(kind, name, generation, status)
+	return ready == string(metav1.ConditionTrue)
+}
+
+func (o *overview) poolReady(p *v1alpha1.Pool) bool {
+	return o.isReady("Pool", p.Name, p.Generation, p.Status.Status)
+}
+
+func (o *overview) tenantReady(t *v1alpha1.Tenant) bool {
+	return o.isReady("Tenant", t.Name, t.Generation, t.Status.Status)
+}
+
+// good reports whether everything that is shown is as it should be, and known to be.
+// Where pools and tenants are named, that is those and what stands for them.
+func (o *overview) good() bool {
+	good := o.rendered || o.Operator.Alive
+	if !o.named() {
+		good = good && len(o.wrong) == 0 && o.isReady("Platform", o.Platform.Name, o.Platform.Generation, o.Platform.Status)
+		for _, n := range o.Networks {
+			good = good && o.isReady("SecondaryNetwork", n.Name, n.Generation, n.Status)
+		}
+	}
+	for i := range o.Pools {
+		good = good && o.poolReady(&o.Pools[i]) && o.wrong["Pool/"+o.Pools[i].Name] == nil
+	}
+	for i := range o.Tenants {
+		good = good && o.tenantReady(&o.Tenants[i]) && o.wrong["Tenant/"+o.Tenants[i].Name] == nil
+	}
+	return good
+}

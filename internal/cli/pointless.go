@@ -1,0 +1,19 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// pointless refuses a flag that was given where it would be ignored: somebody
+// expects it to do something.
+func pointless(c *cobra.Command, flag, why string, ignored func() bool) {
+	run := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if f := cmd.Flag(flag); f != nil && f.Changed && ignored() {
+			return fmt.Errorf("--%s has no effect here: %s", flag, why)
+		}
+		return run(cmd, args)
+	}
+}

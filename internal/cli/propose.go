@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/share"
+)
+
+// propose reads files and checks them together with what the cluster has. It
+// returns what the files declare, and the estate that would come of it.
+func (a *app) propose(ctx context.Context, files *fileFlags) (client.Client, *estate.Declaration, *estate.Estate, error) {
+	file, err := files.parse(a.in)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	c, err := a.client()
+	if err != nil {
+		return nil, nil, nil, failed(err)
+	}
+	live, err := declared(ctx, c)
+	if err != nil {
+		return nil, nil, nil, failed(err)
+	}
+	whole := overlay(live, file, files.whole)
+	e, problems := estate.Build(whole)
+	if e != nil {
+		problems, e.Warnings = blame(problems, e.Warnings, live)
+		a.warn(e.Warnings)
+	}
+	divide(e, whole.Tenants)
+	return c, file, e, problems.Err()
+}
+
+// blame tells what a file has to answer for from what is only pointed out: an
+// object that the file does not have, and that was refused before, keeps nobody
+// from applying the file. Warnings about such objects are nobody's here.
+func blame(problems, warnings estate.Problems, live *estate.Declaration) (errs, pointedOut estate.Problems) {
+	type place struct{ kind, name, field string }
+	before := map[place]bool{}
+	if slices.ContainsFunc(problems, func(p estate.Problem) bool { return p.Live }) {
+		_, already := estate.Build(live)
+		for _, p := range already {
+			before[place{p.Kind, p.Name, p.Field}] = true
+		}
+	}
+	for _, p := range problems {
+		if p.Live && before[place{p.Kind, p.Name, p.Field}] {
+			p.Severity = estate.SeverityWarning
+			pointedOut = append(pointedOut, p)
+			continue
+		}
+		errs = append(errs, p)
+	}
+	for _, w := range warnings {
+		if !w.Live {
+			pointedOut = append(pointedOut, w)
+		}
+	}
+	return errs, pointedOut
+}
+
+// warn prints warnings, one a line, beside what a command has to say.
+func (a *app) warn(warnings estate.Problems) {
+	for _, w := range warnings {
+		say(a.err, "%v\n", w)
+	}
+}
+
+// divide divides quotas as the cluster has them divided. What is new there begins
+// with nothing.
+func divide(e *estate.Estate, tenants []v1alpha1.Tenant) {
+	for i := range tenants {
+		ledger := tenants[i].Status.Shares
+		if len(ledger) == 0 || e == nil {
+			continue
+		}
+		t := e.Tenant(tenants[i].Name)
+		// A namespace that left and is retained may still have a share.
+		if t == nil || len(t.Quota) == 0 || len(t.Namespaces) == 1 && len(ledger) == 1 {
+			continue
+		}
+		for namespace := range t.Shares {
+			t.Shares[namespace] = share.None(t.Quota)
+		}
+		for _, entry := range ledger {
+			if _, ok := t.Shares[entry.Namespace]; ok {
+				t.Shares[entry.Namespace] = entry.Hard
+			}
+		}
+	}
+}
+
+// overlay is what would be declared in the cluster once the file was applied; if the
+// file is the whole, without anything else but the Platform.
+func overlay(cluster, file *estate.Declaration, isWhole bool) *estate.Declaration {
+	// A tenant that is new is younger than all that are there: of two that claim
+	// one domain it is the later.
+	live := map[string]v1alpha1.Tenant{}
+	for _, t := range cluster.Tenants {
+		live[t.Name] = t
+	}
+	for i := range file.Tenants {
+		t := &file.Tenants[i]
+		t.CreationTimestamp = metav1.Now()
+		if l, ok := live[t.Name]; ok {
+			t.CreationTimestamp = l.CreationTimestamp
+			t.Status.Shares = l.Status.Shares
+		}
+	}
+	whole := &estate.Declaration{
+		Platforms: without(cluster.Platforms, file.Platforms, func(p v1alpha1.Platform) string { return p.Name }),
+		Pools:     without(cluster.Pools, file.Pools, func(p v1alpha1.Pool) string { return p.Name }),
+		Tenants:   without(cluster.Tenants, file.Tenants, func(t v1alpha1.Tenant) string { return t.Name }),
+		Networks:  without(cluster.Networks, file.Networks, func(n v1alpha1.SecondaryNetwork) string { return n.Name }),
+	}
+	if isWhole {
+		whole.Pools, whole.Tenants, whole.Networks = nil, nil, nil
+	}
+	whole.Add(file)
+	return whole
+}
+
+// without returns the elements of all whose names others does not have.
+func without[T any](all, others []T, name func(T) string) []T {
+	named := sets.New[string]()
+	for _, o := range others {
+		named.Insert(name(o))
+	}
+	var rest []T
+	for _, o := range all {
+		if !named.Has(name(o)) {
+			rest = append(rest, o)
+		}
+	}
+	return rest
+}

@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/estate"
+)
+
+// pruneFlags choose what becomes of what the cluster has beyond the file.
+type pruneFlags struct{ prune, yes bool }
+
+func (f *pruneFlags) add(c *cobra.Command, does string) {
+	c.Flags().BoolVar(&f.prune, "prune", false, does+" tenants, pools and secondary networks that the cluster has and the file does not name")
+}
+
+// beyond is what is declared in the cluster and not in the file. The Platform is
+// never part of it.
+type beyond struct {
+	tenants  []v1alpha1.Tenant
+	pools    []v1alpha1.Pool
+	networks []v1alpha1.SecondaryNetwork
+}
+
+func beyondFile(ctx context.Context, c client.Reader, file *estate.Declaration) (*beyond, error) {
+	live, err := declared(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	b := &beyond{
+		tenants:  without(live.Tenants, file.Tenants, func(t v1alpha1.Tenant) string { return t.Name }),
+		pools:    without(live.Pools, file.Pools, func(p v1alpha1.Pool) string { return p.Name }),
+		networks: without(live.Networks, file.Networks, func(n v1alpha1.SecondaryNetwork) string { return n.Name }),
+	}
+	for i := range b.tenants {
+		b.tenants[i].SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tenant"))
+	}
+	for i := range b.pools {
+		b.pools[i].SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Pool"))
+	}
+	for i := range b.networks {
+		b.networks[i].SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SecondaryNetwork"))
+	}
+	return b, nil
+}
+
+func (b *beyond) empty() bool { return len(b.tenants)+len(b.pools)+len(b.networks) == 0 }
+
+// String is a list such as "tenants a, b and pool c".
+func (b *beyond) String() string {
+	var parts []string
+	add := func(noun string, names []string) {
+		switch len(names) {
+		case 0:
+			return
+		case 1:
+		default:
+			noun += "s"
+		}
+		parts = append(parts, noun+" "+strings.Join(names, ", "))
+	}
+	add("tenant", namesOf(b.tenants, func(t v1alpha1.Tenant) string { return t.Name }))
+	add("pool", namesOf(b.pools, func(p v1alpha1.Pool) string { return p.Name }))
+	add("secondary network", namesOf(b.networks, func(n v1alpha1.SecondaryNetwork) string { return n.Name }))
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	last := len(parts) - 1
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
+}
+
+// mostNames is how many names of a kind are listed in one line.
+const mostNames = 10
+
+func namesOf[T any](all []T, name func(T) string) []string {
+	var names []string
+	for i, o := range all {
+		if i == mostNames {
+			return append(names, fmt.Sprintf("%d more", len(all)-i))
+		}
+		names = append(names, name(o))
+	}
+	return names
+}
+
+// mention says in one line what is left alone.
+func (b *beyond) mention(a *app) {
+	if !b.empty() {
+		say(a.err, "the cluster also has %s, which this file does not name: left alone; --prune deletes what the file does not name\n", b)
+	}
+}
+
+// difference shows what pruning would delete.
+func (b *beyond) difference(ctx context.Context, c client.Reader, applier *apply.Applier) (apply.Differences, error) {
+	var all apply.Differences
+	var errs []error
+	add := func(differences apply.Differences, err error) {
+		all = append(all, differences...)
+		errs = append(errs, err)
+	}
+	for i := range b.tenants {
+		tenant := &b.tenants[i]
+		add(apply.DiffDeleted(tenant))
+		add(withdrawals(ctx, c, applier, tenant.Name, tenant.Spec.Deletion, nil))
+	}
+	for i := range b.pools {
+		add(apply.DiffDeleted(&b.pools[i]))
+		add(applier.DiffPrune(ctx, apply.OfPool(b.pools[i].Name), "", nil, apply.PoolKinds...))
+	}
+	for i := range b.networks {
+		add(apply.DiffDeleted(&b.networks[i]))
+	}
+	return all, errors.Join(errs...)
+}
+
+// withdrawals shows what goes with the namespaces that a tenant has and does not
+// keep.
+func withdrawals(ctx context.Context, c client.Reader, applier *apply.Applier, tenant string, policy v1alpha1.DeletionPolicy, keep []string) (apply.Differences, error) {
+	var mine corev1.NamespaceList
+	if err := c.List(ctx, &mine, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
+		return nil, fmt.Errorf("list namespaces of tenant %s: %w", tenant, err)
+	}
+	var all apply.Differences
+	var errs []error
+	for i := range mine.Items {
+		namespace := &mine.Items[i]
+		if slices.Contains(keep, namespace.Name) {
+			continue
+		}
+		withdrawn, err := applier.DiffWithdraw(ctx, namespace, tenant, policy)
+		all = append(all, withdrawn...)
+		errs = append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+// agreed says what pruning does to each, and asks. Where nobody can be asked,
+// nothing is deleted.
+func (b *beyond) agreed(ctx context.Context, a *app, c client.Reader, yes bool) error {
+	say(a.err, "Deleting %s, which this file does not name:\n", b)
+	for i := range b.tenants {
+		consequences, err := consequencesOf(ctx, c, &b.tenants[i])
+		if err != nil {
+			return failed(unreachable(err))
+		}
+		say(a.err, "Tenant %s (deletion: %s):\n%s", b.tenants[i].Name, b.tenants[i].Spec.Deletion, consequences)
+	}
+	for i := range b.pools {
+		say(a.err, "Pool %s:\n  - its nodes are drained and removed\n", b.pools[i].Name)
+	}
+	for i := range b.networks {
+		say(a.err, "SecondaryNetwork %s:\n  - no pool of this file uses it\n", b.networks[i].Name)
+	}
+	if yes {
+		return nil
+	}
+	if file, ok := a.in.(*os.File); !ok || !isatty.IsTerminal(file.Fd()) {
+		return failedf("nothing was written: --prune asks before it deletes, and standard input is no terminal: run it on one, or add --yes")
+	}
+	say(a.err, "Type yes to go on: ")
+	if a.answer() != "yes" {
+		return failedf("nothing was written")
+	}
+	return nil
+}
+
+// deleteTenants goes before what the file declares is written: a tenant of the file
+// may take over a domain or a namespace.
+func (b *beyond) deleteTenants(ctx context.Context, a *app, c client.Client, o *applyOptions, tell func(...apply.Change)) error {
+	for i := range b.tenants {
+		if err := deleteDeclared(ctx, c, &b.tenants[i], tell); err != nil {
+			return err
+		}
+	}
+	for i := range b.tenants {
+		if !o.wait {
+			return nil
+		}
+		if err := a.awaitGone(ctx, c, &b.tenants[i], o.timeout); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteRest goes afterwards: until then a tenant of the file may use a pool that
+// the file does not name.
+func (b *beyond) deleteRest(ctx context.Context, c client.Client, tell func(...apply.Change)) error {
+	for i := range b.pools {
+		if err := deleteDeclared(ctx, c, &b.pools[i], tell); err != nil {
+			return err
+		}
+	}
+	for i := range b.networks {
+		if err := deleteDeclared(ctx, c, &b.networks[i], tell); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteDeclared deletes an object if it is still the one that was shown.
+func deleteDeclared(ctx context.Context, c client.Client, o client.Object, tell func(...apply.Change)) error {
+	ref := apply.RefOf(o)
+	if err := c.Delete(ctx, o, client.Preconditions{UID: ptr.To(o.GetUID())}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("%s: delete: %w", ref, err)
+	}
+	tell(apply.Change{Ref: ref, Action: apply.Deleted})
+	return nil
+}

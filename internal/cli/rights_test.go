@@ -1,0 +1,165 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// TestRights runs each command as the groups that an estate names, and fails if
+// one has fewer or more rights than docs/rights.md says.
+func TestRights(t *testing.T) {
+	p := startPeople(t)
+	file := write(t, strings.Replace(peopled, "requests.cpu: 4", "requests.cpu: 5", 1))
+	args := map[string][]string{
+		"croft status":              {"status"},
+		"croft diff -f FILE":        {"diff", "-f", file},
+		"croft apply -f FILE":       {"apply", "-f", file, "--wait=false"},
+		"croft delete tenant NAME":  {"delete", "tenant", "gone", "--yes"},
+		"croft doctor":              {"doctor"},
+		"croft reach":               {"reach"},
+		"croft why nodepool/NAME":   {"why", "nodepool/apps"},
+		"croft why deployment/NAME": {"why", "deployment/web", "-n", "shop-prod"},
+		"croft me":                  {"me", "-n", "shop-prod"},
+		"croft verify":              {"verify", "--attack", "list-pods-elsewhere"},
+		"croft install":             {"install", "--image", "croft:test"},
+	}
+	columns := []string{"platform-admins", "platform-auditors", "oidc:devs"}
+	rows := documented(t)
+	if len(rows) != len(args) {
+		t.Fatalf("docs/rights.md has %d commands, and this test %d", len(rows), len(args))
+	}
+	// Who writes comes last.
+	for i := len(columns) - 1; i >= 0; i-- {
+		kubeconfig := p.kubeconfig(columns[i], "")
+		for _, command := range slices.Sorted(maps.Keys(rows)) {
+			t.Run(strings.ReplaceAll(columns[i]+" "+command, "/", " "), func(t *testing.T) {
+				_, stdout, stderr := run(t, "", append(args[command], "--kubeconfig", kubeconfig)...)
+				refused := regexp.MustCompile(`forbidden|[Yy]ou may not read|nothing was tried`).FindString(stdout + stderr)
+				if may := refused == "" && stdout+stderr != ""; may != rows[command][i] {
+					t.Errorf("may run it: %t, and docs/rights.md says %t:\n%s%s", may, rows[command][i], stdout, stderr)
+				}
+			})
+		}
+	}
+	t.Run("an auditor's diff shows the walls", func(t *testing.T) {
+		changed := write(t, strings.Replace(peopled, "requests.cpu: 4", "requests.cpu: 7", 1))
+		status, stdout, stderr := run(t, "", "diff", "-f", changed, "--kubeconfig", p.kubeconfig("platform-auditors", ""))
+		if status != 1 || !strings.Contains(stdout, "ResourceQuota") || stderr != "" {
+			t.Errorf("exit status %d:\n%s%s", status, stdout, stderr)
+		}
+	})
+	t.Run("an auditor's diff shows what goes", func(t *testing.T) {
+		changed := write(t, strings.Replace(peopled, ", count/secrets: 10", "", 1))
+		status, stdout, stderr := run(t, "", "diff", "-f", changed, "--kubeconfig", p.kubeconfig("platform-auditors", ""))
+		if status != 1 || !strings.Contains(stdout, "-    count/secrets:") || stderr != "" {
+			t.Errorf("exit status %d:\n%s%s", status, stdout, stderr)
+		}
+	})
+	t.Run("add-ons", p.testAddons)
+	t.Run("me", p.testMe)
+	t.Run("try --live", p.testTryLive)
+	t.Run("policies of charts", p.testCharts)
+}
+
+// documented is the table of docs/rights.md.
+func documented(t *testing.T) map[string][]bool {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/rights.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]bool{}
+	for _, match := range regexp.MustCompile("(?m)^\\| `(croft [^`]+)` \\| (yes|no) \\| (yes|no) \\| (yes|no) \\|$").FindAllStringSubmatch(string(text), -1) {
+		rows[match[1]] = []bool{match[2] == "yes", match[3] == "yes", match[4] == "yes"}
+	}
+	return rows
+}
+
+// testAddons fails if a tenant's people have more or fewer rights to the kinds of
+// add-ons than the Platform says.
+func (p *people) testAddons(t *testing.T) {
+	for who, may := range map[string]map[string]bool{
+		"oidc:devs":   {"create servicemonitors.monitoring.coreos.com": true, "create podmonitors.monitoring.coreos.com": false, "list reports.example.org": true, "create reports.example.org": false},
+		"oidc:guests": {"list servicemonitors.monitoring.coreos.com": true, "create servicemonitors.monitoring.coreos.com": false},
+	} {
+		c := p.client(p.config(who))
+		for question, want := range may {
+			verb, kind, _ := strings.Cut(question, " ")
+			resource, group, _ := strings.Cut(kind, ".")
+			for namespace, want := range map[string]bool{"shop-dev": want, "gone": false, "": false} {
+				review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+					ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: group, Resource: resource},
+				}}
+				if err := c.Create(t.Context(), review); err != nil {
+					t.Fatal(err)
+				}
+				if review.Status.Allowed != want {
+					t.Errorf("%s may %s in namespace %q: %t, want %t", who, question, namespace, review.Status.Allowed, want)
+				}
+			}
+		}
+	}
+}
+
+// testMe fails if a member of a tenant does not see what is theirs.
+func (p *people) testMe(t *testing.T) {
+	p.eventually(t, "the quota is counted", func(ctx context.Context) error {
+		var quotas corev1.ResourceQuotaList
+		if err := p.admin.List(ctx, &quotas, client.InNamespace("shop-dev")); err != nil {
+			return err
+		}
+		if len(quotas.Items) == 0 || len(quotas.Items[0].Status.Hard) == 0 {
+			return fmt.Errorf("not yet: %v", quotas.Items)
+		}
+		return nil
+	})
+	for name, c := range map[string]struct {
+		group, namespace string
+		status           int
+		says             []string
+	}{
+		"operator": {"oidc:devs", "shop-prod", 0, []string{
+			"shop-prod   croft-operator", "shop-dev    croft-operator", "requests.cpu", "shop.tenants.example.org, *.shop.tenants.example.org",
+			"StorageClasses    any of fast", "apps", "exec", "Services of type NodePort",
+		}},
+		"viewer":          {"oidc:guests", "shop-dev", 0, []string{"croft-viewer", "look, read logs", "run workloads: no role of yours gives it", "StorageClasses    any\n"}},
+		"stranger":        {"oidc:others", "shop-prod", 2, []string{"you have no role in namespace shop-prod: name a namespace of your tenant with -n NAMESPACE"}},
+		"no namespace":    {"oidc:devs", "", 2, []string{"you have no role in namespace default"}},
+		"nobody's, admin": {"platform-admins", "default", 2, []string{"namespace default is no tenant's"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, stdout, stderr := run(t, "", "me", "--kubeconfig", p.kubeconfig(c.group, c.namespace))
+			if status != c.status {
+				t.Errorf("exit status %d, want %d", status, c.status)
+			}
+			for _, says := range c.says {
+				if !strings.Contains(stdout+stderr, says) {
+					t.Errorf("it does not say %q:\n%s%s", says, stdout, stderr)
+				}
+			}
+		})
+	}
+	t.Run("yaml", func(t *testing.T) {
+		_, stdout, _ := run(t, "", "me", "-n", "shop-dev", "-o", "yaml", "--kubeconfig", p.kubeconfig("oidc:devs", ""))
+		var read struct {
+			Tenant     string `json:"tenant"`
+			Namespaces []struct {
+				Quota []struct{ Resource, Hard string } `json:"quota"`
+			} `json:"namespaces"`
+		}
+		if err := yaml.Unmarshal([]byte(stdout), &read); err != nil || read.Tenant != "shop" || len(read.Namespaces) != 2 || len(read.Namespaces[1].Quota) == 0 {
+			t.Errorf("%v:\n%s", err, stdout)
+		}
+	})
+}

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// printDeclared shows the pools and tenants, what tenants use, and what deleted ones
+// have left.
+func (a *app) printDeclared(look *overview) {
+	var rows []row
+	for i := range look.Pools {
+		p := &look.Pools[i]
+		ready, why := look.verdict("Pool", p.Name, p.Generation, p.Status.Status)
+		rows = append(rows, row{look.poolReady(p), []string{
+			p.Name, ready, why, strconv.FormatInt(p.Status.Nodes, 10),
+			quantity(p.Status.Resources.Cpu().String()), quantity(p.Status.Resources.Memory().String()),
+			strconv.FormatInt(p.Status.Tenants, 10), age(p.CreationTimestamp.Time),
+		}})
+	}
+	if len(rows) > 0 || !look.named() {
+		a.rows(look.selection, "pool", []string{"POOL", "READY", "REASON", "NODES", "CPU", "MEMORY", "TENANTS", "AGE"}, rows)
+	}
+
+	rows = nil
+	byTenant := map[string][]usage{}
+	for _, u := range look.Usage {
+		byTenant[u.Tenant] = append(byTenant[u.Tenant], u)
+	}
+	for i := range look.Tenants {
+		t := &look.Tenants[i]
+		ready, why := look.verdict("Tenant", t.Name, t.Generation, t.Status.Status)
+		rows = append(rows, row{look.tenantReady(t), []string{
+			t.Name, ready, why, t.Status.Pool, short(t.Status.Namespaces),
+			used(byTenant[t.Name], corev1.ResourceRequestsCPU, corev1.ResourceCPU),
+			used(byTenant[t.Name], corev1.ResourceRequestsMemory, corev1.ResourceMemory),
+			used(byTenant[t.Name], corev1.ResourcePods, "count/pods"),
+			age(t.CreationTimestamp.Time),
+		}})
+	}
+	if len(rows) > 0 || !look.named() {
+		a.rows(look.selection, "tenant", []string{"TENANT", "READY", "REASON", "POOL", "NAMESPACES", "CPU", "MEMORY", "PODS", "AGE"}, rows)
+	}
+
+	if look.named() {
+		a.printUsage(look.Usage)
+	}
+	rows = nil
+	for _, cells := range shares(&estate.Declaration{Platforms: []v1alpha1.Platform{look.Platform}, Tenants: look.Tenants}) {
+		rows = append(rows, row{true, cells})
+	}
+	if len(rows) > 0 {
+		a.rows(look.selection, "namespace", []string{"TENANT", "NAMESPACE", "SHARE OF THE QUOTA"}, rows)
+	}
+	a.printRetained(look.selection, look.Retained)
+}

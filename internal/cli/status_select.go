@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// selection is what of a cluster somebody wants to see.
+type selection struct {
+	tenants, pools []string
+	notReady, all  bool
+	// begun says that a table was printed before.
+	begun bool
+}
+
+// mostRows is how many pools, tenants or namespaces a table shows that nobody asked
+// for one by one.
+const mostRows = 30
+
+func (s *selection) add(c *cobra.Command) {
+	c.Flags().StringSliceVar(&s.tenants, "tenant", nil, "only these tenants, with the use of each of their namespaces")
+	c.Flags().BoolVar(&s.notReady, "not-ready", false, "only pools and tenants that are not Ready")
+	c.Flags().BoolVar(&s.all, "all", false, fmt.Sprintf("all pools and tenants, also where there are more than %d", mostRows))
+	run := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := s.read(args); err != nil {
+			return err
+		}
+		return run(cmd, args)
+	}
+}
+
+// read takes tenant/NAME and pool/NAME, as kubectl writes them too.
+func (s *selection) read(args []string) error {
+	for _, arg := range args {
+		kind, name, _ := strings.Cut(arg, "/")
+		switch {
+		case name == "" || strings.Contains(name, "/"):
+			return fmt.Errorf("%s: write tenant/NAME or pool/NAME", arg)
+		case slices.Contains([]string{"tenant", "tenants", "tenants.croft.dev"}, kind):
+			s.tenants = append(s.tenants, name)
+		case slices.Contains([]string{"pool", "pools", "pools.croft.dev"}, kind):
+			s.pools = append(s.pools, name)
+		default:
+			return fmt.Errorf("%s: status knows no kind %s: write tenant/NAME or pool/NAME", arg, kind)
+		}
+	}
+	return nil
+}
+
+// named says that somebody asked for objects one by one.
+func (s *selection) named() bool { return len(s.tenants)+len(s.pools) > 0 }
+
+// pick leaves the pools and tenants that are to be shown. A name that there is not is
+// bad input.
+func (o *overview) pick() error {
+	for _, name := range o.tenants {
+		if !slices.ContainsFunc(o.Tenants, func(t v1alpha1.Tenant) bool { return t.Name == name }) {
+			return fmt.Errorf("there is no tenant %s: `croft status --all` lists those that there are", name)
+		}
+	}
+	for _, name := range o.pools {
+		if !slices.ContainsFunc(o.Pools, func(p v1alpha1.Pool) bool { return p.Name == name }) {
+			return fmt.Errorf("there is no pool %s: `croft status --all` lists those that there are", name)
+		}
+	}
+	o.Tenants = slices.DeleteFunc(slices.Clone(o.Tenants), func(t v1alpha1.Tenant) bool {
+		return o.named() && !slices.Contains(o.tenants, t.Name) || o.notReady && o.tenantReady(&t)
+	})
+	o.Pools = slices.DeleteFunc(slices.Clone(o.Pools), func(p v1alpha1.Pool) bool {
+		return o.named() && !slices.Contains(o.pools, p.Name) || o.notReady && o.poolReady(&p)
+	})
+	return nil
+}
+
+// row is a line of a table about an object that is Ready or not.
+type row struct {
+	ready bool
+	cells []string
+}
+
+// rows shows a table of as many rows as people read, those first that are not
+// Ready, and says how many more there are.
+func (a *app) rows(s *selection, noun string, header []string, all []row) {
+	shown := all
+	if len(all) > mostRows && !s.all && !s.named() {
+		shown = slices.Clone(all)
+		slices.SortStableFunc(shown, func(x, y row) int { return rank(x) - rank(y) })
+		shown = shown[:mostRows]
+	}
+	cells := make([][]string, len(shown))
+	for i, r := range shown {
+		cells[i] = r.cells
+	}
+	if s.begun || !s.named() {
+		say(a.out, "\n")
+	}
+	s.begun = true
+	table(a.out, header, cells)
+	if len(shown) == len(all) {
+		return
+	}
+	bad := 0
+	for _, r := range all {
+		bad += 1 - rank(r)
+	}
+	say(a.out, "%d of %s, %d of them not Ready: --not-ready lists those, --all lists all\n", len(shown), count(len(all), noun), bad)
+}
+
+// rank puts what is not Ready first.
+func rank(r row) int {
+	if r.ready {
+		return 1
+	}
+	return 0
+}
+
+// short names a few and counts the rest.
+func short(names []string) string {
+	const most = 4
+	if len(names) <= most {
+		return strings.Join(names, ",")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], ","), len(names)-most+1)
+}

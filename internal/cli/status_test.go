@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// TestStatusOfAThousandTenants: nobody reads as many lines, and those that are not
+// Ready come first.
+func TestStatusOfAThousandTenants(t *testing.T) {
+	live := &estate.Declaration{Platforms: []v1alpha1.Platform{undeclared()}}
+	for i := range 1000 {
+		tenant := v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("t%04d", i)}}
+		state := metav1.ConditionTrue
+		if i == 777 {
+			state = metav1.ConditionFalse
+		}
+		tenant.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: state, Reason: "Ready"}}
+		live.Tenants = append(live.Tenants, tenant)
+	}
+	print := func(s *selection) string {
+		t.Helper()
+		look := &overview{selection: s, Platform: live.Platforms[0], Tenants: slices.Clone(live.Tenants), Operator: operatorStatus{believable: true}}
+		if err := look.pick(); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		(&app{out: &out}).printStatus(look)
+		return out.String()
+	}
+	text := print(&selection{})
+	if lines := strings.Count(text, "\n"); lines > 60 || !strings.Contains(text, "\nt0777") || !strings.Contains(text, "30 of 1000 tenants, 1 of them not Ready: --not-ready lists those, --all lists all\n") {
+		t.Errorf("%d lines:\n%s", lines, text)
+	}
+	if text := print(&selection{all: true}); strings.Count(text, "\nt") != 1000 {
+		t.Errorf("--all lists %d", strings.Count(text, "\nt"))
+	}
+	if text := print(&selection{notReady: true}); strings.Count(text, "\nt") != 1 {
+		t.Errorf("--not-ready lists %d", strings.Count(text, "\nt"))
+	}
+}

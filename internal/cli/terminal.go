@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fatih/color"
+)
+
+// painted is a text of croft's own that may hold escape sequences: say prints it as
+// it is. What it is made of has been through plain.
+type painted string
+
+func green(text string) painted  { return painted(color.GreenString("%s", plain(text))) }
+func red(text string) painted    { return painted(color.RedString("%s", plain(text))) }
+func yellow(text string) painted { return painted(color.YellowString("%s", plain(text))) }
+
+// say prints to a person. A closed terminal is nobody's concern. Text that comes
+// from elsewhere is an argument, never the format, and reaches no terminal with
+// control characters in it: tenants write events and names.
+func say(w io.Writer, format string, args ...any) {
+	safe := make([]any, len(args))
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case painted:
+			safe[i] = string(arg)
+		case string:
+			safe[i] = plain(arg)
+		case error:
+			safe[i] = plain(arg.Error())
+		case fmt.Stringer:
+			safe[i] = plain(arg.String())
+		default:
+			safe[i] = arg
+		}
+	}
+	_, _ = fmt.Fprintf(w, format, safe...)
+}
+
+// plain shows control characters, and those that turn the direction of text
+// around, in place of sending them. Line breaks and tabs stay.
+func plain(text string) string {
+	return shown(text, func(r rune) bool { return r != '\n' && r != '\t' && controls(r) })
+}
+
+// inline is plain for a name or a cell: line breaks and tabs are shown, too, so that
+// nobody forges a line.
+func inline(text string) string { return shown(text, controls) }
+
+func controls(r rune) bool { return unicode.IsControl(r) || steers(r) }
+
+// steers reports characters that have no shape of their own and change how others
+// are laid out: Unicode's bidirectional controls, and its line separators.
+func steers(r rune) bool {
+	switch {
+	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		return true
+	default:
+		return false
+	}
+}
+
+func shown(text string, hidden func(rune) bool) string {
+	if utf8.ValidString(text) && strings.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[0])
+		case !hidden(r):
+			b.WriteString(text[:size])
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		text = text[size:]
+	}
+	return b.String()
+}
+
+// escaped writes the characters of a JSON document that JSON lets through, and a
+// terminal obeys, as \u: the data is the same.
+func escaped(document []byte) []byte {
+	return []byte(shownAs(string(document), func(r rune) bool { return r >= 0x7f && controls(r) }))
+}
+
+func shownAs(text string, hidden func(rune) bool) string {
+	if strings.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if hidden(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/fatih/color"
+	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/doctor"
+	"croft.dev/croft/internal/verify"
+	"croft.dev/croft/internal/why"
+)
+
+// evil is what a tenant may write into an event, a message or a name: clear the
+// screen, hide what follows, by its 8-bit form too, go back to the line's start,
+// turn text around, or be no UTF-8 at all.
+const evil = "a\x1b[2Jb\x1b[8mc\u009b31md\re\u202ef\u2066g\x07h\x7fi\xffj\u2028k"
+
+// TestNothingRawOnATerminal prints such a text wherever croft prints what it has
+// read, with colours on, as on a terminal.
+func TestNothingRawOnATerminal(t *testing.T) {
+	noColor := color.NoColor
+	color.NoColor = false
+	t.Cleanup(func() { color.NoColor = noColor })
+	var out bytes.Buffer
+	a := &app{out: &out, err: &out}
+	story := why.Story{Target: why.Target{Kind: "pod", Namespace: "shop", Name: evil}, Summary: evil}
+	story.First = &cause.Finding{Cause: evil, Cure: evil, Run: evil, Link: evil}
+	story.Steps = []why.Step{{Link: "pod", Object: evil, Seen: evil, Verdict: why.Bad}}
+	checks := []doctor.Result{{Check: "others", Says: evil, Unread: []string{evil}, Findings: []doctor.Finding{{Object: evil, Message: evil, Cure: evil, Run: evil}}}}
+	tried := []verify.Result{
+		{Wall: "nodes", Kind: attack.Breach, Name: evil, Result: verify.Breached, Summary: evil, Message: evil},
+		{Wall: "nodes", Kind: attack.Breach, Name: "b", Result: verify.NotTried, Message: evil},
+	}
+	for name, show := range map[string]func(){
+		"say":      func() { say(&out, "%s, %v, %q\n", evil, failedf("%s", evil), evil) },
+		"table":    func() { table(&out, []string{"A", "B"}, [][]string{{evil, "b"}, {"a", evil}}) },
+		"progress": func() { p := newProgress(&out); p.update("%s", evil); p.done(); p.hint(evil) },
+		"why":      func() { printStory(&out, story) },
+		"doctor":   func() { a.printCheckup(checks) },
+		"verify":   func() { a.printResults(tried, 0) },
+		"junit":    func() { _ = printJUnit(&out, "croft verify", suitesOf(tried), 0) },
+		"json":     func() { _ = formatJSON.print(&out, map[string]string{evil: evil}) },
+		"yaml":     func() { _ = formatYAML.print(&out, map[string]string{evil: evil}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			out.Reset()
+			show()
+			text := out.String()
+			for _, own := range []string{"\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m", "\x1b[0;22;0;0;0m", "\x1b[22m", "\x1b[0;0m"} {
+				text = strings.ReplaceAll(text, own, "") // croft's own colours
+			}
+			for i, r := range text {
+				raw := r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == '\u202e' || r == '\u2066' || r == '\u2028'
+				if raw || r == '\uFFFD' && text[i] == 0xff {
+					t.Fatalf("%U is printed raw: %q", r, out.String())
+				}
+			}
+			if !strings.Contains(text, "[2Jb") {
+				t.Errorf("the text itself is lost: %q", text)
+			}
+		})
+	}
+	out.Reset()
+	table(&out, []string{"NAME"}, [][]string{{"one\nforged   line"}})
+	if lines := strings.Count(out.String(), "\n"); lines != 2 {
+		t.Errorf("a name with a line break in it makes %d lines of 2: %q", lines, out.String())
+	}
+	out.Reset()
+	_ = formatJSON.print(&out, corev1.Event{Message: evil})
+	var back corev1.Event
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back.Message != strings.ToValidUTF8(evil, "\uFFFD") {
+		t.Errorf("data is changed: %v: %q", err, back.Message)
+	}
+}

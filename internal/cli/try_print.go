@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"croft.dev/croft/internal/trial"
+)
+
+func (a *app) printTrial(report *trial.Report, o tryOptions, took time.Duration) error {
+	switch o.output {
+	case formatTable:
+		a.printVerdicts(report, took)
+		return nil
+	case formatJUnit:
+		return printJUnit(a.out, "croft try", trialSuites(report), took)
+	case formatSARIF:
+		return printSARIF(a.out, report)
+	default:
+		return o.output.print(a.out, report)
+	}
+}
+
+// printTrial shows a line for each object, and below it in full what is refused, warned
+// of and changed.
+func (a *app) printVerdicts(report *trial.Report, took time.Duration) {
+	results := report.Results
+	rows := make([][]string, len(results))
+	counts := map[trial.Verdict]int{}
+	for i, r := range results {
+		counts[r.Verdict]++
+		rows[i] = []string{fmt.Sprintf("%s:%d", r.File, r.Line), objectOf(r), string(r.Verdict), dash(reasonOf(r))}
+	}
+	table(a.out, []string{"MANIFEST", "OBJECT", "RESULT", "REASON"}, rows)
+	for i, r := range results {
+		var lines []string
+		for _, reason := range slices.Concat(r.Refusals, r.Warnings) {
+			line := reason.Message
+			if reason.Line != r.Line {
+				line = fmt.Sprintf("line %d: %s", reason.Line, line)
+			}
+			lines = append(lines, line)
+		}
+		for _, c := range r.Changes {
+			lines = append(lines, fmt.Sprintf("%s: %s → %s", c.Path, dash(c.Before), dash(c.After)))
+		}
+		if len(lines) > 0 {
+			say(a.out, "\n%s  %s\n  %s\n", inline(rows[i][0]), inline(rows[i][1]), plain(strings.Join(lines, "\n  ")))
+		}
+	}
+	say(a.out, "\nNot known:\n")
+	for _, unknown := range report.Unknown {
+		say(a.out, "%s\n", folded(unknown, "  - ", "    "))
+	}
+	summary := fmt.Sprintf("%d of %s refused", counts[trial.Refused], count(len(results), "object"))
+	for _, v := range []trial.Verdict{trial.Warned, trial.Changed, trial.Fine} {
+		if counts[v] > 0 {
+			summary += fmt.Sprintf(", %d %s", counts[v], v)
+		}
+	}
+	say(a.out, "\n%s; tried in %.1f s\n", summary, took.Seconds())
+}
+
+// reasonOf names the rules that refuse, or how much is changed.
+func reasonOf(r trial.Result) string {
+	var names []string
+	for _, refusal := range r.Refusals {
+		name := refusal.By
+		if refusal.Rule != "" {
+			name += ", rule " + refusal.Rule
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	switch {
+	case len(names) > 0:
+		return strings.Join(names, "; ")
+	case len(r.Warnings) > 0:
+		return count(len(r.Warnings), "warning")
+	case len(r.Changes) > 0:
+		return count(len(r.Changes), "field")
+	default:
+		return ""
+	}
+}
+
+// objectOf is how people are told of an object.
+func objectOf(r trial.Result) string {
+	if r.Of == "" {
+		return r.Object
+	}
+	return r.Object + " of " + r.Of
+}
+
+// trialSuites are a suite for each file and a case for each object. What is not known
+// was not tried.
+func trialSuites(report *trial.Report) []junitSuite {
+	var suites []junitSuite
+	for _, r := range report.Results {
+		if len(suites) == 0 || suites[len(suites)-1].Name != inline(r.File) {
+			suites = append(suites, junitSuite{Name: inline(r.File)})
+		}
+		suite := &suites[len(suites)-1]
+		c := junitCase{Name: inline(objectOf(r)), Class: "croft.try." + string(r.Verdict), File: inline(r.File), Line: r.Line}
+		if r.Verdict == trial.Refused {
+			c.Failure = &junitFailure{
+				Type: inline(reasonOf(r)), Message: plain(r.Refusals[0].Message),
+				Text: messagesOf(r.File, r.Refusals),
+			}
+		}
+		c.Output = messagesOf(r.File, r.Warnings)
+		for _, change := range r.Changes {
+			c.Output += plain(fmt.Sprintf("%s: %s → %s\n", change.Path, dash(change.Before), dash(change.After)))
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	unknown := junitSuite{Name: "not known"}
+	for _, u := range report.Unknown {
+		unknown.Cases = append(unknown.Cases, junitCase{Name: inline(u), Class: "croft.try.unknown", Skipped: &junitSkipped{Message: plain(u)}})
+	}
+	return append(suites, unknown)
+}
+
+func messagesOf(file string, reasons []trial.Reason) string {
+	var text strings.Builder
+	for _, r := range reasons {
+		fmt.Fprintf(&text, "%s:%d: %s\n", file, r.Line, r.Message)
+	}
+	return plain(text.String())
+}

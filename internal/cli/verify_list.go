@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/verify"
+	"croft.dev/croft/internal/wall"
+)
+
+// listed is an attack as `verify --list` and `--explain` have it as data.
+type listed struct {
+	Name      string      `json:"name"`
+	Wall      string      `json:"wall"`
+	Kind      attack.Kind `json:"kind"`
+	StoppedBy string      `json:"stoppedBy,omitempty"`
+	// Summary is what is tried.
+	Summary string `json:"summary"`
+	// By is how, and Why what it matters for.
+	By  string `json:"by"`
+	Why string `json:"why,omitempty"`
+	// Rule is what the rule that stops it asks for, and Exception who is let off.
+	Rule       string   `json:"rule,omitempty"`
+	Exception  string   `json:"exception,omitempty"`
+	References []string `json:"references,omitempty"`
+}
+
+func listedOf(at attack.Attack, rules []wall.Rule) listed {
+	l := listed{
+		Name: at.Name, Wall: at.Wall, Kind: at.Kind, StoppedBy: at.StoppedBy.Name, Summary: at.Summary,
+		By: means(at, actor(at)), Why: at.Why, References: at.References,
+	}
+	for _, r := range rules {
+		if r.Policy == at.StoppedBy.Policy && r.Name == at.StoppedBy.Rule {
+			l.Rule, l.Exception = r.Says, r.Exception
+		}
+	}
+	return l
+}
+
+// describe is --list and --explain: what there is to try, and nothing is.
+func (a *app) describe(scratch *verify.Scratch, o verifyOptions) error {
+	switch {
+	case o.output == formatJUnit:
+		return fmt.Errorf("-o junit is for what was tried, and --list and --explain try nothing: write one of table|json|yaml")
+	case o.list:
+		return a.listAttacks(scratch, o)
+	case o.output == formatTable:
+		return a.explainAttack(scratch.Attacks(), scratch.Rules(), o.explain)
+	}
+	attacks := scratch.Attacks()
+	i := slices.IndexFunc(attacks, func(at attack.Attack) bool { return at.Name == o.explain })
+	if i < 0 {
+		return unknownExplained(o.explain)
+	}
+	return o.output.print(a.out, listedOf(attacks[i], scratch.Rules()))
+}
+
+func unknownExplained(name string) error {
+	return fmt.Errorf("--explain %s: there is no such attack: `croft verify --list` lists them; -f FILE adds those of your Platform's network dialect", name)
+}
+
+func (a *app) listAttacks(scratch *verify.Scratch, o verifyOptions) error {
+	attacks := scratch.Attacks()
+	if err := knownAttacks(o.attacks, attacks); err != nil {
+		return err
+	}
+	attacks = slices.DeleteFunc(attacks, func(at attack.Attack) bool { return !o.wants(at) })
+	if o.output != formatTable {
+		all, rules := make([]listed, len(attacks)), scratch.Rules()
+		for i, at := range attacks {
+			all[i] = listedOf(at, rules)
+		}
+		return o.output.print(a.out, map[string]any{"attacks": all})
+	}
+	var rows [][]string
+	for _, at := range attacks {
+		rows = append(rows, []string{at.Wall, string(at.Kind), at.Name, dash(at.StoppedBy.Name), at.Summary})
+	}
+	table(a.out, []string{"WALL", "KIND", "NAME", "STOPPED BY", "WHAT IS TRIED"}, rows)
+	return nil
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/verify"
+)
+
+// systemMasters is the group that the API server asks for no right, and croft's
+// policies neither.
+const systemMasters = "system:masters"
+
+// mayTry says what right somebody lacks to try attacks, before anything is tried:
+// otherwise each attack would fail for a reason that says nothing of the walls.
+func mayTry(ctx context.Context, c client.Client, platform *v1alpha1.Platform, s stage) error {
+	lacking, err := verify.Lacking(ctx, c, s.Needs())
+	if err != nil {
+		return failedf("asking the cluster what you may do: %w", unreachable(err))
+	}
+	if len(lacking) > 0 {
+		rights := make([]string, len(lacking))
+		for i, r := range lacking {
+			rights[i] = r.String()
+		}
+		return failedf("nothing was tried: verify acts as tenants' people, and you may not %s: a cluster admin can run it (docs/rights.md says why)",
+			strings.Join(rights, ", "))
+	}
+	if _, scratch := s.(*verify.Scratch); !scratch {
+		return nil
+	}
+	me, err := verify.Self(ctx, c)
+	if err != nil {
+		return failedf("asking the cluster who you are: %w", unreachable(err))
+	}
+	if slices.ContainsFunc(me.Groups, func(g string) bool { return slices.Contains(adminsOf(platform), g) }) {
+		return nil
+	}
+	return failedf("nothing was tried: verify makes scratch tenants, which croft's policies let members of %s do alone, and %s is none: run it as a member of system:masters, or have a platform admin add a group of yours to platform.admins",
+		strings.Join(adminsOf(platform), " or "), me.Username)
+}
+
+// adminsOf are the groups whose members are platform admins.
+func adminsOf(platform *v1alpha1.Platform) []string {
+	return append(slices.Clone(platform.Spec.Admins), systemMasters)
+}
+
+// sweep removes what runs of verify have left that were killed.
+func (a *app) sweep(ctx context.Context, c client.Client, s *verify.Scratch, tenants []v1alpha1.Tenant) {
+	var declared []string
+	for _, t := range tenants {
+		declared = append(declared, t.Name)
+	}
+	removed, err := s.Sweep(ctx, c, declared)
+	if len(removed) > 0 {
+		names := make([]string, len(removed))
+		for i, r := range removed {
+			names[i] = r.String()
+		}
+		say(a.err, "removing what an earlier run left that was killed: %s\n", strings.Join(names, ", "))
+	}
+	if err != nil {
+		say(a.err, "croft: %v\n", err) // this run can do without
+	}
+}

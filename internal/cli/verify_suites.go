@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"fmt"
+
+	"croft.dev/croft/internal/verify"
+)
+
+// suitesOf are a suite for each wall and a case for each attack. What was stopped by
+// something else than its wall is a failure too: it proves nothing.
+func suitesOf(results []verify.Result) []junitSuite {
+	var suites []junitSuite
+	for _, wall := range wallsOf(results) {
+		suite := junitSuite{Name: wall}
+		for _, r := range results {
+			if r.Wall != wall {
+				continue
+			}
+			r.Summary, r.Message = plain(r.Summary), plain(r.Message)
+			c := junitCase{Name: inline(r.Name), Class: "croft." + wall + "." + string(r.Kind)}
+			switch r.Result {
+			case verify.Held:
+			case verify.NotTried:
+				c.Skipped = &junitSkipped{Message: r.Message}
+			default:
+				c.Failure = &junitFailure{
+					Type: string(r.Result), Message: r.Summary + ": " + string(r.Result),
+					Text: fmt.Sprintf("should be stopped by: %s\n%s", plain(dash(r.StoppedBy)), r.Message),
+				}
+			}
+			suite.Cases = append(suite.Cases, c)
+		}
+		suites = append(suites, suite)
+	}
+	return suites
+}

@@ -1,0 +1,122 @@
+package declared
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
+)
+
+// late is a cache of which one informer lags behind: it returns that kind's objects
+// as they were when it was made, and all others as they are.
+type late struct {
+	client.Reader
+	pools     *v1alpha1.PoolList
+	platforms *v1alpha1.PlatformList
+}
+
+func (l *late) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	switch list := list.(type) {
+	case *v1alpha1.PoolList:
+		if l.pools != nil {
+			l.pools.DeepCopyInto(list)
+			return nil
+		}
+	case *v1alpha1.PlatformList:
+		if l.platforms != nil {
+			l.platforms.DeepCopyInto(list)
+			return nil
+		}
+	}
+	return l.Reader.List(ctx, list, opts...)
+}
+
+// TestOnlyAWholeEstateIsJudged wants no object refused for another one that exists,
+// and that the cache does not show yet.
+func TestOnlyAWholeEstateIsJudged(t *testing.T) {
+	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
+	live, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := install.Install(t.Context(), live, install.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	write := func(objects ...client.Object) {
+		t.Helper()
+		for _, o := range objects {
+			if err := live.Create(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cached := &late{Reader: live, pools: &v1alpha1.PoolList{}, platforms: &v1alpha1.PlatformList{}}
+	store := New(cached, live)
+	build := func() *Snapshot {
+		t.Helper()
+		if err := store.rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return store.Current()
+	}
+	d := declaration(nil)
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+	write(
+		&v1alpha1.Platform{ObjectMeta: meta(v1alpha1.PlatformName), Spec: d.Platforms[0].Spec},
+		&v1alpha1.Pool{ObjectMeta: meta("apps")},
+		&v1alpha1.Tenant{ObjectMeta: meta("shop"), Spec: v1alpha1.TenantSpec{Pool: "apps"}},
+	)
+	if s := build(); s != nil {
+		t.Errorf("the cache has no Platform yet: HasPlatform = %v was published", s.HasPlatform)
+	}
+	cached.platforms = nil
+	s := build()
+	if shop, ok := s.Tenant("shop"); ok {
+		t.Errorf("the cache does not show pool apps yet: shop = %+v", shop)
+	}
+	// A mistake is reported at once, whatever the cache lacks.
+	write(&v1alpha1.Tenant{ObjectMeta: meta("lost"), Spec: v1alpha1.TenantSpec{
+		Pool: "apps", Network: v1alpha1.TenantNetwork{AllowCIDRs: []string{"169.254.0.0/16"}},
+	}})
+	cached.pools = nil
+	s = build()
+	if shop, ok := s.Tenant("shop"); !ok || shop.Value == nil {
+		t.Errorf("shop = %+v, and the cache has everything", shop)
+	}
+	if lost, ok := s.Tenant("lost"); !ok || len(lost.Problems) != 1 {
+		t.Errorf("lost = %+v, want one problem", lost)
+	}
+
+	// One mistake is not forgotten while another object waits for the cache.
+	cached.pools = &v1alpha1.PoolList{}
+	if err := live.List(t.Context(), cached.pools); err != nil {
+		t.Fatal(err)
+	}
+	write(&v1alpha1.Pool{ObjectMeta: meta("jobs")}, &v1alpha1.Tenant{ObjectMeta: meta("bank"), Spec: v1alpha1.TenantSpec{Pool: "jobs"}})
+	s = build()
+	if bank, ok := s.Tenant("bank"); ok {
+		t.Errorf("the cache does not show pool jobs yet: bank = %+v", bank)
+	}
+	if lost, ok := s.Tenant("lost"); !ok || len(lost.Problems) != 1 {
+		t.Errorf("lost = %+v, want one problem", lost)
+	}
+	if shop, ok := s.Tenant("shop"); !ok || shop.Value == nil {
+		t.Errorf("shop = %+v", shop)
+	}
+	select {
+	case <-store.dirty:
+	case <-time.After(time.Minute):
+		t.Error("nothing asks for the estate again")
+	}
+	cached.pools = nil
+	if bank, _ := build().Tenant("bank"); bank.Value == nil {
+		t.Errorf("bank = %+v, and the cache has everything", bank)
+	}
+}

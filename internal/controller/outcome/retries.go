@@ -1,0 +1,93 @@
+package outcome
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// retried counts the reconciles that lost a race.
+var retried = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "croft_retries_total",
+	Help: "Reconciles that lost a race with another writer, and were tried again, by controller and kind of race.",
+}, []string{"controller", "reason"})
+
+func init() { metrics.Registry.MustRegister(retried) }
+
+const (
+	// firstRetry and lastRetry bound the pauses before an object is tried again. Each
+	// pause is twice as long as the one before.
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = 30 * time.Second
+	// tolerated is how many races in a row are normal: the next try mends them, so
+	// neither a condition nor an event reports them.
+	tolerated = 4
+)
+
+// Retries counts, for one controller, how often each object has lost a race in a row.
+type Retries struct {
+	controller string
+
+	mu      sync.Mutex
+	streaks map[string]int
+}
+
+// NewRetries returns the Retries of a controller.
+func NewRetries(controller string) *Retries {
+	return &Retries{controller: controller, streaks: map[string]int{}}
+}
+
+// Racing reports whether an error consists of races alone that the next try is
+// expected to mend.
+func (r *Retries) Racing(name string, err error) bool {
+	leaves := Leaves(err)
+	if len(leaves) == 0 || slices.ContainsFunc(leaves, func(leaf error) bool { return raceOf(leaf) == "" }) {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.streaks[name] < tolerated
+}
+
+// again counts a reconcile that lost races, logs the first one in a row, and returns
+// when to try again.
+func (r *Retries) again(ctx context.Context, name string, races []error) time.Duration {
+	seen := map[string]bool{}
+	for _, race := range races {
+		if reason := raceOf(race); !seen[reason] {
+			seen[reason] = true
+			retried.WithLabelValues(r.controller, reason).Inc()
+		}
+	}
+	r.mu.Lock()
+	r.streaks[name]++
+	streak := r.streaks[name]
+	r.mu.Unlock()
+	if streak == 1 {
+		log.FromContext(ctx).Info("lost a race, trying again", "reason", raceOf(races[0]), "error", errors.Join(races...).Error())
+	}
+	pause := firstRetry
+	for range streak - 1 {
+		if pause *= 2; pause >= lastRetry {
+			return lastRetry
+		}
+	}
+	return pause
+}
+
+// settle ends an object's races in a row.
+func (r *Retries) settle(ctx context.Context, name string) {
+	r.mu.Lock()
+	streak := r.streaks[name]
+	delete(r.streaks, name)
+	r.mu.Unlock()
+	if streak >= tolerated {
+		log.FromContext(ctx).Info("no more races", "tries", streak)
+	}
+}

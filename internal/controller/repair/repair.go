@@ -1,0 +1,104 @@
+// Package repair reports objects that croft put back: in one event, in a log line for
+// each object, and in a metric.
+package repair
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/event"
+)
+
+// repaired counts objects that were put back.
+var repaired = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "croft_repairs_total",
+	Help: "Objects that somebody had changed or deleted and that croft put back, by tenant (empty for those of the platform and of pools) and kind.",
+}, []string{"tenant", "kind"})
+
+func init() {
+	metrics.Registry.MustRegister(repaired)
+	// An increase is seen only of a series that exists before it.
+	for _, kind := range slices.Concat(apply.PlatformKinds, apply.NativePlatformKinds, apply.GatekeeperPlatformKinds, apply.PoolKinds) {
+		repaired.WithLabelValues("", kind.Kind)
+	}
+}
+
+// reason is the reason of the event.
+const reason = "PutBack"
+
+// Of returns the repairs among the changes of a reconcile, if the same declaration had
+// been in place before. Deletions of objects that are no longer wanted are none, and
+// Namespaces that were created or adopted have events of their own.
+func Of(changes []apply.Change) []apply.Change {
+	var all []apply.Change
+	for _, c := range changes {
+		switch {
+		case c.Action == apply.Configured, c.Action == apply.Recreated, c.Action == apply.Created && c.Kind != "Namespace":
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Report reports repairs that were made for an object, and for a tenant; "" if for none.
+func Report(ctx context.Context, r events.EventRecorder, regarding client.Object, eventType, tenant string, repairs []apply.Change) {
+	if len(repairs) == 0 {
+		return
+	}
+	for _, c := range repairs {
+		repaired.WithLabelValues(tenant, c.Kind).Inc()
+		log.FromContext(ctx).Info("put back an object", "tenant", tenant, "kind", c.Kind, "namespace", c.Namespace, "name", c.Name,
+			"was", was(c), "managers", strings.Join(c.Undid, ","))
+	}
+	event.Emit(r, regarding, eventType, reason, "Apply", note(repairs))
+}
+
+// Forget ends the metrics of a tenant that is gone.
+func Forget(tenant string) { repaired.DeletePartialMatch(prometheus.Labels{"tenant": tenant}) }
+
+func was(c apply.Change) string {
+	if c.Action == apply.Created {
+		return "deleted"
+	}
+	return "changed"
+}
+
+// note lists repairs, as many as the events API takes.
+func note(repairs []apply.Change) string {
+	if len(repairs) == 1 {
+		c := repairs[0]
+		return fmt.Sprintf("put back %s, which somebody had %s%s", c.Ref, was(c), with(c))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "put back %d objects: ", len(repairs))
+	for i, c := range repairs {
+		item := fmt.Sprintf("%s (%s%s)", c.Ref, was(c), with(c))
+		if i > 0 {
+			item = ", " + item
+		}
+		more := fmt.Sprintf(" and %d more; the operator's log has all", len(repairs)-i)
+		if b.Len()+len(item)+len(more) > event.Longest {
+			b.WriteString(more)
+			break
+		}
+		b.WriteString(item)
+	}
+	return b.String()
+}
+
+// with names the managers that had changed an object. Nobody knows who deleted one.
+func with(c apply.Change) string {
+	if len(c.Undid) == 0 || c.Action == apply.Created {
+		return ""
+	}
+	return " with " + strings.Join(c.Undid, ", ")
+}

@@ -1,0 +1,65 @@
+package repair
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/event"
+)
+
+func change(kind, name string, action apply.Action, undid ...string) apply.Change {
+	return apply.Change{
+		Ref: apply.Ref{
+			GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: kind},
+			NamespacedName:   types.NamespacedName{Namespace: "shop", Name: name},
+		},
+		Action: action, Undid: undid,
+	}
+}
+
+func TestOf(t *testing.T) {
+	repairs := Of([]apply.Change{
+		change("NetworkPolicy", "same", apply.Unchanged), change("NetworkPolicy", "gone", apply.Created),
+		change("Namespace", "new", apply.Created), change("Namespace", "relabelled", apply.Configured),
+		change("RoleBinding", "surplus", apply.Deleted), change("RoleBinding", "rebound", apply.Recreated),
+		change("LimitRange", "refused", apply.Failed), change("LimitRange", "left", apply.Skipped),
+	})
+	var names []string
+	for _, c := range repairs {
+		names = append(names, c.Name)
+	}
+	if want := []string{"gone", "relabelled", "rebound"}; !slices.Equal(names, want) {
+		t.Errorf("repairs of %v, want %v", names, want)
+	}
+}
+
+func TestNote(t *testing.T) {
+	deleted, changed := change("NetworkPolicy", "a", apply.Created), change("NetworkPolicy", "b", apply.Configured, "kubectl-edit", "helm")
+	var many []apply.Change
+	for i := range 60 {
+		many = append(many, change("NetworkPolicy", fmt.Sprintf("croft-policy-%d", i), apply.Created))
+	}
+	for _, test := range []struct {
+		repairs []apply.Change
+		want    string
+	}{
+		{[]apply.Change{deleted}, "put back NetworkPolicy shop/a, which somebody had deleted"},
+		{[]apply.Change{changed}, "put back NetworkPolicy shop/b, which somebody had changed with kubectl-edit, helm"},
+		{[]apply.Change{deleted, changed}, "put back 2 objects: NetworkPolicy shop/a (deleted), NetworkPolicy shop/b (changed with kubectl-edit, helm)"},
+	} {
+		if got := note(test.repairs); got != test.want {
+			t.Errorf("note:\n%s\nwant:\n%s", got, test.want)
+		}
+	}
+	long := note(many)
+	listed := strings.Count(long, "(deleted)")
+	if len(long) > event.Longest || !strings.HasSuffix(long, fmt.Sprintf(" and %d more; the operator's log has all", 60-listed)) {
+		t.Errorf("%d bytes, %d listed: %s", len(long), listed, long)
+	}
+}

@@ -1,0 +1,52 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+)
+
+// deletion undoes a tenant that is being deleted. It reads from the API server: a cache
+// may not know yet of what was made a moment ago, and nobody would look for it
+// afterwards.
+type deletion struct {
+	live    client.Reader
+	applier *apply.Applier
+}
+
+// undo takes away people's access everywhere and, with `deletion: Delete`,
+// the namespaces. It returns the names of those that are still on their way out:
+// the tenant is done when there are none.
+func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []string, changes []apply.Change, err error) {
+	changes, err = d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, apply.AccessKinds...)
+	if err != nil || tenant.Spec.Deletion != v1alpha1.DeletionDelete {
+		return nil, changes, err
+	}
+	var mine corev1.NamespaceList
+	if err := d.live.List(ctx, &mine, client.MatchingLabels{v1alpha1.TenantLabel: tenant.Name}); err != nil {
+		return nil, changes, fmt.Errorf("list namespaces of tenant %s: %w", tenant.Name, err)
+	}
+	var errs []error
+	for i := range mine.Items {
+		namespace := &mine.Items[i]
+		withdrawn, err := d.applier.Withdraw(ctx, namespace, tenant.Name, v1alpha1.DeletionDelete)
+		changes = append(changes, withdrawn...)
+		errs = append(errs, err)
+		if namespace.Annotations[v1alpha1.CreatedAnnotation] == "true" {
+			leaving = append(leaving, namespace.Name)
+		}
+	}
+	if err := errors.Join(errs...); err != nil || len(leaving) > 0 {
+		return leaving, changes, err
+	}
+	// What stands for the whole tenant goes last, with nothing left behind it.
+	pruned, err := d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, slices.Concat(apply.ClusterDialectKinds, apply.GatekeeperTenantKinds)...)
+	return nil, append(changes, pruned...), err
+}

@@ -1,0 +1,38 @@
+package tenant
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/watch"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall"
+)
+
+// mutatorKinds are those that a placement engine needs for each tenant.
+func mutatorKinds(engine v1alpha1.PlacementEngine) []schema.GroupVersionKind {
+	if engine == v1alpha1.PlacementGatekeeper {
+		return apply.GatekeeperMutatorKinds
+	}
+	return nil
+}
+
+// settlePlacement notes that the platform's engine was seen to place the tenant's pods, and
+// takes away what placed them before. Until then, that stays. A tenant that is new
+// has nothing of the kind. The served kinds are those that the cluster has.
+func (c *Controller) settlePlacement(ctx context.Context, platform *estate.Platform, object *v1alpha1.Tenant, tenant *estate.Tenant, served []schema.GroupVersionKind) ([]apply.Change, error) {
+	isNew := object.Status.ObservedGeneration == 0
+	if platform.Placement == v1alpha1.PlacementNative && (isNew || object.Status.Placement == v1alpha1.PlacementNative) {
+		object.Status.Placement = platform.Placement
+		return nil, nil
+	}
+	kinds := watch.Among(apply.GatekeeperTenantKinds, served)
+	changes, err := c.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", wall.TenantObjects(platform, tenant), kinds...)
+	if err == nil {
+		object.Status.Placement = platform.Placement
+	}
+	return changes, err
+}

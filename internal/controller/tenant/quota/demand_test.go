@@ -1,0 +1,93 @@
+package quota
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// refusedEvent says that a controller may not create a pod of so much CPU.
+func refusedEvent(by, cpu string, first, last time.Time) *corev1.Event {
+	return &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "shop"},
+		InvolvedObject: corev1.ObjectReference{UID: types.UID(by)},
+		FirstTimestamp: metav1.NewTime(first), LastTimestamp: metav1.NewTime(last),
+		Message: "Error creating: pods \"web\" is forbidden: exceeded quota: croft, requested: cpu=" + cpu + ", used: cpu=0, limited: cpu=1",
+	}
+}
+
+// TestDemandsCountForAWhile is about how long a refusal counts: until its controller
+// has had the time to try again.
+func TestDemandsCountForAWhile(t *testing.T) {
+	now := time.Now()
+	for _, test := range []struct {
+		name        string
+		first, last time.Duration
+		counts      bool
+	}{
+		{"just now", 0, 0, true},
+		{"a moment ago", -50 * time.Second, -50 * time.Second, true},
+		{"refused once, long ago", -2 * time.Minute, -2 * time.Minute, false},
+		{"tried again and again", -20 * time.Minute, -9 * time.Minute, true},
+		{"given up", -90 * time.Minute, -21 * time.Minute, false},
+		{"in the future", time.Hour, time.Hour, true},
+		{"since for ever", -1 << 62, 0, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			q := New(nil, nil)
+			e := refusedEvent("web", "2", now.Add(test.first), now.Add(test.last))
+			if got := q.note(e, now, func() {}); got != test.counts || len(q.demandsIn("shop")) > 0 != got {
+				t.Errorf("it counts: %v; want %v", got, test.counts)
+			}
+			for _, d := range q.demands["shop"] {
+				if d.until.After(now.Add(20 * time.Minute)) {
+					t.Errorf("it counts until %s", d.until)
+				}
+				d.forget.Stop()
+			}
+		})
+	}
+}
+
+// TestDemandsAreFew keeps one per object, and no more than a namespace may have.
+func TestDemandsAreFew(t *testing.T) {
+	q, now := New(nil, nil), time.Now()
+	for i := range 3 * perNamespace {
+		q.note(refusedEvent(fmt.Sprint("job-", i), "2", now, now), now, func() {})
+		q.note(refusedEvent("web", fmt.Sprint(i), now, now), now, func() {})
+	}
+	if n := len(q.demandsIn("shop")); n != perNamespace {
+		t.Errorf("%d demands are remembered", n)
+	}
+	for uid, d := range q.demands["shop"] {
+		q.forget("shop", uid, d)
+		d.forget.Stop()
+	}
+	if len(q.demands) > 0 {
+		t.Errorf("%v is left", q.demands)
+	}
+}
+
+// TestDemandsAreForgotten looks again when a demand counts no longer: others may
+// have what was kept for it.
+func TestDemandsAreForgotten(t *testing.T) {
+	q, now := New(nil, nil), time.Now()
+	forgotten := make(chan struct{})
+	// It counts for a minute after it was seen last.
+	last := now.Add(100*time.Millisecond - time.Minute)
+	if !q.note(refusedEvent("web", "2", last, last), now, func() { close(forgotten) }) {
+		t.Fatal("it does not count")
+	}
+	select {
+	case <-forgotten:
+	case <-time.After(time.Minute):
+		t.Fatal("it is not forgotten")
+	}
+	if all := q.demandsIn("shop"); len(all) > 0 {
+		t.Errorf("%v still counts", all)
+	}
+}

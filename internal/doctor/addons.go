@@ -1,0 +1,47 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"croft.dev/croft/internal/addons"
+)
+
+// addonsKnown look for add-ons that the catalogue does not know. What they read
+// of tenants' objects is left to policy.unknownAnnotations. One whose kinds the Platform
+// gives to tenants was looked at by whoever wrote it there.
+func addonsKnown(s *Snapshot) []Finding {
+	declared := map[string]bool{}
+	if s.Estate != nil {
+		for _, a := range s.Estate.Platform.Addons {
+			declared[a.APIGroup] = true
+		}
+	}
+	var groups []string
+	for _, d := range s.Definitions {
+		if g := d.Spec.Group; addons.Installing(g) == "" && !declared[g] && !slices.Contains(groups, g) {
+			groups = append(groups, g)
+		}
+	}
+	slices.Sort(groups)
+	var all []Finding
+	for _, g := range groups {
+		all = append(all, of("unknown-addon", Warning, "", fmt.Sprintf("API group %s is of no add-on that croft knows", g)))
+	}
+	for _, c := range s.IngressClasses {
+		if addons.Installing(c.Spec.Controller) == "" {
+			all = append(all, of("unknown-addon", Warning, "IngressClass/"+c.Name, fmt.Sprintf("controller %s is of no add-on that croft knows", c.Spec.Controller)))
+		}
+	}
+	return all
+}
+
+func (g *gatherer) ingressClasses(ctx context.Context) error {
+	var list networkingv1.IngressClassList
+	err := g.list(ctx, readIngressClasses, &list)
+	g.IngressClasses = list.Items
+	return err
+}

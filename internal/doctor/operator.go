@@ -1,0 +1,97 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/version"
+)
+
+const (
+	cureOperator = "run it: `croft install --image IMAGE` deploys it, `croft operator` runs it where you are; where it is deployed, " +
+		"`kubectl -n " + v1alpha1.SystemNamespace + " describe pods` says why it does not run"
+	withoutOperator = "the walls are a file's, and are kept without croft's operator"
+)
+
+// heartbeat reads the operator's sign of life.
+func (g *gatherer) heartbeat(ctx context.Context) error {
+	if g.Rendered {
+		return nil
+	}
+	var err error
+	if g.Heartbeat, err = heartbeat.Read(ctx, g); g.Heartbeat.Hidden {
+		g.Unread[readHeartbeat] = "you may not read it"
+	}
+	return err
+}
+
+// operator asks whether anybody keeps up the walls, and says what is declared.
+func operator(s *Snapshot) []Finding {
+	beat := s.Heartbeat
+	switch {
+	case s.believable() && (s.Rendered || beat.Hidden || beat.Version == version.String()):
+		return nil
+	case s.believable():
+		return []Finding{{
+			Severity: Warning, Message: fmt.Sprintf("it is of version %s, and this croft of %s: what one writes may differ from what the other wants", beat.Version, version.String()),
+			Cure: "use one version: `croft install --image IMAGE` upgrades the operator",
+		}}
+	default:
+		return []Finding{{
+			Severity: Problem,
+			Message:  beat.Say(s.Now) + ". The walls that stand go on standing; nothing that is changed or deleted is put back, and nothing that is declared is made",
+			Cure:     cureOperator,
+		}}
+	}
+}
+
+// believable reports whether what the operator says of objects still counts.
+func (s *Snapshot) believable() bool { return s.Rendered || s.Heartbeat.Believable(s.Now) }
+
+// operatorSays is what holds where the check of the operator finds nothing.
+func operatorSays(s *Snapshot) string {
+	switch {
+	case s.Rendered:
+		return withoutOperator
+	case !s.believable():
+		return "the operator runs"
+	}
+	return "the operator is " + s.Heartbeat.Say(s.Now)
+}
+
+// absent reads which of the Platform's namespaces are not there.
+func (g *gatherer) absent(ctx context.Context) error {
+	if g.Estate == nil {
+		return nil
+	}
+	for _, name := range g.Estate.Platform.Network.PlatformNamespaces {
+		var namespace corev1.Namespace
+		err := g.Get(ctx, client.ObjectKey{Name: name}, &namespace)
+		if apierrors.IsNotFound(err) {
+			g.Absent = append(g.Absent, name)
+		} else if err := g.ask(readDeclared, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// absentNamespaces warns of names that let in nobody now, and later anybody who may
+// create a namespace of that name.
+func absentNamespaces(s *Snapshot) []Finding {
+	var all []Finding
+	for _, name := range s.Absent {
+		all = append(all, Finding{
+			Severity: Warning, Object: "Platform/" + v1alpha1.PlatformName,
+			Message: "network.platformNamespaces names " + name + ", and there is no such namespace: nothing is let in from there now, and whoever creates it is let in to every tenant",
+			Cure:    "correct the name, or take it out of network.platformNamespaces",
+		})
+	}
+	return all
+}

@@ -1,0 +1,36 @@
+package doctor
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/scratch"
+)
+
+// leftovers are namespaces of runs of `croft verify` that were killed.
+func leftovers(s *Snapshot) []Finding {
+	var declared []string
+	if s.Declared != nil {
+		for _, t := range s.Declared.Tenants {
+			declared = append(declared, t.Name)
+		}
+	}
+	var namespaces []client.Object
+	for i := range s.Namespaces {
+		if s.Namespaces[i].DeletionTimestamp == nil {
+			namespaces = append(namespaces, &s.Namespaces[i])
+		}
+	}
+	var all []Finding
+	for _, run := range scratch.Left(namespaces, declared, s.Now) {
+		for _, o := range run.Objects {
+			all = append(all, Finding{
+				Severity: Warning, Object: "Namespace/" + o.GetName(),
+				Message: fmt.Sprintf("a run of `croft verify` made it, and was killed before it could remove it; nobody needs it since %s", run.Until.UTC().Format("2006-01-02 15:04 MST")),
+				Cure:    "the next run of `croft verify` removes it", Run: "croft verify",
+			})
+		}
+	}
+	return all
+}

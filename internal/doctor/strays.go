@@ -1,0 +1,79 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/move"
+)
+
+// page is how many pods are read at once: of a whole cluster there are many, and few
+// are kept.
+const page = 500
+
+// strays reads the pods that run on nodes of a pool that is not their tenant's.
+func (g *gatherer) strays(ctx context.Context) error {
+	if g.Estate == nil {
+		return nil
+	}
+	pools := map[string][]string{}
+	for i := range g.Estate.Tenants {
+		for _, namespace := range g.Estate.Tenants[i].Namespaces {
+			pools[namespace] = g.Estate.Tenants[i].Pools
+		}
+	}
+	nodes, err := move.ReadNodes(ctx, g.Client, g.key())
+	if err := g.ask(readNodes, err); err != nil {
+		return err
+	}
+	for next := ""; ; {
+		var pods corev1.PodList
+		if err := g.list(ctx, readPods, &pods, client.Limit(page), client.Continue(next)); err != nil {
+			return err
+		}
+		for i := range pods.Items {
+			if of, ok := pools[pods.Items[i].Namespace]; ok {
+				g.Strays = append(g.Strays, move.Strays(g.key(), of, pods.Items[i:i+1], nodes)...)
+			}
+		}
+		if next = pods.Continue; next == "" {
+			return nil
+		}
+	}
+}
+
+// strays look for pods that run where they may not, by tenant.
+func strays(s *Snapshot) []Finding {
+	if s.Estate == nil {
+		return nil
+	}
+	var all []Finding
+	for i := range s.Estate.Tenants {
+		tenant := s.Estate.Tenants[i]
+		count, first := 0, move.Stray{}
+		for _, namespace := range tenant.Namespaces {
+			for _, stray := range s.Strays {
+				if stray.Namespace != namespace {
+					continue
+				}
+				if count++; count == 1 {
+					first = stray
+				}
+			}
+		}
+		if count == 0 {
+			continue
+		}
+		says := "1 pod runs where it may not"
+		if count > 1 {
+			says = fmt.Sprintf("%d pods run where they may not", count)
+		}
+		f := of("wrong-pool", Problem, "Tenant/"+tenant.Name, fmt.Sprintf("%s: restart them; such as %s/%s on %s", says, first.Namespace, first.Pod, first.Where()))
+		f.Run = "croft move tenant " + tenant.Name + " --dry-run"
+		all = append(all, f)
+	}
+	return all
+}

@@ -1,0 +1,85 @@
+package e2e
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// block is a fenced block of a document.
+type block struct {
+	head  string
+	lines []string
+}
+
+// blocksOf are the blocks of one language in a document.
+func blocksOf(t testing.TB, file, language string) []block {
+	t.Helper()
+	var all []block
+	head, inside, wanted := "", false, false
+	for line := range strings.Lines(read(t, file)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inside = !inside
+			if wanted = inside && line == "```"+language; wanted {
+				all = append(all, block{head: head})
+			}
+		case inside && wanted:
+			all[len(all)-1].lines = append(all[len(all)-1].lines, line)
+		case !inside && strings.HasPrefix(line, "#"):
+			head = strings.TrimLeft(line, "# ")
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("%s has no block of %s", file, language)
+	}
+	return all
+}
+
+// mark stands before what a command prints, done behind it, and leftOut in the place
+// of one that is not run.
+const mark, done, leftOut = "@@@ $ ", "@@@ exit ", "@@@ left out: "
+
+// script is the commands, with an echo of each before it, and an end at the first
+// that does not exit as it should.
+func script(t testing.TB, commands []string) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("set -o pipefail\nfinished() { rc=$?; echo; echo '" + done + "'$rc; [ $rc -eq $1 ] || exit 1; }\n")
+	for _, command := range commands {
+		why, status := "", 0
+		for _, e := range elsewhere {
+			if strings.HasPrefix(command, e.prefix) {
+				why = e.why
+			}
+		}
+		for _, f := range fails {
+			if strings.HasPrefix(command, f.prefix) {
+				status = f.status
+			}
+		}
+		switch {
+		case strings.TrimSpace(command) == "" || strings.HasPrefix(command, "#"):
+		case why != "":
+			fmt.Fprintf(&b, "echo %s\n", quoted(leftOut+command+": "+why))
+		default:
+			fmt.Fprintf(&b, "echo %s\n%s\nfinished %d\n", quoted(mark+command), command, status)
+		}
+	}
+	return b.String()
+}
+
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+var exits = regexp.MustCompile(`(?m)^` + done + `(\d+)$`)
+
+// finishedOf counts the commands that exited as they should.
+func finishedOf(stdout string) int {
+	n := 0
+	for range exits.FindAllString(stdout, -1) {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,135 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// testOperatorDead fails if a command claims that all is well while the operator is
+// gone and walls are down.
+func testOperatorDead(t *testing.T, c *twoTenants) {
+	if out := c.croft(t, "status").exits(t, 0); !strings.HasPrefix(out.stdout, "OPERATOR   alive, ") {
+		t.Errorf("status does not say that the operator is alive: %s", out)
+	}
+	if err := c.Stop("croft"); err != nil {
+		t.Fatal(err)
+	}
+	started := false
+	start := func() {
+		if !started {
+			started = true
+			if err := c.Start("croft"); err != nil {
+				t.Errorf("the operator does not come back: %v", err)
+			}
+		}
+	}
+	t.Cleanup(start)
+
+	a := teams[0]
+	t.Run("walls that stand", func(t *testing.T) {
+		out := c.croft(t, "status").exits(t, 1)
+		says(t, out, "OPERATOR   no operator for ", "NoOperator")
+		if strings.Contains(out.stdout, "True") {
+			t.Errorf("Ready is believed without an operator: %s", out)
+		}
+	})
+
+	down := []client.Object{
+		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "croft-network-floor"}},
+		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "croft-pods"}},
+		&admissionv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "croft-pods"}},
+	}
+	for _, o := range down {
+		if err := c.admin.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ours := client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
+	if err := c.admin.DeleteAllOf(t.Context(), &networkingv1.NetworkPolicy{}, client.InNamespace(a.tenant), ours); err != nil {
+		t.Fatal(err)
+	}
+	other := teams[1].tenant
+	var policies networkingv1.NetworkPolicyList
+	if err := c.admin.List(t.Context(), &policies, client.InNamespace(other), ours); err != nil {
+		t.Fatal(err)
+	}
+	opened := &policies.Items[0]
+	opened.Spec.Ingress = append(opened.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
+	if err := c.admin.Update(t.Context(), opened, client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Run("status", func(t *testing.T) {
+		says(t, c.croft(t, "status").exits(t, 1), "MISSING", "CHANGED", "NetworkPolicy "+other+"/"+opened.Name)
+		says(t, c.croft(t, "status", "-o", "json").exits(t, 1), `"ValidatingAdmissionPolicyBinding croft-network-floor"`, `"alive": false`)
+	})
+	t.Run("doctor", func(t *testing.T) {
+		var out outcome
+		eventually(t, moments, "the API server to forget the policies", func(context.Context) error {
+			if out = c.croft(t, "doctor").exits(t, 1); !strings.Contains(flat(out), "let-everybody-in: BREACHED") {
+				return fmt.Errorf("doctor says %s", out)
+			}
+			return nil
+		})
+		says(t, out, "✗ operator", "no operator for ", "✗ walls", "✗ holds", "ValidatingAdmissionPolicyBinding croft-pods is missing",
+			"Tenant/"+a.tenant+": NetworkPolicy "+a.tenant+"/", "NetworkPolicy "+other+"/"+opened.Name+" was changed by somebody", "of 6 attacks held")
+	})
+	t.Run("apply", func(t *testing.T) {
+		begun := time.Now()
+		out := c.croft(t, "apply", "-f", c.file).exits(t, 1)
+		says(t, out, "nothing becomes of what was written", "written; but no operator for ", "croft install --image", "croft render")
+		if took := time.Since(begun); took > time.Minute {
+			t.Errorf("apply waited %s though nobody listens", took)
+		}
+		says(t, c.croft(t, "apply", "-f", c.file, "--wait=false").exits(t, 0), "nothing becomes of what was written")
+	})
+
+	start()
+	eventually(t, patience, "the walls to stand again", func(context.Context) error {
+		for _, command := range []string{"status", "doctor"} {
+			if out := c.croft(t, command); out.status != 0 {
+				return fmt.Errorf("%s says %s", command, out)
+			}
+		}
+		return nil
+	})
+}
+
+// testAuditor fails if somebody who may read everything, and impersonate nobody, is
+// told that attacks bounce which nobody has tried: the API server refuses each of them,
+// and no wall does.
+func testAuditor(t *testing.T, c *twoTenants) {
+	create(t, c.admin, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "auditor"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
+	}}, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "auditor"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "auditor"}},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "auditor"},
+	})
+	c.croft(t, "status", "--as", "auditor").exits(t, 0)
+	out := c.croft(t, "doctor", "--as", "auditor").exits(t, 1)
+	says(t, out, "attacks: you may not impersonate the people of tenant", "0 problems", "? holds", "✓ walls")
+}
+
+// flat is what a command printed, on one line however it was folded.
+func flat(o outcome) string { return strings.Join(strings.Fields(o.stdout+" "+o.stderr), " ") }
+
+// says ends the test unless a command has said all of these.
+func says(t testing.TB, o outcome, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(flat(o), strings.Join(strings.Fields(text), " ")) {
+			t.Errorf("it does not say %q: %s", text, o)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package estate
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// kwokType is how Karpenter's provider for simulated nodes names its own types.
+var kwokType = regexp.MustCompile(`^[a-z]-\d+x-(amd64|arm64)-(linux|windows)$`)
+
+// awsGroup is the API group of the node classes of Karpenter's provider for AWS.
+const awsGroup = "karpenter.k8s.aws"
+
+// instanceTypesExist warns of instance types that no table knows. The tables grow
+// old and a cloud has new types, so that nothing is refused.
+func instanceTypesExist(w *whole, p *v1alpha1.Pool) []finding {
+	class := classOf(&w.platform, p)
+	if class.Ref != nil && class.Ref.Group != awsGroup {
+		return nil
+	}
+	at := field.NewPath("spec", "instances")
+	all := unknownTypes(at.Child("instanceTypes"), p.Spec.Instances.InstanceTypes)
+	for i, r := range p.Spec.Instances.Requirements {
+		if normal(r.Key) == corev1.LabelInstanceTypeStable && r.Operator == corev1.NodeSelectorOpIn {
+			all = append(all, unknownTypes(at.Child("requirements").Index(i).Child("values"), r.Values)...)
+		}
+	}
+	return all
+}
+
+func unknownTypes(at *field.Path, types []string) []finding {
+	var all []finding
+	for i, name := range types {
+		family, size, _ := strings.Cut(name, ".")
+		if kwokType.MatchString(name) || slices.Contains(strings.Fields(awsSizes[family]), size) {
+			continue
+		}
+		hint := didYouMean(name, awsTypes())
+		if hint == "" {
+			hint = "; look it up in the cloud's list, and leave it as it is if it is new"
+		}
+		all = append(all, warned(at.Index(i), "%s: no instance type that croft knows%s", name, hint)...)
+	}
+	return all
+}
+
+// awsTypes are the names of all of AWS's instance types that are known.
+var awsTypes = sync.OnceValue(func() []string {
+	var all []string
+	for _, family := range slices.Sorted(maps.Keys(awsSizes)) {
+		for _, size := range strings.Fields(awsSizes[family]) {
+			all = append(all, family+"."+size)
+		}
+	}
+	return all
+})

@@ -1,0 +1,64 @@
+package estate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// minimumsFit refuses minimums that could not be kept: of namespaces that are not
+// the tenant's, of resources that its quota does not count, and of more than the
+// quota together.
+func minimumsFit(w *whole, t *v1alpha1.Tenant) []finding {
+	at := field.NewPath("spec", "quotaMinimums")
+	quota, namespaces := quotaOf(&w.platform, t), namespacesOf(t)
+	if len(t.Spec.QuotaMinimums) > 0 && len(quota) == 0 {
+		return found(at, "the tenant has no quota to reserve a part of; set quota, or leave quotaMinimums out")
+	}
+	var all []finding
+	sums := corev1.ResourceList{}
+	for _, namespace := range slices.Sorted(maps.Keys(t.Spec.QuotaMinimums)) {
+		if !slices.Contains(namespaces, namespace) {
+			all = append(all, found(at.Key(namespace), "is none of the tenant's namespaces, which are %s", strings.Join(namespaces, ", "))...)
+			continue
+		}
+		minimum := t.Spec.QuotaMinimums[namespace]
+		all = append(all, amounts(at.Key(namespace), minimum)...)
+		all = append(all, uncounted(at.Key(namespace), minimum, quota)...)
+		for name, amount := range minimum {
+			sum := sums[name]
+			sum.Add(amount)
+			sums[name] = sum
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		sum := sums[name]
+		if total, ok := quota[name]; ok && sum.Cmp(total) > 0 {
+			all = append(all, found(at, "reserve %s of %s together, and the quota is %s; lower them, or raise the quota", sum.String(), name, total.String())...)
+		}
+	}
+	return all
+}
+
+// uncounted are resources of a minimum that the quota does not count.
+func uncounted(at *field.Path, minimum, quota corev1.ResourceList) []finding {
+	var all []finding
+	for _, name := range slices.Sorted(maps.Keys(minimum)) {
+		if _, ok := quota[name]; ok {
+			continue
+		}
+		names := make([]string, 0, len(quota))
+		for counted := range quota {
+			names = append(names, string(counted))
+		}
+		slices.Sort(names)
+		all = append(all, found(at.Key(string(name)), "the tenant's quota does not count %s, but %s; add it to quota, or leave it out here",
+			name, strings.Join(names, ", "))...)
+	}
+	return all
+}

@@ -1,0 +1,67 @@
+package estate
+
+import (
+	"slices"
+
+	"golang.org/x/net/publicsuffix"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// clusterLabels are the last labels of names that are resolved inside of clusters
+// and networks.
+var clusterLabels = []string{"cluster", "home", "internal", "intranet", "lan", "local", "localhost", "pod", "svc"}
+
+// busyDomains are the top-level domains, beside those of countries, that pods call
+// hosts of most. The thousand others (shop, bank, team) are words that teams are
+// called by, and a namespace of that name is the platform's choice.
+var busyDomains = []string{"app", "arpa", "biz", "cloud", "com", "dev", "edu", "gov", "info", "int", "mil", "net", "org"}
+
+// namesAreNotTopLevel refuses namespaces whose Services would answer for hosts
+// outside. A pod's search path ends in svc.cluster.local and its ndots are 5 (see
+// dns-pod-service in Kubernetes' documentation): google.com is looked up as
+// google.com.svc.cluster.local first, which is the Service google of the
+// namespace com.
+func namesAreNotTopLevel(w *whole, t *v1alpha1.Tenant) []finding {
+	if len(t.Spec.Namespaces) == 0 {
+		if w.topLevel(t.Name) {
+			return found(field.NewPath("metadata", "name"), "%s", answersFor(t.Name))
+		}
+		return nil
+	}
+	var all []finding
+	for i, ns := range t.Spec.Namespaces {
+		if w.topLevel(ns) {
+			all = append(all, found(field.NewPath("spec", "namespaces").Index(i), "%s", answersFor(ns))...)
+		}
+	}
+	return all
+}
+
+func answersFor(namespace string) string {
+	return "a Service NAME of a namespace " + namespace + " would answer for the host NAME." + namespace +
+		" in every pod of the cluster; choose another name, or list it in platform.topLevelNamespaces"
+}
+
+// topLevel says whether a name is the last label of hosts that pods call, and the
+// platform does not allow it nevertheless.
+func (w *whole) topLevel(namespace string) bool {
+	if slices.Contains(w.platform.TopLevelNamespaces, namespace) {
+		return false
+	}
+	_, delegated := publicsuffix.PublicSuffix(namespace)
+	country := len(namespace) == 2 && delegated
+	return country || slices.Contains(busyDomains, namespace) || slices.Contains(clusterLabels, namespace)
+}
+
+// clusterDomains hold the names that the cluster's DNS gives Services and pods.
+var clusterDomains = []string{"cluster.local", "svc"}
+
+// inCluster says whether a domain holds names of Services of whoever it may be, or
+// lies among them.
+func (c claim) inCluster() bool {
+	return slices.ContainsFunc(clusterDomains, func(domain string) bool {
+		return c.base() == domain || below(c.base(), domain) || c.wildcard() && below(domain, c.base())
+	})
+}

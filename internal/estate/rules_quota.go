@@ -1,0 +1,180 @@
+package estate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// The rules of this file are those that the API server has for ResourceQuotas and
+// LimitRanges: what they let through is accepted there.
+
+// counted are the objects that a quota counts by a name of their own. There are no
+// halves of them.
+var counted = sets.New[string]("pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
+	"persistentvolumeclaims", "services.nodeports", "services.loadbalancers")
+
+// quotaNames are all resources that a quota knows, but for those with a domain and
+// for huge pages.
+var quotaNames = counted.Union(sets.New(
+	"cpu", "memory", "ephemeral-storage",
+	"requests.cpu", "requests.memory", "requests.ephemeral-storage", "requests.storage",
+	"limits.cpu", "limits.memory", "limits.ephemeral-storage",
+))
+
+// containerNames are all resources that a container asks for, but for those with a
+// domain and for huge pages.
+var containerNames = []string{"cpu", "ephemeral-storage", "memory"}
+
+const (
+	hugePages = corev1.ResourceHugePagesPrefix
+	requests  = corev1.DefaultResourceRequestsPrefix
+)
+
+// quotaFits refuses a quota that a ResourceQuota cannot have, and warns of one that
+// counts nothing.
+func quotaFits(at *field.Path, quota corev1.ResourceList) []finding {
+	var all []finding
+	for _, key := range slices.Sorted(maps.Keys(quota)) {
+		name, amount := string(key), quota[key]
+		here := at.Key(name)
+		if why := whyNoQuota(name); why != "" {
+			all = append(all, found(here, "%s", why)...)
+			continue
+		}
+		if isWhole(name) && amount.MilliValue()%1000 != 0 {
+			all = append(all, found(here, "%s is counted in whole numbers; write %d, not %s", name, amount.Value(), amount.String())...)
+		}
+		if countsNothing(name) {
+			all = append(all, warned(here, "a quota of %s counts nothing; to limit a device write %s", name, requests+strings.TrimPrefix(name, "limits."))...)
+		}
+	}
+	return all
+}
+
+func whyNoQuota(name string) string {
+	if strings.Contains(name, "/") {
+		return whyNoQualifiedName(name)
+	}
+	size, huge := strings.CutPrefix(strings.TrimPrefix(name, requests), hugePages)
+	if huge {
+		return whyNoPageSize(name, size)
+	}
+	if quotaNames.Has(name) {
+		return ""
+	}
+	for _, known := range slices.Sorted(maps.Keys(BuiltinQuota(nil))) {
+		if kind, _, _ := strings.Cut(strings.TrimPrefix(string(known), "count/"), "."); kind == name || kind == name+"s" {
+			return "no quota knows " + name + "; did you mean " + string(known) + "?"
+		}
+	}
+	return "no quota knows " + name + cmp.Or(didYouMean(name, sets.List(quotaNames)),
+		"; write one such as requests.cpu, memory, pods, count/deployments.apps or requests.nvidia.com/gpu")
+}
+
+func whyNoQualifiedName(name string) string {
+	if len(validation.IsQualifiedName(name)) == 0 {
+		return ""
+	}
+	return "\"" + name + "\" is no name of a resource; write a domain in lower case, a '/' and a name, such as nvidia.com/gpu or count/deployments.apps"
+}
+
+func whyNoPageSize(name, size string) string {
+	if q, err := resource.ParseQuantity(size); err == nil && q.Sign() > 0 {
+		return ""
+	}
+	return "\"" + size + "\" is not a page size; write one such as " + strings.TrimSuffix(name, size) + "2Mi"
+}
+
+func didYouMean(name string, known []string) string {
+	if like, ok := nearest(name, known); ok {
+		return "; did you mean " + like + "?"
+	}
+	return ""
+}
+
+// isWhole says whether the API server asks for whole numbers of a resource: of
+// objects, and of all with a domain that it takes for a device.
+func isWhole(name string) bool { return counted.Has(name) || isDevice(name) }
+
+// isDevice says whether the API server takes a resource for one of the nodes'
+// devices.
+func isDevice(name string) bool {
+	return strings.Contains(name, "/") && !strings.Contains(name, corev1.ResourceDefaultNamespacePrefix) &&
+		!strings.HasPrefix(name, requests) && len(validation.IsQualifiedName(requests+name)) == 0
+}
+
+// countedDomains end the domains of the resources with a '/' that quotas count
+// beside count/ and requests.
+var countedDomains = []string{".storageclass.storage.k8s.io", ".volumeattributesclass.storage.k8s.io", ".deviceclass.resource.k8s.io"}
+
+// countsNothing says whether the API server takes a name and then never counts it.
+func countsNothing(name string) bool {
+	domain, _, has := strings.Cut(name, "/")
+	return has && domain != "count" && !strings.HasPrefix(name, requests) &&
+		!slices.ContainsFunc(countedDomains, func(end string) bool { return strings.HasSuffix(domain, end) })
+}
+
+// containersFit refuses limits that a LimitRange cannot have.
+func containersFit(at *field.Path, limits *v1alpha1.ContainerLimits) []finding {
+	if limits == nil {
+		return nil
+	}
+	var all []finding
+	for _, part := range partsOf(limits) {
+		for _, name := range slices.Sorted(maps.Keys(part.list)) {
+			if why := whyNoContainers(string(name)); why != "" {
+				all = append(all, found(at.Child(part.name).Key(string(name)), "%s", why)...)
+			}
+		}
+	}
+	return append(all, requestsAreLimits(at.Child("defaultRequest"), limits)...)
+}
+
+func whyNoContainers(name string) string {
+	if strings.Contains(name, "/") {
+		if device, is := strings.CutPrefix(name, requests); is {
+			return "no container asks for " + name + "; did you mean " + device + "?"
+		}
+		return whyNoQualifiedName(name)
+	}
+	if size, huge := strings.CutPrefix(name, hugePages); huge {
+		return whyNoPageSize(name, size)
+	}
+	if slices.Contains(containerNames, name) {
+		return ""
+	}
+	plain := strings.TrimPrefix(strings.TrimPrefix(name, requests), "limits.")
+	return "no container asks for " + name + cmp.Or(didYouMean(plain, containerNames), "; there is "+enumerate(containerNames, "and")+", and devices such as nvidia.com/gpu")
+}
+
+// requestsAreLimits refuses a default request that differs from the default limit
+// where nothing can be promised twice: of devices and huge pages. The default
+// limit is max where none is given.
+func requestsAreLimits(at *field.Path, limits *v1alpha1.ContainerLimits) []finding {
+	var all []finding
+	for _, name := range slices.Sorted(maps.Keys(limits.DefaultRequest)) {
+		if native := !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix); native && !strings.HasPrefix(string(name), hugePages) {
+			continue
+		}
+		from := "default"
+		limit, given := limits.Default[name]
+		if !given {
+			from = "max"
+			limit, given = limits.Max[name]
+		}
+		if request := limits.DefaultRequest[name]; given && request.Cmp(limit) < 0 { // ordered refuses more than that
+			all = append(all, found(at.Key(string(name)), "of %s a container gets what it requests, so that this and %s must be the same; write %s in both", name, from, limit.String())...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,51 @@
+package estate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/rights"
+)
+
+// builtinRoles are the roles that every Platform has.
+var builtinRoles = []string{string(v1alpha1.RoleViewer), string(v1alpha1.RoleOperator)}
+
+// rolesStayWithinOperator refuses roles that give more than the role operator. So
+// whatever a wall refuses to operators it refuses to every role.
+func rolesStayWithinOperator(p *v1alpha1.PlatformSpec) []finding {
+	within := slices.Concat(rights.Operator(), rights.Addons(p.Addons, true))
+	var all []finding
+	for _, name := range slices.Sorted(maps.Keys(p.Roles)) {
+		at := field.NewPath("spec", "roles", name)
+		if slices.Contains(builtinRoles, name) {
+			all = append(all, found(at, "%s is a role of croft's; give yours another name", name)...)
+		}
+		for i, rule := range p.Roles[name].Rules {
+			if more := rights.Beyond(rule, within); more != "" {
+				all = append(all, found(at.Child("rules").Index(i),
+					"%s is more than the role operator may; take it out, or, for a kind of an add-on, name it in addons", more)...)
+			}
+		}
+	}
+	return all
+}
+
+// rolesExist refuses access by a role that the Platform does not have.
+func rolesExist(w *whole, t *v1alpha1.Tenant) []finding {
+	if !w.hasPlatform() {
+		return nil
+	}
+	known := slices.Concat(builtinRoles, slices.Sorted(maps.Keys(w.platform.Roles)))
+	var all []finding
+	for i, a := range t.Spec.Access {
+		if !slices.Contains(known, string(a.Role)) {
+			all = append(all, found(field.NewPath("spec", "access").Index(i).Child("role"), "there is no role %s; write one of %s, or declare it in platform.roles",
+				a.Role, strings.Join(known, ", "))...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,391 @@
+// Package evaluator answers a request as the API server would, without one: what
+// admission policies make of the object, what they refuse and why, what RBAC and
+// Pod Security say. It is built on the API server's own packages, and reads nothing
+// but the objects that it is given.
+//
+// It does not know quotas, the validation of Kubernetes' own kinds, most of their
+// defaults, webhooks, finalizers and garbage collection.
+package evaluator
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Request is one call to the API server, decoded.
+type Request struct {
+	// User is who sends it, with all groups: system:authenticated is not added.
+	User user.Info
+	// Verb is create, update, patch, delete, get, list or watch, as RBAC has it.
+	Verb string
+	// Resource and Subresource say where it goes; Subresource is empty for the object
+	// itself.
+	Resource    schema.GroupVersionResource
+	Subresource string
+	// Namespace is empty for kinds of the whole cluster. Name may be empty where the
+	// API server makes one.
+	Namespace, Name string
+	// Object is what would be written, whole, also for a patch; nil for a delete and
+	// for what only reads.
+	Object *unstructured.Unstructured
+	// Old is what stands, for an update, a patch and a delete.
+	Old *unstructured.Unstructured
+	// Options are the request's; nil for none.
+	Options runtime.Object
+	// Authorized requests are not held against Roles: those of Kubernetes' own
+	// controllers, whose roles are not among the objects.
+	Authorized bool
+}
+
+// Denial is one reason to refuse a request. The API server names the first only.
+type Denial struct {
+	// By is RBAC, PodSecurity, or the name of the policy.
+	By string
+	// Rule is the name that croft's policies put into brackets before a message; empty
+	// for others, and where an expression fails.
+	Rule string
+	// Message is what the user is told, without the API server's frame.
+	Message string
+	// Err is the API server's answer, frame and all.
+	Err error
+}
+
+// Answer is what comes of a request.
+type Answer struct {
+	// Sent is the request's object with the API server's defaults, and Object what would
+	// be written, as policies have changed it; nil where there is none.
+	Sent, Object *unstructured.Unstructured
+	// Denials are all reasons to refuse the request, in the order in which the API
+	// server looks; none if it goes through.
+	Denials []Denial
+	// Warnings are what the user is told beside the answer.
+	Warnings []string
+}
+
+// Err is the API server's answer to a request that is refused; nil if it goes through.
+func (a Answer) Err() error {
+	if len(a.Denials) == 0 {
+		return nil
+	}
+	return a.Denials[0].Err
+}
+
+// Evaluator answers requests to a cluster that consists of the objects it was made
+// from. Several requests may be judged at the same time.
+type Evaluator struct {
+	objects     []client.Object
+	namespaces  namespaces
+	limits      map[string][]*corev1.LimitRange
+	rbac        rbac
+	mutating    []mutatingPolicy
+	validating  []validatingPolicy
+	podSecurity podSecurity
+	// lazy evaluators compile a policy when a request first matches it.
+	lazy bool
+}
+
+// New returns an Evaluator of a cluster in which objects stand. Kinds that have no
+// part in admission are ignored. It reports policies that do not compile, by name.
+func New(objects []client.Object) (*Evaluator, error) {
+	return (&Evaluator{}).Of(objects)
+}
+
+// Lazy is New for those who ask about a few kinds and do not want to wait for the policies
+// on others: a policy is compiled when a request first matches it, and Judge reports one
+// that does not compile.
+func Lazy(objects []client.Object) (*Evaluator, error) {
+	return (&Evaluator{lazy: true}).Of(objects)
+}
+
+// With returns an Evaluator of the same cluster in which more objects stand, or
+// others in the place of those with their kind and name. Only policies that are new
+// are compiled.
+func (e *Evaluator) With(more ...client.Object) (*Evaluator, error) {
+	if len(more) == 0 {
+		return e, nil
+	}
+	return e.Of(append(e.without(more), more...))
+}
+
+// Without returns an Evaluator of the same cluster without some objects, by kind and
+// name.
+func (e *Evaluator) Without(less ...client.Object) (*Evaluator, error) { return e.Of(e.without(less)) }
+
+func (e *Evaluator) without(less []client.Object) []client.Object {
+	return slices.DeleteFunc(slices.Clone(e.objects), func(o client.Object) bool {
+		return slices.ContainsFunc(less, func(l client.Object) bool {
+			return reflect.TypeOf(o) == reflect.TypeOf(l) && o.GetName() == l.GetName() && o.GetNamespace() == l.GetNamespace()
+		})
+	})
+}
+
+// Of returns an Evaluator of a cluster in which other objects stand. Policies that are
+// among them are not compiled again if nothing but what they match has changed.
+func (e *Evaluator) Of(objects []client.Object) (*Evaluator, error) {
+	next := &Evaluator{lazy: e.lazy, objects: objects, namespaces: namespaces{}, limits: map[string][]*corev1.LimitRange{}}
+	var mutatingBindings []*admissionv1.MutatingAdmissionPolicyBinding
+	var validatingBindings []*admissionv1.ValidatingAdmissionPolicyBinding
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *corev1.Namespace:
+			next.namespaces[o.Name] = named(o)
+		case *corev1.LimitRange:
+			next.limits[o.Namespace] = append(next.limits[o.Namespace], o)
+		case *admissionv1.MutatingAdmissionPolicyBinding:
+			mutatingBindings = append(mutatingBindings, o)
+		case *admissionv1.ValidatingAdmissionPolicyBinding:
+			validatingBindings = append(validatingBindings, o)
+		case *rbacv1.Role:
+			next.rbac.roles = append(next.rbac.roles, o)
+		case *rbacv1.ClusterRole:
+			next.rbac.clusterRoles = append(next.rbac.clusterRoles, o)
+		case *rbacv1.RoleBinding:
+			next.rbac.bindings = append(next.rbac.bindings, o)
+		case *rbacv1.ClusterRoleBinding:
+			next.rbac.clusterBindings = append(next.rbac.clusterBindings, o)
+		}
+	}
+	for _, o := range objects {
+		var err error
+		switch o := o.(type) {
+		case *admissionv1.MutatingAdmissionPolicy:
+			var p mutatingPolicy
+			if p, err = e.compiledMutating(o); err == nil {
+				p.hook.Bindings = slices.DeleteFunc(slices.Clone(mutatingBindings), func(b *admissionv1.MutatingAdmissionPolicyBinding) bool { return b.Spec.PolicyName != o.Name })
+				next.mutating = append(next.mutating, p)
+			}
+		case *admissionv1.ValidatingAdmissionPolicy:
+			p := e.validatingOf(o)
+			if !e.lazy {
+				err = p.compile()
+			}
+			if err == nil {
+				p.bindings = slices.DeleteFunc(slices.Clone(validatingBindings), func(b *admissionv1.ValidatingAdmissionPolicyBinding) bool { return b.Spec.PolicyName != o.Name })
+				next.validating = append(next.validating, p)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", o.GetName(), err)
+		}
+	}
+	var err error
+	next.podSecurity, err = newPodSecurity(next.namespaces)
+	return next, err
+}
+
+func (e *Evaluator) compiledMutating(o *admissionv1.MutatingAdmissionPolicy) (mutatingPolicy, error) {
+	for _, p := range e.mutating {
+		if p.hook.Policy == o {
+			return p, nil
+		}
+		if had := p.hook.Policy.Spec; p.hook.Policy.Name == o.Name {
+			had.MatchConstraints = o.Spec.MatchConstraints // which nothing is compiled of
+			if equality.Semantic.DeepEqual(had, o.Spec) {
+				p.hook.Policy = o
+				return p, nil
+			}
+		}
+	}
+	return compileMutating(o)
+}
+
+// validatingOf is a policy, which is compiled once.
+func (e *Evaluator) validatingOf(o *admissionv1.ValidatingAdmissionPolicy) validatingPolicy {
+	for _, p := range e.validating {
+		if p.policy == o {
+			return p
+		}
+		if had := p.policy.Spec; p.policy.Name == o.Name {
+			had.MatchConstraints = o.Spec.MatchConstraints
+			if equality.Semantic.DeepEqual(had, o.Spec) {
+				p.policy = o
+				return p
+			}
+		}
+	}
+	return validatingPolicy{policy: o, compiled: sync.OnceValues(func() (*validator, error) { return compileValidating(o) })}
+}
+
+// compile reports whether all of a policy compiles.
+func (p validatingPolicy) compile() error {
+	v, err := p.compiled()
+	if err == nil {
+		_, err = v.full()
+	}
+	return err
+}
+
+// Judge answers a request. An error is one of the evaluator, not of the request.
+func (e *Evaluator) Judge(ctx context.Context, r Request) (Answer, error) {
+	if r.Resource.Group == "" && r.Resource.Resource == "namespaces" && r.Verb != "create" {
+		r.Namespace = r.Name // as the API server has it
+	}
+	if !r.Authorized {
+		if denied := e.rbac.judge(r); denied != nil {
+			return Answer{Denials: []Denial{*denied}}, nil
+		}
+	}
+	if r.Namespace != "" && r.Namespace != r.Name && e.namespaces[r.Namespace] == nil {
+		err := apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, r.Namespace)
+		return Answer{Denials: []Denial{{By: "NamespaceLifecycle", Message: err.Error(), Err: err}}}, nil
+	}
+	operation, ok := operations[r.Verb]
+	if !ok {
+		return Answer{}, nil
+	}
+	if connects[r.Subresource] {
+		operation = admission.Connect
+	}
+	a := e.attributes(r, operation)
+	o := admission.NewObjectInterfacesFromScheme(scheme)
+	ctx, warnings := recordWarnings(ctx)
+	var answer Answer
+	if denied := e.rbac.escalates(r); denied != nil && !r.Authorized {
+		answer.Denials = append(answer.Denials, *denied)
+	}
+	if r.Object != nil && operation != admission.Delete {
+		answer.Sent = a.GetObject().(*unstructured.Unstructured).DeepCopy()
+		if err := e.mutate(ctx, a, o); err != nil {
+			answer.Denials = append(answer.Denials, denialOf("mutation", err))
+		}
+		answer.Object = a.GetObject().(*unstructured.Unstructured)
+	}
+	answer.Denials = append(answer.Denials, e.podSecurity.judge(ctx, a)...)
+	denials, err := e.validate(ctx, a, o)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer.Denials = append(answer.Denials, denials...)
+	answer.Warnings = warnings.all()
+	return answer, nil
+}
+
+// validate asks the policies that match a request.
+func (e *Evaluator) validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) ([]Denial, error) {
+	questions, err := e.questions(a, o)
+	if err == nil && e.lazy {
+		err = compileAll(questions)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Denial
+	for _, q := range questions {
+		denials, err := q.ask(ctx, a, o, e.rbac, e.namespaces)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", q.policy.policy.Name, err)
+		}
+		all = append(all, denials...)
+	}
+	return all, nil
+}
+
+// operations are those of the verbs that admission is asked about.
+var operations = map[string]admission.Operation{
+	"create": admission.Create, "update": admission.Update, "patch": admission.Update, "delete": admission.Delete,
+}
+
+// connects are the subresources that open a stream.
+var connects = map[string]bool{"exec": true, "attach": true, "portforward": true, "proxy": true}
+
+func (e *Evaluator) attributes(r Request, operation admission.Operation) admission.Attributes {
+	var object, old runtime.Object
+	var kind schema.GroupVersionKind
+	if r.Old != nil {
+		kind = r.Old.GroupVersionKind()
+		old = r.Old
+	}
+	if r.Object != nil && operation != admission.Delete {
+		kind = r.Object.GroupVersionKind()
+		copied := r.Object.DeepCopy()
+		fill(copied, r.Subresource)
+		if copied.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Pod"}) && operation == admission.Create {
+			fillResources(copied, e.limits[r.Namespace])
+		}
+		object = copied
+	}
+	return admission.NewAttributesRecord(object, old, kind, r.Namespace, r.Name, r.Resource, r.Subresource, operation, r.Options, true, r.User)
+}
+
+// denialOf is a refusal in the API server's words.
+func denialOf(by string, err error) Denial {
+	d := Denial{By: by, Message: err.Error(), Err: err}
+	if _, after, ok := strings.Cut(d.Message, "denied request: "); ok {
+		d.Message = after
+	}
+	d.Rule = ruleIn(d.Message)
+	return d
+}
+
+// ruleIn is the name in brackets that begins a message.
+func ruleIn(message string) string {
+	inner, ok := strings.CutPrefix(message, "[")
+	if !ok {
+		return ""
+	}
+	name, _, ok := strings.Cut(inner, "] ")
+	if !ok || strings.ContainsAny(name, " :'\"") {
+		return ""
+	}
+	return name
+}
+
+// named is a namespace with the label that the API server puts on each.
+func named(n *corev1.Namespace) *corev1.Namespace {
+	n = n.DeepCopy()
+	if n.Labels == nil {
+		n.Labels = map[string]string{}
+	}
+	n.Labels[corev1.LabelMetadataName] = n.Name
+	return n
+}
+
+// ResourceOf is the resource of a kind, as its API has it in paths.
+func ResourceOf(kind schema.GroupVersionKind) schema.GroupVersionResource {
+	if plural, ok := plurals[kind.GroupKind()]; ok {
+		return kind.GroupVersion().WithResource(plural)
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	return resource
+}
+
+// plurals are those that cannot be guessed.
+var plurals = map[schema.GroupKind]string{
+	{Group: "croft.dev", Kind: "TenantRules"}:             "tenantrules",
+	{Group: "gateway.networking.k8s.io", Kind: "Gateway"}: "gateways",
+}
+
+// forbidden is the API server's answer to what RBAC does not permit.
+func forbidden(r Request) error {
+	what := r.Resource.Resource
+	if r.Subresource != "" {
+		what += "/" + r.Subresource
+	}
+	in := "at the cluster scope"
+	if r.Namespace != "" {
+		in = fmt.Sprintf("in the namespace %q", r.Namespace)
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: r.Resource.Group, Resource: what}, r.Name,
+		//nolint:staticcheck // the API server's own words
+		fmt.Errorf("User %q cannot %s resource %q in API group %q %s", r.User.GetName(), r.Verb, what, r.Resource.Group, in))
+}
+
+var _ authorizer.Authorizer = rbac{}

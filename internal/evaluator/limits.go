@@ -1,0 +1,58 @@
+package evaluator
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// fillResources gives a pod's containers the requests that follow from their limits,
+// and then the defaults of the namespace's LimitRanges: SetDefaults_Pod and the plugin
+// LimitRanger of k8s.io/kubernetes. Its maxima and minima are not judged.
+func fillResources(pod *unstructured.Unstructured, limits []*corev1.LimitRange) {
+	spec := object(pod.Object, "spec")
+	for _, list := range []string{"containers", "initContainers"} {
+		containers, _ := spec[list].([]any)
+		for _, c := range containers {
+			c, ok := c.(map[string]any)
+			if !ok {
+				continue
+			}
+			resources := object(c, "resources")
+			if own, ok := resources["limits"].(map[string]any); ok {
+				for name, quantity := range own {
+					absent(object(resources, "requests"), name, quantity)
+				}
+			}
+			for _, l := range limits {
+				fillFrom(resources, l)
+			}
+		}
+	}
+}
+
+func fillFrom(resources map[string]any, l *corev1.LimitRange) {
+	for _, item := range l.Spec.Limits {
+		if item.Type != corev1.LimitTypeContainer {
+			continue
+		}
+		limits := or(item.Default, item.Max)
+		for field, defaults := range map[string]corev1.ResourceList{"limits": limits, "requests": or(item.DefaultRequest, limits, item.Min)} {
+			for name, quantity := range defaults {
+				absent(object(resources, field), string(name), quantity.String())
+			}
+		}
+	}
+}
+
+// or are the quantities of the first list, and of the others what it does not name.
+func or(lists ...corev1.ResourceList) corev1.ResourceList {
+	all := corev1.ResourceList{}
+	for _, list := range lists {
+		for name, quantity := range list {
+			if _, ok := all[name]; !ok {
+				all[name] = quantity
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,344 @@
+package evaluator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	admissionapiv1 "k8s.io/api/admission/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apiserver/pkg/admission"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/warning"
+	listersv1 "k8s.io/client-go/listers/core/v1"
+
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+// scheme knows Kubernetes' own kinds, for conversions between their versions.
+var scheme = clientgoscheme.Scheme
+
+// base is what expressions may use.
+var base = sync.OnceValue(func() *environment.EnvSet {
+	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+})
+
+// validatingPolicy is a policy that denies or warns.
+type validatingPolicy struct {
+	policy   *admissionv1.ValidatingAdmissionPolicy
+	bindings []*admissionv1.ValidatingAdmissionPolicyBinding
+	// compiled compiles it once.
+	compiled func() (*validator, error)
+}
+
+// validator is a compiled policy.
+type validator struct {
+	// quick says whether a rule is broken, and not in which words: most requests break
+	// none, and messages are half of a policy.
+	quick validating.Validator
+	// full compiles the messages, too.
+	full func() (validating.Validator, error)
+}
+
+// silent stands for expressions that are not asked for.
+type silent struct{}
+
+func (silent) ForInput(_ context.Context, _ *admission.VersionedAttributes, _ *admissionapiv1.AdmissionRequest, _ plugincel.OptionalVariableBindings, _ *corev1.Namespace, budget int64) ([]plugincel.EvaluationResult, int64, error) {
+	return nil, budget, nil
+}
+func (silent) CompilationErrors() []error { return nil }
+
+// mutatingPolicy is a policy that changes objects, compiled.
+type mutatingPolicy struct {
+	hook mutating.PolicyHook
+}
+
+// compiled is what the two kinds of policies have in common.
+type compiled struct {
+	compiler *plugincel.CompositedCompiler
+	options  plugincel.OptionalVariableDeclarations
+	matcher  matchconditions.Matcher
+	errs     []error
+}
+
+func compile(name string, failure *admissionv1.FailurePolicyType, variables []admissionv1.Variable, conditions []admissionv1.MatchCondition, params bool) (*compiled, error) {
+	compiler, err := plugincel.NewCompositedCompiler(base())
+	if err != nil {
+		return nil, err
+	}
+	c := &compiled{compiler: compiler, options: plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true}}
+	for _, v := range variables {
+		if r := compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression}, c.options, environment.StoredExpressions); r.Error != nil {
+			c.errs = append(c.errs, fmt.Errorf("variable %s: %w", v.Name, r.Error))
+		}
+	}
+	if len(conditions) > 0 {
+		var all []plugincel.ExpressionAccessor
+		for i := range conditions {
+			all = append(all, (*matchconditions.MatchCondition)(&conditions[i]))
+		}
+		c.matcher = matchconditions.NewMatcher(c.conditions("match condition", all, c.options), failure, "policy", "validate", name)
+	}
+	return c, nil
+}
+
+func (c *compiled) conditions(what string, all []plugincel.ExpressionAccessor, options plugincel.OptionalVariableDeclarations) plugincel.ConditionEvaluator {
+	evaluator := c.compiler.CompileCondition(all, options, environment.StoredExpressions)
+	for _, err := range evaluator.CompilationErrors() {
+		c.errs = append(c.errs, fmt.Errorf("%s: %w", what, err))
+	}
+	return evaluator
+}
+
+func compileValidating(p *admissionv1.ValidatingAdmissionPolicy) (*validator, error) {
+	c, err := compile(p.Name, p.Spec.FailurePolicy, p.Spec.Variables, p.Spec.MatchConditions, p.Spec.ParamKind != nil)
+	if err != nil {
+		return nil, err
+	}
+	rules := make([]plugincel.ExpressionAccessor, len(p.Spec.Validations))
+	messages := make([]plugincel.ExpressionAccessor, len(p.Spec.Validations))
+	for i, v := range p.Spec.Validations {
+		rules[i] = &validating.ValidationCondition{Expression: v.Expression, Message: v.Message, Reason: v.Reason}
+		if v.MessageExpression != "" {
+			messages[i] = &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}
+		}
+	}
+	asked := c.conditions("rule", rules, c.options)
+	with := func(said plugincel.ConditionEvaluator) validating.Validator {
+		return validating.NewValidator(asked, c.matcher, silent{}, said, p.Spec.FailurePolicy, nil)
+	}
+	return &validator{quick: with(silent{}), full: sync.OnceValues(func() (validating.Validator, error) {
+		withoutAuthorizer := plugincel.OptionalVariableDeclarations{HasParams: c.options.HasParams}
+		said := c.conditions("message", messages, withoutAuthorizer)
+		return with(said), errors.Join(c.errs...)
+	})}, errors.Join(c.errs...)
+}
+
+func compileMutating(p *admissionv1.MutatingAdmissionPolicy) (mutatingPolicy, error) {
+	c, err := compile(p.Name, p.Spec.FailurePolicy, p.Spec.Variables, p.Spec.MatchConditions, p.Spec.ParamKind != nil)
+	if err != nil {
+		return mutatingPolicy{}, err
+	}
+	options := c.options
+	options.HasPatchTypes = true
+	evaluator := mutating.PolicyEvaluator{Matcher: c.matcher, CompositedCompiler: c.compiler}
+	for _, m := range p.Spec.Mutations {
+		var accessor plugincel.ExpressionAccessor
+		var patcher func(plugincel.MutatingEvaluator) patch.Patcher
+		if m.PatchType == admissionv1.PatchTypeJSONPatch {
+			accessor, patcher = &patch.JSONPatchCondition{Expression: m.JSONPatch.Expression}, patch.NewJSONPatcher
+		} else {
+			accessor, patcher = &patch.ApplyConfigurationCondition{Expression: m.ApplyConfiguration.Expression}, patch.NewApplyConfigurationPatcher
+		}
+		mutation := c.compiler.CompileMutatingEvaluator(accessor, options, environment.StoredExpressions)
+		for _, err := range mutation.CompilationErrors() {
+			c.errs = append(c.errs, fmt.Errorf("mutation: %w", err))
+		}
+		evaluator.Mutators = append(evaluator.Mutators, patcher(mutation))
+	}
+	return mutatingPolicy{mutating.PolicyHook{Policy: p, Evaluator: evaluator}}, errors.Join(c.errs...)
+}
+
+// mutate lets policies change the object of a request, and once more where one of
+// them has.
+func (e *Evaluator) mutate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	hooks := make([]mutating.PolicyHook, len(e.mutating))
+	for i := range e.mutating {
+		hooks[i] = e.mutating[i].hook
+	}
+	dispatcher := mutating.NewDispatcher(e.rbac, e.namespaces.matcher(), untyped{})
+	if err := dispatcher.Dispatch(ctx, a, o, hooks); err != nil {
+		return err
+	}
+	if again := a.GetReinvocationContext(); again.ShouldReinvoke() {
+		again.SetIsReinvoke()
+		return dispatcher.Dispatch(ctx, a, o, hooks)
+	}
+	return nil
+}
+
+// question is a request as a policy sees it that is to be asked about it.
+type question struct {
+	policy   validatingPolicy
+	bindings []*admissionv1.ValidatingAdmissionPolicyBinding
+	resource schema.GroupVersionResource
+	kind     schema.GroupVersionKind
+}
+
+// questions are for the policies that a request matches.
+func (e *Evaluator) questions(a admission.Attributes, o admission.ObjectInterfaces) ([]question, error) {
+	matcher := generic.NewPolicyMatcher(e.namespaces.matcher())
+	var all []question
+	for _, p := range e.validating {
+		matches, resource, kind, err := matcher.DefinitionMatches(a, o, validating.NewValidatingAdmissionPolicyAccessor(p.policy))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.policy.Name, err)
+		}
+		if !matches {
+			continue
+		}
+		q := question{policy: p, resource: resource, kind: kind}
+		for _, binding := range p.bindings {
+			matches, err := matcher.BindingMatches(a, o, validating.NewValidatingAdmissionPolicyBindingAccessor(binding))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", p.policy.Name, err)
+			}
+			if matches {
+				q.bindings = append(q.bindings, binding)
+			}
+		}
+		if len(q.bindings) > 0 {
+			all = append(all, q)
+		}
+	}
+	return all, nil
+}
+
+// compileAll compiles the policies of some questions at the same time.
+func compileAll(questions []question) error {
+	errs := make([]error, len(questions))
+	var group sync.WaitGroup
+	for i, q := range questions {
+		group.Go(func() {
+			if _, err := q.policy.compiled(); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", q.policy.policy.Name, err)
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// ask is what the policy says of a request: all rules that are broken.
+func (q question) ask(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, authz authorizer.Authorizer, in namespaces) ([]Denial, error) {
+	policy := q.policy.policy
+	compiled, err := q.policy.compiled()
+	if err != nil {
+		return nil, err
+	}
+	var denials []Denial
+	for _, binding := range q.bindings {
+		versioned, err := admission.NewVersionedAttributes(a, q.kind, o)
+		if err != nil {
+			return nil, err
+		}
+		asked := func(v validating.Validator) validating.ValidateResult {
+			return v.Validate(ctx, q.resource, versioned, nil, in.of(a), celconfig.RuntimeCELCostBudget, authz)
+		}
+		result := asked(compiled.quick)
+		if !slices.ContainsFunc(result.Decisions, func(d validating.PolicyDecision) bool { return d.Action == validating.ActionDeny }) {
+			continue
+		}
+		full, err := compiled.full()
+		if err != nil {
+			return nil, err
+		}
+		result = asked(full)
+		for _, d := range result.Decisions {
+			if d.Action != validating.ActionDeny {
+				continue
+			}
+			if slices.Contains(binding.Spec.ValidationActions, admissionv1.Warn) {
+				warning.AddWarning(ctx, "", fmt.Sprintf("Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': %s", policy.Name, binding.Name, d.Message))
+			}
+			if slices.Contains(binding.Spec.ValidationActions, admissionv1.Deny) {
+				err := admission.NewForbidden(a, fmt.Errorf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", policy.Name, binding.Name, d.Message))
+				denials = append(denials, Denial{By: policy.Name, Rule: ruleIn(d.Message), Message: d.Message, Err: err})
+			}
+		}
+	}
+	return denials, nil
+}
+
+// untyped merges objects without their schema: croft's policies patch by JSONPatch,
+// which needs none.
+type untyped struct{}
+
+func (untyped) GetTypeConverter(schema.GroupVersionKind) managedfields.TypeConverter {
+	return managedfields.NewDeducedTypeConverter()
+}
+func (untyped) Run(context.Context) {}
+
+// namespaces are those of the cluster, by name.
+type namespaces map[string]*corev1.Namespace
+
+// of is the namespace that an expression sees: none for the Namespace itself.
+func (n namespaces) of(a admission.Attributes) *corev1.Namespace {
+	if kind := a.GetKind(); kind.Group == "" && kind.Kind == "Namespace" {
+		return nil
+	}
+	return n[a.GetNamespace()]
+}
+
+func (n namespaces) matcher() *matching.Matcher { return matching.NewMatcher(lister{n}, nil) }
+
+// GetNamespace is for Pod Security.
+func (n namespaces) GetNamespace(_ context.Context, name string) (*corev1.Namespace, error) {
+	return lister{n}.Get(name)
+}
+
+// lister lists them as an informer's cache would.
+type lister struct{ namespaces }
+
+var _ listersv1.NamespaceLister = lister{}
+
+func (l lister) Get(name string) (*corev1.Namespace, error) {
+	if n, ok := l.namespaces[name]; ok {
+		return n, nil
+	}
+	// Not "not found": the matcher would ask a client then, and there is none.
+	return nil, apierrors.NewInternalError(fmt.Errorf("there is no namespace %q", name))
+}
+
+func (l lister) List(selector labels.Selector) ([]*corev1.Namespace, error) {
+	var all []*corev1.Namespace
+	for _, n := range l.namespaces {
+		if selector.Matches(labels.Set(n.Labels)) {
+			all = append(all, n)
+		}
+	}
+	return all, nil
+}
+
+// warnings records what a request is warned of, each text once.
+type warnings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func recordWarnings(ctx context.Context) (context.Context, *warnings) {
+	w := &warnings{}
+	return warning.WithWarningRecorder(ctx, w), w
+}
+
+// AddWarning is the API server's warning.Recorder.
+func (w *warnings) AddWarning(_, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if text = strings.TrimSpace(text); !slices.Contains(w.texts, text) {
+		w.texts = append(w.texts, text)
+	}
+}
+
+func (w *warnings) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.texts)
+}

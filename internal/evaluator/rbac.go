@@ -1,0 +1,176 @@
+package evaluator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/component-helpers/auth/rbac/validation"
+)
+
+// rbac is the authorizer: Roles and their bindings, and system:masters, who may do
+// everything.
+type rbac struct {
+	roles           []*rbacv1.Role
+	clusterRoles    []*rbacv1.ClusterRole
+	bindings        []*rbacv1.RoleBinding
+	clusterBindings []*rbacv1.ClusterRoleBinding
+}
+
+// judge refuses what no role permits.
+func (a rbac) judge(r Request) *Denial {
+	resource := r.Resource.Resource
+	if r.Subresource != "" {
+		resource += "/" + r.Subresource
+	}
+	name := r.Name
+	if r.Verb == "create" && r.Subresource == "" {
+		name = "" // it is in the object, which the authorizer does not read
+	}
+	if a.permits(r.User, r.Namespace, asked(r.Verb, r.Resource.Group, resource, name)) {
+		return nil
+	}
+	err := forbidden(r)
+	return &Denial{By: "RBAC", Message: err.Error(), Err: err}
+}
+
+// escalates refuses to give rights that somebody does not have, by a role or by a
+// binding, unless a role permits the verb escalate or bind.
+func (a rbac) escalates(r Request) *Denial {
+	if r.Object == nil || r.Resource.Group != rbacv1.GroupName || r.Subresource != "" {
+		return nil
+	}
+	var given []rbacv1.PolicyRule
+	permitted := asked("escalate", rbacv1.GroupName, r.Resource.Resource, r.Name)
+	switch r.Resource.Resource {
+	case "roles", "clusterroles":
+		var role rbacv1.Role
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.Object.Object, &role); err != nil {
+			return refusedGrant(r, err.Error())
+		}
+		given = role.Rules
+	case "rolebindings", "clusterrolebindings":
+		var binding rbacv1.RoleBinding
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.Object.Object, &binding); err != nil {
+			return refusedGrant(r, err.Error())
+		}
+		ref := binding.RoleRef
+		permitted = asked("bind", rbacv1.GroupName, strings.ToLower(ref.Kind)+"s", ref.Name)
+		rules, known := a.rulesIn(ref, r.Namespace)
+		if !known && !a.permits(r.User, r.Namespace, permitted) {
+			return refusedGrant(r, fmt.Sprintf("%s %q is not known here", ref.Kind, ref.Name))
+		}
+		given = rules
+	}
+	if a.permits(r.User, r.Namespace, permitted) {
+		return nil
+	}
+	if ok, missing := validation.Covers(a.rulesOf(r.User, r.Namespace), given); !ok {
+		return refusedGrant(r, fmt.Sprint(missing))
+	}
+	return nil
+}
+
+func refusedGrant(r Request, why string) *Denial {
+	err := apierrors.NewForbidden(schema.GroupResource{Group: r.Resource.Group, Resource: r.Resource.Resource}, r.Name,
+		fmt.Errorf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s", r.User.GetName(), r.User.GetGroups(), why))
+	return &Denial{By: "RBAC", Message: err.Error(), Err: err}
+}
+
+// Authorize is for expressions that ask the authorizer.
+func (a rbac) Authorize(_ context.Context, what authorizer.Attributes) (authorizer.Decision, string, error) {
+	rule := rbacv1.PolicyRule{Verbs: []string{what.GetVerb()}, NonResourceURLs: []string{what.GetPath()}}
+	if what.IsResourceRequest() {
+		resource := what.GetResource()
+		if sub := what.GetSubresource(); sub != "" {
+			resource += "/" + sub
+		}
+		rule = asked(what.GetVerb(), what.GetAPIGroup(), resource, what.GetName())
+	}
+	if a.permits(what.GetUser(), what.GetNamespace(), rule) {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+func asked(verb, group, resource, name string) rbacv1.PolicyRule {
+	rule := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{group}, Resources: []string{resource}}
+	if name != "" {
+		rule.ResourceNames = []string{name}
+	}
+	return rule
+}
+
+func (a rbac) permits(who user.Info, namespace string, what rbacv1.PolicyRule) bool {
+	if slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup) {
+		return true
+	}
+	ok, _ := validation.Covers(a.rulesOf(who, namespace), []rbacv1.PolicyRule{what})
+	return ok
+}
+
+// rulesOf are the rules that somebody has in a namespace, or in the whole cluster.
+func (a rbac) rulesOf(who user.Info, namespace string) []rbacv1.PolicyRule {
+	var all []rbacv1.PolicyRule
+	for _, b := range a.clusterBindings {
+		if binds(b.Subjects, who, "") {
+			rules, _ := a.rulesIn(b.RoleRef, "")
+			all = append(all, rules...)
+		}
+	}
+	if namespace == "" {
+		return all
+	}
+	for _, b := range a.bindings {
+		if b.Namespace == namespace && binds(b.Subjects, who, namespace) {
+			rules, _ := a.rulesIn(b.RoleRef, namespace)
+			all = append(all, rules...)
+		}
+	}
+	return all
+}
+
+// rulesIn are the rules of a role, and whether there is such a role.
+func (a rbac) rulesIn(ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, bool) {
+	if ref.Kind == "ClusterRole" {
+		for _, role := range a.clusterRoles {
+			if role.Name == ref.Name {
+				return role.Rules, true
+			}
+		}
+		return nil, false
+	}
+	for _, role := range a.roles {
+		if role.Name == ref.Name && role.Namespace == namespace {
+			return role.Rules, true
+		}
+	}
+	return nil, false
+}
+
+func binds(subjects []rbacv1.Subject, who user.Info, namespace string) bool {
+	return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool {
+		switch s.Kind {
+		case rbacv1.UserKind:
+			return who.GetName() == s.Name
+		case rbacv1.GroupKind:
+			return slices.Contains(who.GetGroups(), s.Name)
+		case rbacv1.ServiceAccountKind:
+			in := s.Namespace
+			if in == "" {
+				in = namespace
+			}
+			return in != "" && serviceaccount.MatchesUsername(in, s.Name, who.GetName())
+		default:
+			return false
+		}
+	})
+}

@@ -1,0 +1,112 @@
+// Package heartbeat tells whether an operator runs: the one that leads renews a
+// Lease, and everybody else judges by its age. What the operator writes into
+// conditions says nothing of that, since it stays when the operator is gone.
+//
+// The Lease is not that of the leader election, which an operator without
+// --leader-elect does not have.
+package heartbeat
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+const (
+	// Name is the Lease's, in v1alpha1.SystemNamespace.
+	Name = "croft-operator"
+	// Interval is how often it is renewed.
+	Interval = 10 * time.Second
+	// Lost is the age from which no operator runs: longer than another replica
+	// takes to lead, and than an API server takes to restart.
+	Lost = 40 * time.Second
+	// VersionAnnotation is croft's version, as the operator has it.
+	VersionAnnotation = "croft.dev/version"
+)
+
+// Beat is what is known of the operator.
+type Beat struct {
+	// At is when it last renewed the Lease; zero if none ever did.
+	At time.Time
+	// Holder is where it runs: a pod, or a host. It is empty once it has stopped in
+	// order.
+	Holder string
+	// Version is its version of croft.
+	Version string
+	// Hidden says that the caller may not read the Lease: nothing is known then.
+	Hidden bool
+}
+
+// Read reads the heartbeat. That there is none, and that the caller may not read
+// it, are no errors.
+func Read(ctx context.Context, c client.Reader) (Beat, error) {
+	var lease coordinationv1.Lease
+	err := c.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: Name}, &lease)
+	switch {
+	case apierrors.IsNotFound(err):
+		return Beat{}, nil
+	case apierrors.IsForbidden(err):
+		return Beat{Hidden: true}, nil
+	case err != nil:
+		return Beat{}, fmt.Errorf("read the operator's heartbeat: %w", err)
+	}
+	return Of(&lease), nil
+}
+
+// Of is what a Lease says.
+func Of(lease *coordinationv1.Lease) Beat {
+	b := Beat{Version: lease.Annotations[VersionAnnotation]}
+	if lease.Spec.RenewTime != nil {
+		b.At = lease.Spec.RenewTime.Time
+	}
+	if lease.Spec.HolderIdentity != nil {
+		b.Holder = *lease.Spec.HolderIdentity
+	}
+	return b
+}
+
+// Alive reports whether an operator runs. A clock that is ahead of this one's is
+// taken for now.
+func (b Beat) Alive(now time.Time) bool {
+	return !b.At.IsZero() && b.Holder != "" && now.Sub(b.At) < Lost
+}
+
+// Believable reports whether what the operator says of itself and of others still
+// counts: it is alive, or nobody may know.
+func (b Beat) Believable(now time.Time) bool { return b.Hidden || b.Alive(now) }
+
+// Say is one line about it.
+func (b Beat) Say(now time.Time) string {
+	switch {
+	case b.Hidden:
+		return fmt.Sprintf("unknown: you may not read the Lease %s/%s", v1alpha1.SystemNamespace, Name)
+	case b.At.IsZero():
+		return "no operator has been seen"
+	case b.Alive(now):
+		return "alive, " + ago(now, b.At) + " ago"
+	case b.Holder == "":
+		return "no operator for " + ago(now, b.At) + ": it was stopped"
+	default:
+		return "no operator for " + ago(now, b.At) + ": the last ran on " + b.Holder
+	}
+}
+
+// ago is how long ago something was, as people say it.
+func ago(now, at time.Time) string {
+	since := max(0, now.Sub(at))
+	switch {
+	case since < time.Minute:
+		return fmt.Sprintf("%d s", int(since.Seconds()))
+	case since < time.Hour:
+		return fmt.Sprintf("%d min", int(since.Minutes()))
+	default:
+		return duration.HumanDuration(since)
+	}
+}

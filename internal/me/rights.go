@@ -1,0 +1,72 @@
+package me
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Ability is something that people do, and the right that it takes.
+type Ability struct {
+	Name                  string
+	group, resource, verb string
+}
+
+// Abilities are those that tell roles apart, in the order in which to name them.
+var Abilities = []Ability{
+	{"look", "", "pods", "list"},
+	{"read logs", "", "pods/log", "get"},
+	{"run workloads", "apps", "deployments", "create"},
+	{"exec", "", "pods/exec", "create"},
+	{"read Secrets", "", "secrets", "get"},
+	{"expose services", "networking.k8s.io", "ingresses", "create"},
+	{"write NetworkPolicies", "networking.k8s.io", "networkpolicies", "create"},
+	{"let colleagues in", "rbac.authorization.k8s.io", "rolebindings", "create"},
+}
+
+func (a Ability) givenBy(rules []authorizationv1.ResourceRule) bool {
+	has := func(list []string, one string) bool { return slices.Contains(list, one) || slices.Contains(list, "*") }
+	return slices.ContainsFunc(rules, func(r authorizationv1.ResourceRule) bool {
+		return has(r.APIGroups, a.group) && has(r.Resources, a.resource) && has(r.Verbs, a.verb) && len(r.ResourceNames) == 0
+	})
+}
+
+// mayNot names the refusals that a developer meets: abilities that are missing in
+// every namespace, and what the rules leave out.
+func mayNot(m *Me) []string {
+	var all []string
+	for _, a := range Abilities {
+		if !slices.ContainsFunc(m.Namespaces, func(n Namespace) bool { return slices.Contains(n.May, a.Name) }) {
+			all = append(all, a.Name+": no role of yours gives it; ask a platform admin for the role operator")
+		}
+	}
+	r := &m.Rules
+	for _, kind := range []corev1.ServiceType{corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName} {
+		if !slices.Contains(r.ServiceTypes, kind) {
+			all = append(all, fmt.Sprintf("Services of type %s: write an Ingress or a Gateway, or ask for policy.serviceTypes", kind))
+		}
+	}
+	if len(r.PriorityClasses) == 0 {
+		all = append(all, "pods with a priorityClassName: ask for policy.priorityClasses")
+	}
+	all = append(all, "RoleBindings to others than your tenant's people, ["+strings.Join(r.Subjects, ", ")+"], and its service accounts: ask for policy.shareWith")
+	if len(r.CloudIdentities) == 0 {
+		all = append(all, "ServiceAccounts that name a role or an account at a cloud: ask for policy.cloudIdentities")
+	}
+	if !r.TokenSecrets {
+		all = append(all, "Secrets with tokens of service accounts: use kubectl create token, or ask for policy.tokenSecrets")
+	}
+	if !r.DoNotDisrupt {
+		all = append(all, "pods with karpenter.sh/do-not-disrupt: write a PodDisruptionBudget, or ask for policy.doNotDisrupt")
+	}
+	if r.Egress != "Open" {
+		all = append(all, "connections out of the tenant, but to ["+strings.Join(r.AllowCIDRs, ", ")+"]: ask for network.allowCIDRs")
+	}
+	return append(all,
+		"pods on nodes outside of your pools, or privileged pods",
+		"objects labelled app.kubernetes.io/managed-by=croft: they are the platform's to change",
+		"anything in other tenants' namespaces, and what is of the whole cluster")
+}

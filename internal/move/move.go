@@ -1,0 +1,135 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// interval is how often a condition is looked at.
+const interval = 500 * time.Millisecond
+
+// Move moves one workload, and waits until none of its pods is left on a wrong pool
+// and as many are ready as it asks for. It reports how far it is.
+func (m *Mover) Move(ctx context.Context, w *Workload, timeout time.Duration, report func(string)) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	last := "it has not begun"
+	say := func(text string) { last = text; report(w.String() + ": " + text) }
+	err := m.move(ctx, w, say)
+	if wait.Interrupted(err) || ctx.Err() != nil {
+		return fmt.Errorf("%s is not moved after %s: %s", w, timeout, last)
+	}
+	return err
+}
+
+func (m *Mover) move(ctx context.Context, w *Workload, say func(string)) error {
+	if w.Way == Evict {
+		for i := range w.Pods {
+			if err := m.evictOne(ctx, w, &w.Pods[i], say); err != nil {
+				return err
+			}
+		}
+		return m.settled(ctx, w, say)
+	}
+	if err := m.restart(ctx, w, time.Now()); err != nil {
+		return err
+	}
+	return m.settled(ctx, w, say)
+}
+
+// settled waits until a workload is where it may be, with all its pods.
+func (m *Mover) settled(ctx context.Context, w *Workload, say func(string)) error {
+	return wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
+		left, err := m.left(ctx, w)
+		if err != nil {
+			return false, err
+		}
+		if left > 0 {
+			say(fmt.Sprintf("%d of its pods still run where they may not", left))
+			return false, nil
+		}
+		if w.Kind == "Pod" || w.Kind == "ReplicaSet" {
+			return true, nil
+		}
+		o, err := m.get(ctx, w)
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if w.Way == Restart && !rolledOut(o) || w.Way == Evict && !allReady(o) {
+			say("its new pods are not ready yet")
+			return false, nil
+		}
+		return true, nil
+	})
+}
+
+// left counts the pods of a workload that run where they may not.
+func (m *Mover) left(ctx context.Context, w *Workload) (int, error) {
+	strays, err := m.Strays(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for i := range strays {
+		kind, name, err := m.maker(ctx, &strays[i])
+		if err != nil {
+			return 0, err
+		}
+		if strays[i].Namespace == w.Namespace && kind == w.Kind && name == w.Name {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// evictOne asks for a pod to go until its budgets let it, and waits until it is gone
+// and its workload has all its pods again.
+func (m *Mover) evictOne(ctx context.Context, w *Workload, s *Stray, say func(string)) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Pod}}
+	if err := m.client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	id := pod.UID
+	err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
+		eviction := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &id}}}
+		err := m.client.SubResource("eviction").Create(ctx, pod, eviction)
+		if apierrors.IsTooManyRequests(err) {
+			say("pod " + s.Pod + " may not go yet: " + err.Error())
+			return false, nil
+		}
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // gone, or another pod of this name by now
+			return true, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return err
+	}
+	say("pod " + s.Pod + " goes")
+	return wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
+		var now corev1.Pod
+		err := m.client.Get(ctx, client.ObjectKeyFromObject(pod), &now)
+		if client.IgnoreNotFound(err) != nil || err == nil && now.UID == id {
+			return false, client.IgnoreNotFound(err)
+		}
+		if w.Kind == "Pod" || w.Kind == "ReplicaSet" {
+			return true, nil
+		}
+		o, err := m.get(ctx, w)
+		if err != nil {
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		}
+		return allReady(o), nil
+	})
+}

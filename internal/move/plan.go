@@ -1,0 +1,199 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/estate"
+)
+
+// Way is how pods are moved.
+type Way string
+
+const (
+	// Restart rolls a workload out anew, as `kubectl rollout restart` does.
+	Restart Way = "restart"
+	// Evict asks for one pod after the other to go, by the eviction API, which keeps
+	// to PodDisruptionBudgets.
+	Evict Way = "evict"
+	// Wait leaves pods alone that end by themselves.
+	Wait Way = "wait"
+	// Leave is for pods that nobody makes anew, or that croft cannot restart.
+	Leave Way = "leave"
+)
+
+// Workload is what runs on a wrong pool, by what makes its pods.
+type Workload struct {
+	Namespace string  `json:"namespace"`
+	Kind      string  `json:"kind"`
+	Name      string  `json:"name"`
+	Pods      []Stray `json:"pods"`
+	Way       Way     `json:"way"`
+	// Why says why it goes this way, where that is not plain.
+	Why string `json:"why,omitempty"`
+}
+
+// String is how people write it.
+func (w *Workload) String() string { return fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name) }
+
+// Mover moves the pods of one tenant to its pools.
+type Mover struct {
+	client client.Client
+	key    string
+	tenant *estate.Tenant
+	// namespaces are those to look at.
+	namespaces []string
+	// evict lets pods go that nobody makes anew.
+	evict bool
+}
+
+// New is the Mover of a tenant: in one of its namespaces, or in all if none is given.
+func New(c client.Client, e *estate.Estate, tenant *estate.Tenant, namespace string, evict bool) (*Mover, error) {
+	m := &Mover{client: c, key: e.Platform.NodePoolKey, tenant: tenant, namespaces: tenant.Namespaces, evict: evict}
+	if namespace != "" {
+		if !slices.Contains(tenant.Namespaces, namespace) {
+			return nil, fmt.Errorf("-n %s: that is no namespace of tenant %s", namespace, tenant.Name)
+		}
+		m.namespaces = []string{namespace}
+	}
+	return m, nil
+}
+
+// Strays are the tenant's pods that run where they may not.
+func (m *Mover) Strays(ctx context.Context) ([]Stray, error) {
+	nodes, err := ReadNodes(ctx, m.client, m.key)
+	if err != nil {
+		return nil, err
+	}
+	var all []Stray
+	for _, namespace := range m.namespaces {
+		var pods corev1.PodList
+		if err := m.client.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
+			return nil, err
+		}
+		all = append(all, Strays(m.key, m.tenant.Pools, pods.Items, nodes)...)
+	}
+	return all, nil
+}
+
+// Plan says what is to be moved, and how.
+func (m *Mover) Plan(ctx context.Context) ([]Workload, error) {
+	strays, err := m.Strays(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []Workload
+	for _, s := range strays {
+		kind, name, err := m.maker(ctx, &s)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(all, func(w Workload) bool { return w.Namespace == s.Namespace && w.Kind == kind && w.Name == name })
+		if i < 0 {
+			all = append(all, Workload{Namespace: s.Namespace, Kind: kind, Name: name})
+			i = len(all) - 1
+		}
+		all[i].Pods = append(all[i].Pods, s)
+	}
+	for i := range all {
+		if err := m.choose(ctx, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(all, func(a, b Workload) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return all, nil
+}
+
+// maker is what makes a pod: of a ReplicaSet its Deployment, and the pod itself if
+// nothing does.
+func (m *Mover) maker(ctx context.Context, s *Stray) (kind, name string, err error) {
+	if s.owner == nil {
+		return "Pod", s.Pod, nil
+	}
+	if kindOf(s.owner) == "ReplicaSet" {
+		var set appsv1.ReplicaSet
+		err := m.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.owner.Name}, &set)
+		if client.IgnoreNotFound(err) != nil {
+			return "", "", err
+		}
+		if owner := metav1.GetControllerOf(&set); owner != nil {
+			return kindOf(owner), owner.Name, nil
+		}
+	}
+	return kindOf(s.owner), s.owner.Name, nil
+}
+
+// kindOf is an owner's kind, with its API group if that is not Kubernetes' own: others
+// have kinds of the same names.
+func kindOf(o *metav1.OwnerReference) string {
+	gv, err := schema.ParseGroupVersion(o.APIVersion)
+	if err == nil && slices.Contains([]string{"", "apps", "batch"}, gv.Group) {
+		return o.Kind
+	}
+	return o.Kind + "." + gv.Group
+}
+
+// choose says how a workload is moved.
+func (m *Mover) choose(ctx context.Context, w *Workload) error {
+	switch w.Kind {
+	case "Deployment", "StatefulSet", "DaemonSet":
+		return m.chooseRollout(ctx, w)
+	case "Job":
+		w.Way, w.Why = Wait, "its pods end by themselves, and are not interrupted"
+	case "Pod", "ReplicaSet":
+		w.Way, w.Why = Leave, "nothing rolls it out anew: --evict lets its pods go"
+		if m.evict {
+			w.Way, w.Why = Evict, ""
+			if w.Kind == "Pod" {
+				w.Why = "nothing makes it anew"
+			}
+		}
+	default:
+		w.Way, w.Why = Leave, "croft does not know how a "+w.Kind+" is restarted"
+	}
+	return nil
+}
+
+// chooseRollout restarts a workload if no more of its pods are away at once than its
+// budgets allow, and otherwise evicts them: a rollout does not ask the budgets.
+func (m *Mover) chooseRollout(ctx context.Context, w *Workload) error {
+	o, err := m.get(ctx, w)
+	if apierrors.IsNotFound(err) {
+		w.Way, w.Why = Leave, "it is not there any more, and its pods still are"
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	away, pod := awayAtOnce(o)
+	if away < 0 {
+		w.Way, w.Why = Evict, "its update strategy is OnDelete"
+		return nil
+	}
+	w.Way = Restart
+	var budgets policyv1.PodDisruptionBudgetList
+	if err := m.client.List(ctx, &budgets, client.InNamespace(w.Namespace)); err != nil {
+		return err
+	}
+	for _, b := range budgets.Items {
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err == nil && selector.Matches(labels.Set(pod)) && away > int(b.Status.DisruptionsAllowed) {
+			w.Way = Evict
+			w.Why = fmt.Sprintf("a restart takes %d at once, and PodDisruptionBudget %s allows %d", away, b.Name, b.Status.DisruptionsAllowed)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package move
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// FromAnnotation on a Tenant names the pool that its pods were last moved from, so
+// that they can be moved back.
+const FromAnnotation = "croft.dev/moved-from"
+
+// from is the pool that a plan moves pods away from; "" if that is no pool.
+func from(plan []Workload) string {
+	for i := range plan {
+		if plan[i].Way != Restart && plan[i].Way != Evict {
+			continue
+		}
+		for _, s := range plan[i].Pods {
+			if s.Pool != "" {
+				return s.Pool
+			}
+		}
+	}
+	return ""
+}
+
+// Remember writes down the pool that a plan moves a tenant's pods away from.
+func (m *Mover) Remember(ctx context.Context, plan []Workload) error {
+	pool := from(plan)
+	if pool == "" {
+		return nil
+	}
+	return patchTenant(ctx, m.client, m.tenant.Name, map[string]any{"metadata": map[string]any{"annotations": map[string]any{FromAnnotation: pool}}})
+}
+
+// PutBack declares the pool that a tenant's pods were last moved from, and returns its
+// name.
+func PutBack(ctx context.Context, c client.Client, tenant *v1alpha1.Tenant) (string, error) {
+	pool := tenant.Annotations[FromAnnotation]
+	switch {
+	case pool == "":
+		return "", fmt.Errorf("nothing is known of a move of tenant %s: write its pool in your file, run `croft apply`, and then `croft move tenant %s`", tenant.Name, tenant.Name)
+	case len(tenant.Spec.Pools) > 0:
+		return "", fmt.Errorf("tenant %s has several pools: put them back in your file, run `croft apply`, and then `croft move tenant %s`", tenant.Name, tenant.Name)
+	}
+	err := c.Get(ctx, client.ObjectKey{Name: pool}, &v1alpha1.Pool{})
+	if apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("tenant %s was moved from pool %s, and that pool is not there any more", tenant.Name, pool)
+	}
+	if err != nil {
+		return "", err
+	}
+	return pool, patchTenant(ctx, c, tenant.Name, map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{FromAnnotation: nil}},
+		"spec":     map[string]any{"pool": pool},
+	})
+}
+
+func patchTenant(ctx context.Context, c client.Client, name string, change map[string]any) error {
+	patch, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	tenant := &v1alpha1.Tenant{}
+	tenant.Name = name
+	return c.Patch(ctx, tenant, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("croft-move"))
+}

@@ -1,0 +1,138 @@
+package move
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// restartedAt is what `kubectl rollout restart` writes into a pod template.
+const restartedAt = "kubectl.kubernetes.io/restartedAt"
+
+// get reads a workload of one of the three kinds that are rolled out.
+func (m *Mover) get(ctx context.Context, w *Workload) (client.Object, error) {
+	var o client.Object
+	switch w.Kind {
+	case "StatefulSet":
+		o = &appsv1.StatefulSet{}
+	case "DaemonSet":
+		o = &appsv1.DaemonSet{}
+	default:
+		o = &appsv1.Deployment{}
+	}
+	return o, m.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name}, o)
+}
+
+// awayAtOnce is how many pods a rollout takes away before others are there, and the
+// labels of the pods; -1 if a changed template restarts nothing.
+func awayAtOnce(o client.Object) (away int, pod map[string]string) {
+	switch o := o.(type) {
+	case *appsv1.Deployment:
+		pod = o.Spec.Template.Labels
+		replicas := int(ptr.Deref(o.Spec.Replicas, 1))
+		if o.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+			return replicas, pod
+		}
+		most := intstr.FromString("25%")
+		if u := o.Spec.Strategy.RollingUpdate; u != nil && u.MaxUnavailable != nil {
+			most = *u.MaxUnavailable
+		}
+		away, err := intstr.GetScaledValueFromIntOrPercent(&most, replicas, false)
+		if err != nil {
+			away = replicas
+		}
+		return away, pod
+	case *appsv1.StatefulSet:
+		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType || partition(o) > 0 {
+			return -1, nil
+		}
+		var most *intstr.IntOrString
+		if u := o.Spec.UpdateStrategy.RollingUpdate; u != nil {
+			most = u.MaxUnavailable
+		}
+		return mostAway(most, int(ptr.Deref(o.Spec.Replicas, 1))), o.Spec.Template.Labels
+	case *appsv1.DaemonSet:
+		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
+			return -1, nil
+		}
+		var most *intstr.IntOrString
+		if u := o.Spec.UpdateStrategy.RollingUpdate; u != nil {
+			most = u.MaxUnavailable
+		}
+		return mostAway(most, int(o.Status.DesiredNumberScheduled)), o.Spec.Template.Labels
+	default:
+		return -1, nil
+	}
+}
+
+// mostAway is how many of a number of pods maxUnavailable lets away: one if it is not
+// given, and all if it cannot be read.
+func mostAway(unavailable *intstr.IntOrString, of int) int {
+	if unavailable == nil {
+		return 1
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(unavailable, of, true)
+	if err != nil {
+		return of
+	}
+	return max(1, n)
+}
+
+// partition is below which ordinal a StatefulSet does not update its pods.
+func partition(o *appsv1.StatefulSet) int32 {
+	if u := o.Spec.UpdateStrategy.RollingUpdate; u != nil {
+		return ptr.Deref(u.Partition, 0)
+	}
+	return 0
+}
+
+// rolledOut reports whether a rollout is over. Of a DaemonSet it is enough that no
+// pod of it is left on a wrong pool: on which nodes it runs is for its own template
+// to say.
+func rolledOut(o client.Object) bool {
+	switch o := o.(type) {
+	case *appsv1.Deployment:
+		want := ptr.Deref(o.Spec.Replicas, 1)
+		s := o.Status
+		return s.ObservedGeneration >= o.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.Replicas == want
+	case *appsv1.StatefulSet:
+		want := ptr.Deref(o.Spec.Replicas, 1)
+		s := o.Status
+		return s.ObservedGeneration >= o.Generation && s.UpdatedReplicas == want && s.ReadyReplicas == want
+	default:
+		return true
+	}
+}
+
+// allReady reports whether a workload has as many ready pods as it asks for.
+func allReady(o client.Object) bool {
+	switch o := o.(type) {
+	case *appsv1.Deployment:
+		return o.Status.AvailableReplicas >= ptr.Deref(o.Spec.Replicas, 1)
+	case *appsv1.StatefulSet:
+		return o.Status.ReadyReplicas >= ptr.Deref(o.Spec.Replicas, 1)
+	default:
+		return true
+	}
+}
+
+// restart changes the pod template, as `kubectl rollout restart` does.
+func (m *Mover) restart(ctx context.Context, w *Workload, now time.Time) error {
+	o, err := m.get(ctx, w)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
+		"annotations": map[string]any{restartedAt: now.Format(time.RFC3339)},
+	}}}})
+	if err != nil {
+		return err
+	}
+	return m.client.Patch(ctx, o, client.RawPatch(types.StrategicMergePatchType, patch))
+}

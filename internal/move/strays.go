@@ -1,0 +1,86 @@
+// Package move finds pods that run on nodes of a pool that is not their tenant's,
+// and restarts them, so that they are placed anew. A pod is placed once, when it is
+// created: it stays on its node when its tenant changes pool.
+package move
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Stray is a pod that runs where it may not.
+type Stray struct {
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	Node      string `json:"node"`
+	// Pool is that of its node; empty if the node is of no pool.
+	Pool string `json:"pool"`
+
+	owner *metav1.OwnerReference
+}
+
+// Nodes are the pools of nodes by the nodes' names; of a node of no pool "".
+type Nodes map[string]string
+
+// NodesOf reads the pools from nodes: key is the Platform's nodePoolKey.
+func NodesOf(key string, nodes []corev1.Node) Nodes {
+	all := Nodes{}
+	for i := range nodes {
+		all[nodes[i].Name] = nodes[i].Labels[key]
+	}
+	return all
+}
+
+// ReadNodes reads the pools of all nodes of a cluster, and nothing else of them.
+func ReadNodes(ctx context.Context, c client.Reader, key string) (Nodes, error) {
+	var nodes metav1.PartialObjectMetadataList
+	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	if err := c.List(ctx, &nodes); err != nil {
+		return nil, err
+	}
+	all := Nodes{}
+	for i := range nodes.Items {
+		all[nodes.Items[i].Name] = nodes.Items[i].Labels[key]
+	}
+	return all, nil
+}
+
+// poolOf is the pool that a pod runs on, and whether it is known. Where its node
+// cannot be read, it is the one that the pod selects: the scheduler has placed it
+// there.
+func (n Nodes) poolOf(key string, pod *corev1.Pod) (string, bool) {
+	if pool, ok := n[pod.Spec.NodeName]; ok {
+		return pool, true
+	}
+	pool, ok := pod.Spec.NodeSelector[key]
+	return pool, ok
+}
+
+// Strays are those of a tenant's pods that run on nodes of none of its pools. Pods
+// that have ended, or are about to, are none.
+func Strays(key string, pools []string, pods []corev1.Pod, nodes Nodes) []Stray {
+	var all []Stray
+	for i := range pods {
+		pod := &pods[i]
+		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		if pool, known := nodes.poolOf(key, pod); known && !slices.Contains(pools, pool) {
+			all = append(all, Stray{pod.Namespace, pod.Name, pod.Spec.NodeName, pool, metav1.GetControllerOf(pod)})
+		}
+	}
+	return all
+}
+
+// Where says on what a stray runs.
+func (s *Stray) Where() string {
+	if s.Pool == "" {
+		return fmt.Sprintf("node %s, which is of no pool", s.Node)
+	}
+	return fmt.Sprintf("node %s of pool %s", s.Node, s.Pool)
+}

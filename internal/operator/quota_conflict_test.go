@@ -1,0 +1,128 @@
+package operator_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/internal/sandbox"
+)
+
+// TestQuotaConflicts counts how often the API server gives up on a ResourceQuota
+// that changes under it, and answers a client with a conflict. It does so by
+// itself: kube-controller-manager counts anew after each deletion. What croft adds
+// are its moves of shares. Both are measured by the same clients, in turn.
+//
+// It takes minutes, and is run by CROFT_CONFLICTS=1.
+func TestQuotaConflicts(t *testing.T) {
+	if os.Getenv("CROFT_CONFLICTS") == "" {
+		t.Skip("set CROFT_CONFLICTS=1 to count conflicts")
+	}
+	f := newField(t, sandbox.WithControllers)
+	stop := f.operate()
+	defer func() { stop() }()
+	f.create(platform(), pool("apps"))
+	idle := busy(t)
+	defer idle()
+	var sums [2]tally
+	for round := range rounds {
+		plain := []string{fmt.Sprintf("plain-%d-a", round), fmt.Sprintf("plain-%d-b", round)}
+		for _, name := range plain {
+			f.create(namespace(name), &corev1.ResourceQuota{
+				ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "plain"}, Spec: corev1.ResourceQuotaSpec{Hard: amounts("configmaps", "1000", "pods", "1000", "requests.cpu", "500")},
+			})
+		}
+		moving := shared(fmt.Sprintf("moving-%d", round), []string{fmt.Sprintf("moving-%d-a", round), fmt.Sprintf("moving-%d-b", round)},
+			amounts("configmaps", "1000", "pods", "1000", "requests.cpu", "500"))
+		f.create(moving)
+		f.untouched(moving)
+		f.load(plain, &sums[0])
+		f.load(moving.Spec.Namespaces, &sums[1])
+		f.Logf("round %d\nplain: %v\ncroft: %v", round, &sums[0], &sums[1])
+	}
+}
+
+const rounds = 3
+
+// busy keeps every core busy until idle is called.
+func busy(t *testing.T) (idle func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range 2 * runtime.NumCPU() {
+		all.Go(func() {
+			for ctx.Err() == nil {
+			}
+		})
+	}
+	return func() {
+		cancel()
+		all.Wait()
+	}
+}
+
+// tally is what 64 clients met.
+type tally struct {
+	created, conflicts, refused, moves atomic.Int64
+	took                               time.Duration
+}
+
+func (c *tally) String() string {
+	return fmt.Sprintf("%d created, %d conflicts, %d refused, %d writes of croft to ResourceQuotas, %s",
+		c.created.Load(), c.conflicts.Load(), c.refused.Load(), c.moves.Load(), c.took.Round(time.Millisecond))
+}
+
+// load has 64 clients fill one namespace with ConfigMaps, then the other, and
+// delete them again while they do.
+func (f *field) load(namespaces []string, result *tally) {
+	f.Helper()
+	const clients, each = 64, 12
+	before, start := len(f.writes.since(0)), time.Now()
+	for turn := range 4 {
+		var all sync.WaitGroup
+		for range clients {
+			all.Go(func() {
+				var mine []*corev1.ConfigMap
+				pace := rate.NewLimiter(rate.Every(50*time.Millisecond), 1)
+				for len(mine) < each {
+					o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespaces[turn%2], GenerateName: "load-"}}
+					switch err := f.client.Create(f.Context(), o); {
+					case err == nil:
+						result.created.Add(1)
+						mine = append(mine, o)
+					case apierrors.IsConflict(err) && strings.Contains(err.Error(), "resourcequotas"):
+						result.conflicts.Add(1)
+					case apierrors.IsForbidden(err):
+						result.refused.Add(1)
+						_ = pace.Wait(f.Context())
+					default:
+						f.Errorf("create: %v", err)
+						return
+					}
+				}
+				for _, o := range mine {
+					if err := f.client.Delete(f.Context(), o); err != nil {
+						f.Errorf("delete: %v", err)
+					}
+				}
+			})
+		}
+		all.Wait()
+	}
+	result.took += time.Since(start)
+	for _, write := range f.writes.since(before) {
+		if strings.Contains(write, "/resourcequotas/") {
+			result.moves.Add(1)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package operator_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
+)
+
+// TestQuotaDemand is about a namespace that needs more than its even share.
+func TestQuotaDemand(t *testing.T) {
+	f := newField(t, sandbox.WithControllers)
+	stop := f.operate()
+	defer func() { stop() }()
+	f.create(platform(), pool("apps"))
+	for _, test := range []struct {
+		name string
+		run  func(*field)
+	}{
+		{"a pod larger than the share gets what the others do not use", quotaLargePod},
+		{"a namespace keeps its minimum", quotaMinimum},
+		{"a forged refusal takes nothing from another", quotaForged},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inner := *f
+			inner.TB = t
+			test.run(&inner)
+		})
+	}
+}
+
+// deployment has pods that each request some CPU.
+func deployment(namespace, name, cpu string, replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Name: "main", Image: "registry.example.org/pause:3.10",
+					Resources: corev1.ResourceRequirements{Requests: amounts("cpu", cpu)},
+				}}},
+			},
+		},
+	}
+}
+
+// pods waits until a namespace has so many pods.
+func (f *field) pods(namespace string, want int) {
+	f.Helper()
+	f.eventually(fmt.Sprintf("%d pods in %s", want, namespace), func() string {
+		var pods corev1.PodList
+		if err := f.client.List(f.Context(), &pods, client.InNamespace(namespace)); err != nil {
+			return err.Error()
+		}
+		if len(pods.Items) == want {
+			return ""
+		}
+		var events corev1.EventList
+		if err := f.client.List(f.Context(), &events, client.InNamespace(namespace), client.MatchingFields{"reason": "FailedCreate"}); err != nil {
+			return err.Error()
+		}
+		last := "no pod was refused"
+		for i := range events.Items {
+			last = events.Items[i].Message
+		}
+		return fmt.Sprintf("%d: %s", len(pods.Items), last)
+	})
+}
+
+func quotaLargePod(f *field) {
+	large := shared("large", []string{"large-a", "large-b"}, amounts("requests.cpu", "20", "pods", "40"))
+	f.create(large)
+	f.settled(large)
+	f.create(deployment("large-b", "twelve", "12", 1))
+	f.pods("large-b", 1)
+
+	// 8 are left, of which the other namespace needs more than its half.
+	f.create(deployment("large-a", "seven", "7", 1))
+	f.pods("large-a", 1)
+}
+
+func quotaMinimum(f *field) {
+	const total, least = 60, 40
+	keep := shared("keep", []string{"keep-prod", "keep-dev"}, amounts("configmaps", fmt.Sprint(total)))
+	f.create(keep)
+	f.patch(keep, fmt.Sprintf(`{"spec":{"quotaMinimums":{"keep-prod":{"configmaps":"%d"}}}}`, least))
+	f.untouched(keep)
+	census := f.census([]string{"keep-prod", "keep-dev"})
+
+	var clients crowd
+	ctx, cancel := context.WithCancel(f.Context())
+	f.rush(ctx, &clients, "keep-dev", 4, 10*time.Millisecond)
+	f.eventually("keep-dev to use what is not reserved", func() string {
+		if n := census.in("configmaps", "keep-dev"); n < total-least-1 {
+			return fmt.Sprintf("%d ConfigMaps, quotas %s", n, statuses(f.quotas("keep")))
+		}
+		return ""
+	})
+	// One is Kubernetes' own.
+	for i := 1; i < least; {
+		err := f.client.Create(f.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "keep-prod", GenerateName: "keep-"}})
+		if apierrors.IsConflict(err) {
+			continue
+		}
+		if err != nil {
+			f.Fatalf("ConfigMap %d of %d: %v", i+1, least, err)
+		}
+		i++
+	}
+	cancel()
+	clients.Wait()
+	if now, most := census.of("configmaps"); most > total {
+		f.Errorf("there were %d ConfigMaps at a time, and are %d, of %d", most, now, total)
+	}
+}
+
+// quotaForged has a member of each tenant write refusals that never were.
+func quotaForged(f *field) {
+	const total, least = 60, 40
+	kept := shared("kept", []string{"kept-a", "kept-b"}, amounts("configmaps", fmt.Sprint(total)))
+	kept.Spec.QuotaMinimums = map[string]corev1.ResourceList{"kept-a": amounts("configmaps", fmt.Sprint(least))}
+	open := shared("open", []string{"open-a", "open-b"}, amounts("configmaps", fmt.Sprint(total)))
+	f.create(kept, open)
+	f.untouched(kept)
+	f.untouched(open)
+
+	for _, requested := range []string{"24", "58", "5000", "1e18", "1e999999999", "-5"} {
+		f.forge("kept", "kept-b", requested)
+	}
+	f.forge("open", "open-b", "5000")
+	f.forge("open", "open-b", "44")
+	f.eventually("a tenant to have its own quota divided as it says", func() string {
+		q := f.quotas("open")["open-b"]
+		if hard := q.Status.Hard["configmaps"]; hard.Value() < 45 {
+			return hard.String()
+		}
+		return ""
+	})
+	f.settled(open)
+	// Whoever was looked at after it was forged for is done, so the other is, too.
+	for namespace, q := range f.settled(kept) {
+		want := map[string]int64{"kept-a": least, "kept-b": total - least}[namespace]
+		if hard := q.Status.Hard["configmaps"]; hard.Value() != want {
+			f.Errorf("%s has %s, want %d", namespace, hard.String(), want)
+		}
+	}
+}
+
+// forge writes the event of a refusal as a member of a tenant.
+func (f *field) forge(tenant, namespace, requested string) {
+	f.Helper()
+	cfg := rest.CopyConfig(f.config)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: "mallory", Groups: []string{tenant + "-devs", "system:authenticated"}}
+	member, err := client.New(cfg, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := member.Create(f.Context(), &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, GenerateName: "forged-"},
+		InvolvedObject: corev1.ObjectReference{Kind: "ReplicaSet", Namespace: namespace, Name: "none", UID: types.UID(requested)},
+		Reason:         "FailedCreate", Type: corev1.EventTypeWarning, LastTimestamp: metav1.Now(),
+		Message: "exceeded quota: croft, requested: configmaps=" + requested + ", used: configmaps=1, limited: configmaps=1",
+	}); err != nil {
+		f.Fatal(err)
+	}
+}

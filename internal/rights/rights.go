@@ -1,0 +1,124 @@
+// Package rights is what the roles of tenants' people may give, as data: the roles
+// viewer and operator, and the bounds of the Platform's own roles.
+package rights
+
+import (
+	"fmt"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// team are the kinds that teams work with, by API group: the viewer reads them, the
+// operator writes them. Kinds that a cluster does not have are harmless here.
+//
+// What is missing is missing on purpose: Endpoints and EndpointSlices, through
+// which a Service could be pointed anywhere (CVE-2021-25740); ResourceQuotas,
+// LimitRanges and TenantRules, which are croft's; pods/binding, which is the
+// scheduler's; CertificateRequests, whose names no policy can read; and everything
+// that is cluster-scoped.
+var team = []rbacv1.PolicyRule{
+	{APIGroups: []string{""}, Resources: []string{"pods", "services", "configmaps", "persistentvolumeclaims", "serviceaccounts", "replicationcontrollers", "replicationcontrollers/scale", "podtemplates"}},
+	{APIGroups: []string{"apps"}, Resources: []string{"deployments", "deployments/scale", "statefulsets", "statefulsets/scale", "replicasets", "replicasets/scale", "daemonsets", "controllerrevisions"}},
+	{APIGroups: []string{"batch"}, Resources: []string{"jobs", "cronjobs"}},
+	{APIGroups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"}},
+	{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}},
+	{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}},
+	{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingresses", "networkpolicies"}},
+	{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"roles", "rolebindings"}},
+	{APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"gateways", "httproutes", "grpcroutes", "tlsroutes", "referencegrants"}},
+	{APIGroups: []string{"cert-manager.io"}, Resources: []string{"certificates", "issuers"}},
+	{APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims", "resourceclaimtemplates"}},
+	{APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"gitrepositories", "ocirepositories", "helmrepositories", "helmcharts", "buckets"}},
+	{APIGroups: []string{"kustomize.toolkit.fluxcd.io"}, Resources: []string{"kustomizations"}},
+	{APIGroups: []string{"helm.toolkit.fluxcd.io"}, Resources: []string{"helmreleases"}},
+}
+
+// readOnly are what both roles may look at beyond that, and neither write.
+var readOnly = []rbacv1.PolicyRule{
+	{APIGroups: []string{""}, Resources: []string{"pods/log", "pods/status", "events", "endpoints", "resourcequotas", "limitranges"}},
+	{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}},
+	{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}},
+	{APIGroups: []string{"cert-manager.io"}, Resources: []string{"certificaterequests"}},
+	{APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"pods"}},
+	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"tenantrules"}},
+}
+
+// ownNamespace lets both see the Namespace that they are bound in, and no other.
+// kubectl, Helm and dashboards ask for it by name; the list of namespaces would
+// name all tenants.
+var ownNamespace = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}}}
+
+// operatorOnly are what the operator may do and the viewer may not even read.
+var operatorOnly = []rbacv1.PolicyRule{
+	{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: slices.Concat(Read, Write)},
+	// As Kubernetes' own role edit has them, since charts write Roles like it.
+	{APIGroups: []string{""}, Resources: []string{"pods/exec", "pods/attach", "pods/portforward"}, Verbs: slices.Concat(Read, Write)},
+	{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+	{APIGroups: []string{""}, Resources: []string{"pods/eviction", "serviceaccounts/token"}, Verbs: []string{"create"}},
+	{APIGroups: []string{""}, Resources: []string{"pods/ephemeralcontainers", "pods/resize"}, Verbs: []string{"get", "update", "patch"}},
+}
+
+// Read and Write are the verbs of reading and of changing.
+var (
+	Read  = []string{"get", "list", "watch"}
+	Write = []string{"create", "update", "patch", "delete", "deletecollection"}
+)
+
+// Viewer are the rights of the role viewer.
+func Viewer() []rbacv1.PolicyRule {
+	return slices.Concat(WithVerbs(team, Read), WithVerbs(readOnly, Read), ownNamespace)
+}
+
+// Operator are the rights of the role operator: the most that a tenant's people get.
+func Operator() []rbacv1.PolicyRule {
+	return slices.Concat(WithVerbs(team, readWrite()), WithVerbs(readOnly, Read), operatorOnly, ownNamespace)
+}
+
+// Addons are the rights to the kinds of add-ons that a Platform gives tenants.
+func Addons(addons []v1alpha1.Addon, writing bool) []rbacv1.PolicyRule {
+	var all []rbacv1.PolicyRule
+	for _, addon := range addons {
+		verbs := Read
+		if writing && !addon.ReadOnly {
+			verbs = readWrite()
+		}
+		all = append(all, rbacv1.PolicyRule{APIGroups: []string{addon.APIGroup}, Resources: addon.Resources, Verbs: verbs})
+	}
+	return all
+}
+
+// Beyond names the first right of a rule that others do not give, "" if they give
+// all.
+func Beyond(rule v1alpha1.RoleRule, within []rbacv1.PolicyRule) string {
+	for _, group := range rule.APIGroups {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				given := slices.ContainsFunc(within, func(r rbacv1.PolicyRule) bool {
+					return slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, verb)
+				})
+				if given {
+					continue
+				}
+				if group == "" {
+					return fmt.Sprintf("%s %s", verb, resource)
+				}
+				return fmt.Sprintf("%s %s.%s", verb, resource, group)
+			}
+		}
+	}
+	return ""
+}
+
+// WithVerbs are rules with these verbs.
+func WithVerbs(rules []rbacv1.PolicyRule, verbs []string) []rbacv1.PolicyRule {
+	all := slices.Clone(rules)
+	for i := range all {
+		all[i].Verbs = verbs
+	}
+	return all
+}
+
+func readWrite() []string { return slices.Concat(Read, Write) }

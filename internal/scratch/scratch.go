@@ -1,0 +1,109 @@
+// Package scratch knows the tenants that `croft verify` makes for itself, and those
+// that a run has left behind because it was killed. It does no I/O.
+package scratch
+
+import (
+	"regexp"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// Prefix begins the names of all that a run makes in the whole cluster.
+const Prefix = "croft-verify-"
+
+// grace is how long after its end a run may still be cleaning up, and Unmarked how
+// long a run may take whose objects do not say when it ends.
+const (
+	grace    = 3 * time.Minute
+	Unmarked = 30 * time.Minute
+)
+
+// names are those of what a run makes: the prefix, the run, the letter of one of its
+// two tenants, and what of that tenant it is.
+var names = regexp.MustCompile("^" + Prefix + "([a-z0-9]{5})-[ab](-.+)?$")
+
+// RunOf is the run that an object of this name belongs to; empty if it is none's.
+func RunOf(name string) string {
+	if parts := names.FindStringSubmatch(name); parts != nil {
+		return parts[1]
+	}
+	return ""
+}
+
+// Mark says on an object that it is a run's, and until when the run may need it.
+func Mark(o client.Object, end time.Time) {
+	labels, annotations := map[string]string{}, map[string]string{}
+	for k, v := range o.GetLabels() {
+		labels[k] = v
+	}
+	for k, v := range o.GetAnnotations() {
+		annotations[k] = v
+	}
+	labels[v1alpha1.ScratchLabel] = "verify"
+	annotations[v1alpha1.ScratchUntilAnnotation] = end.Add(grace).UTC().Format(time.RFC3339)
+	o.SetLabels(labels)
+	o.SetAnnotations(annotations)
+}
+
+// Run is what one run has made, of what was found.
+type Run struct {
+	Name    string
+	Objects []client.Object
+	// Until is when nobody needs it any more.
+	Until time.Time
+	// marked: its objects say until when.
+	marked bool
+}
+
+// Left groups what runs have made that are over, as far as objects tell. declared
+// are the names of Tenants: what a declared tenant has is no run's, whatever its name.
+// A name alone tells nothing: a run is one only if something of it has its mark or the
+// label of its own tenant.
+func Left(objects []client.Object, declared []string, now time.Time) []Run {
+	taken := map[string]bool{}
+	for _, name := range declared {
+		taken[RunOf(name)] = true
+	}
+	var order []string
+	runs := map[string]*Run{}
+	told := map[string]bool{}
+	for _, o := range objects {
+		name, owner := RunOf(o.GetName()), o.GetLabels()[v1alpha1.TenantLabel]
+		if name == "" || taken[name] || owner != "" && RunOf(owner) != name {
+			continue
+		}
+		told[name] = told[name] || owner != "" || o.GetLabels()[v1alpha1.ScratchLabel] != ""
+		if runs[name] == nil {
+			runs[name] = &Run{Name: name}
+			order = append(order, name)
+		}
+		runs[name].add(o)
+	}
+	var left []Run
+	for _, name := range order {
+		if r := runs[name]; told[name] && now.After(r.Until) {
+			left = append(left, *r)
+		}
+	}
+	return left
+}
+
+// add counts an object in. Where objects are marked, what is not marked has no say:
+// an attack prepares some that must look like anybody's.
+func (r *Run) add(o client.Object) {
+	r.Objects = append(r.Objects, o)
+	until, err := time.Parse(time.RFC3339, o.GetAnnotations()[v1alpha1.ScratchUntilAnnotation])
+	marked := err == nil
+	if !marked {
+		until = o.GetCreationTimestamp().Add(Unmarked)
+	}
+	switch {
+	case marked && !r.marked:
+		r.Until, r.marked = until, true
+	case marked == r.marked && until.After(r.Until):
+		r.Until = until
+	}
+}

@@ -1,0 +1,86 @@
+package trial
+
+import (
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+)
+
+// child is an object that a controller of Kubernetes makes from another.
+type child struct {
+	object     *unstructured.Unstructured
+	controller user.Info
+	// path is where its template stands.
+	path []string
+}
+
+// makers are the kinds that pods are made from, with the path of the template and the
+// controller that creates the pods. A Deployment's are its ReplicaSet's.
+var makers = map[string]struct {
+	path              []string
+	controller, owner string
+}{
+	"Deployment.apps":       {[]string{"spec", "template"}, "replicaset-controller", "ReplicaSet"},
+	"ReplicaSet.apps":       {[]string{"spec", "template"}, "replicaset-controller", "ReplicaSet"},
+	"ReplicationController": {[]string{"spec", "template"}, "replication-controller", "ReplicationController"},
+	"StatefulSet.apps":      {[]string{"spec", "template"}, "statefulset-controller", "StatefulSet"},
+	"DaemonSet.apps":        {[]string{"spec", "template"}, "daemon-set-controller", "DaemonSet"},
+	"Job.batch":             {[]string{"spec", "template"}, "job-controller", "Job"},
+	"CronJob.batch":         {[]string{"spec", "jobTemplate", "spec", "template"}, "job-controller", "Job"},
+}
+
+// childrenOf are the pod and the claims that Kubernetes makes from an object.
+func childrenOf(o *unstructured.Unstructured) []child {
+	kind := o.GroupVersionKind().GroupKind().String()
+	maker, ok := makers[kind]
+	if !ok {
+		return nil
+	}
+	controller := serviceaccount.UserInfo("kube-system", maker.controller, "")
+	var all []child
+	if template, found, _ := unstructured.NestedMap(o.Object, maker.path...); found {
+		pod := made("v1", "Pod", template, o, maker.owner)
+		all = append(all, child{pod, controller, maker.path})
+	}
+	claims, _, _ := unstructured.NestedSlice(o.Object, "spec", "volumeClaimTemplates")
+	for i, c := range claims {
+		if c, ok := c.(map[string]any); ok && kind == "StatefulSet.apps" {
+			claim := made("v1", "PersistentVolumeClaim", c, o, maker.owner)
+			all = append(all, child{claim, controller, []string{"spec", "volumeClaimTemplates", strconv.Itoa(i)}})
+		}
+	}
+	return all
+}
+
+// templateOf is where an object has the template of its pods.
+func templateOf(o *unstructured.Unstructured) []string {
+	if o.GetKind() == "PodTemplate" {
+		return []string{"template"}
+	}
+	return makers[o.GroupVersionKind().GroupKind().String()].path
+}
+
+// made is an object from a template, as its owner's controller makes it.
+func made(apiVersion, kind string, template map[string]any, from *unstructured.Unstructured, owner string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	for key, value := range template {
+		u.Object[key] = value
+	}
+	u.SetAPIVersion(apiVersion)
+	u.SetKind(kind)
+	u.SetNamespace(from.GetNamespace())
+	u.SetName(from.GetName() + "-0")
+	group := from.GetAPIVersion()
+	if owner == "Job" {
+		group = "batch/v1"
+	}
+	if kind == "Pod" {
+		_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{
+			"apiVersion": group, "kind": owner, "name": from.GetName(), "uid": "00000000-0000-0000-0000-000000000000",
+			"controller": true, "blockOwnerDeletion": true,
+		}}, "metadata", "ownerReferences")
+	}
+	return u
+}

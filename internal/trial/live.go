@@ -1,0 +1,262 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/evaluator"
+	"croft.dev/croft/internal/scheme"
+)
+
+// NewLive returns a Trial that asks a cluster by dry runs. Objects are sent by somebody
+// with the role operator of the tenant, or by Options.ServiceAccount, for which the
+// configuration must be of somebody who may impersonate them. Without a tenant and an
+// account the configuration's own user sends them; Options.Namespace is required then.
+func NewLive(config *rest.Config, tenant *estate.Tenant, o Options) (*Trial, error) {
+	t := &Trial{namespace: o.Namespace}
+	switch {
+	case tenant != nil:
+		var err error
+		if t, err = of(tenant, o); err != nil {
+			return nil, err
+		}
+	case o.ServiceAccount != "":
+		t.who = t.account(o.ServiceAccount)
+	}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	t.judge = &live{config: config, mapper: mapper, senders: map[string]client.Client{}, accounts: map[string]bool{}}
+	return t, nil
+}
+
+// live judges by dry runs of a cluster.
+type live struct {
+	config *rest.Config
+	mapper meta.RESTMapper
+
+	mu sync.Mutex
+	// senders are clients by the user that they act as.
+	senders map[string]client.Client
+	// accounts are service accounts that do not exist yet.
+	accounts map[string]bool
+	// unasked is why pods could not be tried.
+	unasked string
+}
+
+func (j *live) create(ctx context.Context, object *unstructured.Unstructured, who user.Info, controller bool) (evaluator.Answer, error) {
+	sent := object.DeepCopy()
+	for _, field := range []string{"resourceVersion", "uid", "creationTimestamp", "generation", "managedFields", "selfLink"} {
+		unstructured.RemoveNestedField(sent.Object, "metadata", field)
+	}
+	unstructured.RemoveNestedField(sent.Object, "status")
+	if controller {
+		// A pod that stands already has the first of these names.
+		sent.SetGenerateName(strings.TrimSuffix(sent.GetName(), "0"))
+		sent.SetName("")
+	}
+	answer, err := j.ask(ctx, sent, who)
+	if err != nil {
+		return answer, err
+	}
+	if account := missingAccount(answer.Err()); controller && account != "" {
+		// As likely as not the ServiceAccount is among the manifests.
+		j.note(func() { j.accounts[account] = true })
+		unstructured.RemoveNestedField(sent.Object, "spec", "serviceAccountName")
+		unstructured.RemoveNestedField(sent.Object, "spec", "serviceAccount")
+		return j.ask(ctx, sent, who)
+	}
+	if controller && len(answer.Denials) > 0 && answer.Denials[0].By == rbac {
+		j.note(func() { j.unasked = answer.Denials[0].Message })
+		return answer, errNotTried
+	}
+	return answer, nil
+}
+
+// errNotTried is that the cluster was not asked about what a controller makes.
+var errNotTried = errors.New("not tried")
+
+func (j *live) note(do func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	do()
+}
+
+// ask sends an object as a dry run: as a new one, or over that of its name.
+func (j *live) ask(ctx context.Context, object *unstructured.Unstructured, who user.Info) (evaluator.Answer, error) {
+	c, err := j.sender(who)
+	if err != nil {
+		return evaluator.Answer{}, err
+	}
+	ctx, warnings := recordWarnings(ctx)
+	got := object.DeepCopy()
+	stands := false
+	if object.GetName() != "" {
+		standing := &unstructured.Unstructured{}
+		standing.SetGroupVersionKind(object.GroupVersionKind())
+		stands = c.Get(ctx, client.ObjectKeyFromObject(object), standing) == nil
+	}
+	if !stands {
+		if err = c.Create(ctx, got, client.DryRunAll); apierrors.IsAlreadyExists(err) {
+			stands, got = true, object.DeepCopy() // to somebody who may not read it
+		}
+	}
+	if stands {
+		err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(got), client.FieldOwner("kubectl"), client.ForceOwnership, client.DryRunAll)
+	}
+	answer := evaluator.Answer{Warnings: warnings.all()}
+	if err != nil {
+		if needs := missing(object, err); needs != "" {
+			answer.Warnings = append(answer.Warnings, needs)
+			return answer, nil
+		}
+		denial, err := denialOf(object, err)
+		if err == nil {
+			answer.Denials = []evaluator.Denial{denial}
+		}
+		return answer, err
+	}
+	answer.Sent, answer.Object = object, got
+	answer.Sent.Object, answer.Object.Object = written(object.Object, got.Object, stands)
+	return answer, nil
+}
+
+// rbac is who refuses what no role permits.
+const rbac = "RBAC"
+
+// policyDenied finds the policy in the API server's refusal.
+var policyDenied = regexp.MustCompile(`(?s)ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: (?:\[([a-z0-9-]+)\] )?`)
+
+// missing says that an object needs another one that does not exist, such as the Role of a
+// RoleBinding: it may be among the manifests, of which a dry run makes none.
+func missing(object *unstructured.Unstructured, err error) string {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Kind == "namespaces" {
+		return ""
+	}
+	what := err.Error()
+	if role, found, _ := unstructured.NestedString(object.Object, "roleRef", "name"); found {
+		what = "roleRef: role " + role + " does not exist"
+	}
+	return what + ": it has to be there before this object is created"
+}
+
+// denialOf is the API server's refusal; an error where it did not answer the request.
+func denialOf(object *unstructured.Unstructured, err error) (evaluator.Denial, error) {
+	var status apierrors.APIStatus
+	text := err.Error()
+	d := evaluator.Denial{By: apiServer, Message: text, Err: err}
+	if meta.IsNoMatchError(err) {
+		d.Message = "the cluster has no kind " + object.GroupVersionKind().GroupKind().String() + " in version " + object.GroupVersionKind().Version
+		return d, nil
+	}
+	if !errors.As(err, &status) {
+		return d, err
+	}
+	code := status.Status().Code
+	match := policyDenied.FindStringSubmatch(text)
+	switch {
+	case strings.Contains(text, "cannot impersonate resource"):
+		return d, &ImpersonationError{err}
+	case apierrors.IsUnauthorized(err), apierrors.IsTooManyRequests(err), code >= 500 && !apierrors.IsInternalError(err):
+		return d, err
+	case match != nil:
+		d.By, d.Rule = match[1], match[2]
+		_, d.Message, _ = strings.Cut(text, "denied request: ")
+	case strings.Contains(text, "violates PodSecurity"):
+		d.By = podSecurity
+	case apierrors.IsForbidden(err) && (strings.Contains(text, " cannot ") || strings.Contains(text, "is attempting to grant RBAC permissions not currently held")):
+		d.By = rbac
+	}
+	return d, nil
+}
+
+// ImpersonationError is that one may not act as somebody else.
+type ImpersonationError struct{ error }
+
+func (e *ImpersonationError) Unwrap() error { return e.error }
+
+var accountNotFound = regexp.MustCompile(`error looking up service account ([^:]+): .*not found`)
+
+// missingAccount is the service account of a pod that does not exist.
+func missingAccount(err error) string {
+	if err != nil {
+		if match := accountNotFound.FindStringSubmatch(err.Error()); match != nil {
+			return match[1]
+		}
+	}
+	return ""
+}
+
+// sender is a client of somebody; of the configuration's own user if nil. Whoever asks as
+// themselves may not act as a controller: they create pods themselves.
+func (j *live) sender(who user.Info) (client.Client, error) {
+	name := ""
+	if who != nil {
+		name = who.GetName()
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if c, ok := j.senders[name]; ok {
+		return c, nil
+	}
+	config := rest.CopyConfig(j.config)
+	config.WarningHandlerWithContext = recording{}
+	if who != nil {
+		config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: who.GetGroups()}
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme.New(), Mapper: j.mapper})
+	if err == nil {
+		j.senders[name] = c
+	}
+	return c, err
+}
+
+// with is the same: a dry run leaves nothing behind.
+func (j *live) with(*unstructured.Unstructured) (judge, error) { return j, nil }
+
+func (j *live) clusterWide(kind schema.GroupVersionKind) bool {
+	mapping, err := j.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
+}
+
+func (j *live) unknown(manifests []Manifest) []string {
+	all := []string{
+		"whether all objects fit into the quota together: a dry run holds each one against what is in use",
+		"what an object changes for those after it: a dry run leaves nothing behind",
+	}
+	if slices.ContainsFunc(manifests, func(m Manifest) bool { return m.Object.GroupVersionKind().Group == rbacv1.GroupName }) {
+		all = append(all, "what the Roles among the manifests give: a dry run does not")
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.accounts) > 0 {
+		all = append(all, fmt.Sprintf("pods of service accounts that do not exist yet were tried with the account default: %s", strings.Join(slices.Sorted(maps.Keys(j.accounts)), ", ")))
+	}
+	if j.unasked != "" {
+		all = append(all, "pods and claims that Kubernetes makes from the manifests, since you may not create them: "+j.unasked)
+	}
+	return all
+}

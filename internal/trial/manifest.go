@@ -1,0 +1,238 @@
+package trial
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/internal/estate"
+)
+
+// Manifest is one object as a team has it in a file.
+type Manifest struct {
+	// File and Line are where the object begins; lines count from 1.
+	File   string
+	Line   int
+	Object *unstructured.Unstructured
+
+	// from is the document that holds the object, at this path: items and an index for
+	// an object of a List.
+	from *document
+	path []string
+}
+
+// line is the line of a field of the object: that of the nearest field around it if it
+// was not written.
+func (m Manifest) line(path ...string) int {
+	if m.from == nil {
+		return m.Line
+	}
+	return max(m.Line, m.from.lineOf(append(m.path[:len(m.path):len(m.path)], path...)))
+}
+
+// Read takes a stream of objects apart, as YAML or JSON, with Lists in it. Documents of
+// comments alone are left out. An error names file and line.
+func Read(file string, data []byte) ([]Manifest, error) {
+	var all []Manifest
+	for _, d := range documents(data) {
+		content, err := d.content()
+		if err != nil {
+			return nil, fmt.Errorf("%s:%w", file, err)
+		}
+		if content == nil {
+			continue
+		}
+		if all, err = add(all, Manifest{File: file, Line: d.line, Object: &unstructured.Unstructured{Object: content}, from: d}); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// add adds an object, or those of a List.
+func add(all []Manifest, m Manifest) ([]Manifest, error) {
+	wrong := func(line int, format string, args ...any) ([]Manifest, error) {
+		return nil, fmt.Errorf("%s:%d: %s", m.File, line, fmt.Sprintf(format, args...))
+	}
+	o := m.Object
+	if o.GetAPIVersion() == "" || o.GetKind() == "" {
+		return wrong(m.Line, "this is no object of Kubernetes: it has no apiVersion or no kind")
+	}
+	if !o.IsList() {
+		if o.GetName() == "" && o.GetGenerateName() == "" && !nameless(o.GetKind()) {
+			return wrong(m.line("metadata", "name"), "%s has no metadata.name, or one that is no text", o.GetKind())
+		}
+		if field, err := readable(o); err != nil {
+			return wrong(m.line(field...), "%s/%s: %v", o.GetKind(), o.GetName(), err)
+		}
+		return append(all, m), nil
+	}
+	items, _ := o.Object["items"].([]any)
+	for i, item := range items {
+		path := slices.Concat(m.path, []string{"items", strconv.Itoa(i)})
+		content, ok := item.(map[string]any)
+		if !ok {
+			return wrong(m.from.lineOf(path), "items[%d] of the %s is no object", i, o.GetKind())
+		}
+		inner := &unstructured.Unstructured{Object: content}
+		if kind, typed := strings.CutSuffix(o.GetKind(), "List"); typed && kind != "" && inner.GetKind() == "" {
+			inner.SetAPIVersion(o.GetAPIVersion())
+			inner.SetKind(kind)
+		}
+		var err error
+		if all, err = add(all, Manifest{File: m.File, Line: m.from.lineOf(path), Object: inner, from: m.from, path: path}); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// nameless are kinds of questions, which have no name.
+func nameless(kind string) bool {
+	return strings.HasSuffix(kind, "Review") || kind == "TokenRequest"
+}
+
+// readable reports a field of one of Kubernetes' own kinds that has another type than
+// the API server takes.
+func readable(o *unstructured.Unstructured) (field []string, wrong error) {
+	typed, err := scheme.Scheme.New(o.GroupVersionKind())
+	if err != nil {
+		return nil, nil //nolint:nilerr // a kind of an add-on
+	}
+	if wrong = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); wrong == nil {
+		return nil, nil
+	}
+	// The converter does not say which field it is.
+	text, err := json.Marshal(o.Object)
+	if err != nil {
+		return nil, err
+	}
+	var mistyped *json.UnmarshalTypeError
+	if errors.As(json.Unmarshal(text, typed), &mistyped) && mistyped.Field != "" {
+		return strings.Split(mistyped.Field, "."), fmt.Errorf("%s: a %s is no %s", mistyped.Field, mistyped.Value, mistyped.Type)
+	}
+	return nil, wrong
+}
+
+// document is a part of a file that holds one object, or one List.
+type document struct {
+	text []byte
+	// above is how many lines the file has before the text, and line is that of the
+	// document's first field.
+	above, line int
+
+	once  sync.Once
+	nodes *estate.Document
+}
+
+// documents are the parts of a stream, cut where kubectl cuts it.
+func documents(data []byte) []*document {
+	var all []*document
+	current := &document{}
+	number := 0
+	for line := range bytes.Lines(data) {
+		if rest, ok := bytes.CutPrefix(line, []byte("---")); ok && (len(rest) == 0 || bytes.ContainsAny(rest[:1], " \t\r\n")) {
+			all = append(all, current.split()...)
+			current = &document{above: number}
+			line = append([]byte("   "), rest...) // the document may begin on this line
+		}
+		number++
+		current.text = append(current.text, line...)
+	}
+	return append(all, current.split()...)
+}
+
+// split takes JSON objects apart that follow one another, and finds the first line of
+// each.
+func (d *document) split() []*document {
+	d.line = d.above + 1
+	for line := range bytes.Lines(d.text) {
+		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && trimmed[0] != '#' && trimmed[0] != '%' {
+			break
+		}
+		d.line++
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(d.text), []byte("{")) {
+		return []*document{d}
+	}
+	var all []*document
+	decoder := json.NewDecoder(bytes.NewReader(d.text))
+	for decoder.More() {
+		var object json.RawMessage
+		if decoder.Decode(&object) != nil {
+			return []*document{d} // YAML that begins with a brace, or broken
+		}
+		start := int(decoder.InputOffset()) - len(object)
+		above := d.above + bytes.Count(d.text[:start], []byte("\n"))
+		all = append(all, &document{text: object, above: above, line: above + 1})
+	}
+	return all
+}
+
+// parserLine is how the parser of YAML begins its errors.
+var parserLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:line (\d+): )?`)
+
+// content is the document as kubectl reads it, with whole numbers as int64; nil if there
+// is nothing in it. An error begins with the line.
+func (d *document) content() (map[string]any, error) {
+	text, err := yaml.YAMLToJSON(d.text)
+	if err != nil {
+		line, message := d.line, err.Error()
+		if match := parserLine.FindStringSubmatch(message); match != nil {
+			message = message[len(match[0]):]
+			if n, err := strconv.Atoi(match[1]); err == nil {
+				line = d.above + n
+			}
+		}
+		if before, _, ok := bytes.Cut(d.text, []byte("{{")); ok {
+			if line == d.line {
+				line = d.above + 1 + bytes.Count(before, []byte("\n"))
+			}
+			message += "; render templates first, such as with helm template"
+		}
+		return nil, fmt.Errorf("%d: this is no YAML: %s", line, message)
+	}
+	var content any
+	if err := utiljson.Unmarshal(text, &content); err != nil {
+		return nil, fmt.Errorf("%d: %w", d.line, err)
+	}
+	switch content := content.(type) {
+	case nil:
+		return nil, nil
+	case map[string]any:
+		if len(content) == 0 {
+			return nil, nil
+		}
+		return content, nil
+	case []any:
+		return nil, fmt.Errorf("%d: this is a list, and no object of Kubernetes: write a document for each object, or kind: List", d.line)
+	default:
+		return nil, fmt.Errorf("%d: this is no object of Kubernetes: write apiVersion, kind and metadata", d.line)
+	}
+}
+
+// lineOf is the line of a field, for which the document is read once more: only some
+// have a line to be looked for.
+func (d *document) lineOf(path []string) int {
+	d.once.Do(func() {
+		if found, _ := estate.Documents("", d.text); len(found) > 0 {
+			d.nodes = &found[0]
+		}
+	})
+	if d.nodes == nil {
+		return d.line
+	}
+	return d.nodes.Line(path...) + d.above
+}

@@ -1,0 +1,115 @@
+package trial
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/evaluator"
+	"croft.dev/croft/internal/wall"
+)
+
+// offline judges by an estate, without a cluster.
+type offline struct {
+	evaluator *evaluator.Evaluator
+	// class is what a claim without a class gets.
+	class string
+}
+
+func newOffline(e *estate.Estate, tenant *estate.Tenant, class string) (judge, error) {
+	made, err := evaluator.Lazy(wall.Objects(e))
+	if err != nil {
+		return nil, err
+	}
+	return &offline{made, cmp.Or(class, classOf(tenant))}, nil
+}
+
+// classOf is a class that a tenant may use, since which one the cluster has for its
+// default is not known.
+func classOf(tenant *estate.Tenant) string {
+	for _, class := range tenant.Allowances.StorageClasses {
+		if class != "*" && class != "" {
+			return class
+		}
+	}
+	return "default"
+}
+
+func (j *offline) create(ctx context.Context, object *unstructured.Unstructured, who user.Info, controller bool) (evaluator.Answer, error) {
+	if object.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "PersistentVolumeClaim"}) {
+		j.choose(object)
+	}
+	return j.evaluator.Judge(ctx, evaluator.Request{
+		User: who, Verb: "create", Resource: evaluator.ResourceOf(object.GroupVersionKind()),
+		Namespace: object.GetNamespace(), Name: object.GetName(), Object: object, Authorized: controller,
+	})
+}
+
+// choose gives a claim without a class the cluster's default one, as the API server's
+// plugin DefaultStorageClass does.
+func (j *offline) choose(claim *unstructured.Unstructured) {
+	if _, beta := claim.GetAnnotations()[corev1.BetaStorageClassAnnotation]; beta {
+		return
+	}
+	if _, named, _ := unstructured.NestedFieldNoCopy(claim.Object, "spec", "storageClassName"); !named {
+		_ = unstructured.SetNestedField(claim.Object, j.class, "spec", "storageClassName")
+	}
+}
+
+// with has Roles and their bindings hold for what follows.
+func (j *offline) with(object *unstructured.Unstructured) (judge, error) {
+	o, err := scheme.Scheme.New(object.GroupVersionKind())
+	if err != nil {
+		return j, nil //nolint:nilerr // of a version that this croft does not know: judged, and not learnt from
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, o); err != nil {
+		return nil, err
+	}
+	granted, ok := o.(client.Object)
+	if !ok {
+		return j, nil
+	}
+	made, err := j.evaluator.With(granted)
+	return &offline{made, j.class}, err
+}
+
+func (*offline) clusterWide(kind schema.GroupVersionKind) bool { return clusterWide[kind.GroupKind()] }
+
+// clusterWide are the kinds of no namespace that teams try to create.
+var clusterWide = map[schema.GroupKind]bool{
+	{Kind: "Namespace"}: true, {Kind: "Node"}: true, {Kind: "PersistentVolume"}: true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}: true, {Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: true,
+	{Group: "storage.k8s.io", Kind: "StorageClass"}: true, {Group: "scheduling.k8s.io", Kind: "PriorityClass"}: true,
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true, {Group: "networking.k8s.io", Kind: "IngressClass"}: true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}: true,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:   true,
+}
+
+func (*offline) unknown(manifests []Manifest) []string {
+	all := []string{
+		"how much of the quota is in use, and so whether all objects fit into it",
+		"what the API server itself, and policies and webhooks of others, say of the objects",
+	}
+	kinds := map[string]bool{}
+	for _, m := range manifests {
+		if kind := m.Object.GroupVersionKind(); !scheme.Scheme.Recognizes(kind) {
+			kinds[kind.GroupKind().String()] = true
+		}
+	}
+	if len(kinds) > 0 {
+		all = append(all, fmt.Sprintf("whether the cluster has these kinds, and what their add-ons ask of them: %s", strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")))
+	}
+	return all
+}

@@ -1,0 +1,219 @@
+package trial
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"croft.dev/croft/internal/wall/policy"
+)
+
+// Messages of rules begin with the fields that they are about, such as
+//
+//	[hosts] spec.rules[].host: www.example.org is not among …
+//
+// with [] for any entry of a list. Which entry it is follows from the values that the
+// message repeats.
+
+// fieldsOf finds the fields that begin a message.
+var fieldsOf = regexp.MustCompile(`^[a-z][A-Za-z0-9]*(?:\.[A-Za-z0-9]+|\[\])*(?:, [a-z][A-Za-z0-9]*(?:\.[A-Za-z0-9]+|\[\])*)*: `)
+
+// unnamed are the fields of rules whose messages begin with something else.
+var unnamed = map[string][]string{
+	policy.RegistryRule: {"spec.containers[].image", "spec.initContainers[].image", "spec.volumes[].image.reference"},
+}
+
+// ofPods begins messages about the pods of a template.
+var ofPods = regexp.MustCompile(`^its pods will (?:be refused|run elsewhere): `)
+
+// place finds where the manifest has what a reason is about, and returns the line. The
+// object stands at a path of the manifest: the pod of a Deployment at spec.template.
+func (m Manifest) place(r Reason, at []string) int {
+	message := strings.TrimPrefix(r.Message, "["+r.Rule+"] ")
+	if match := ofPods.FindString(message); match != "" {
+		message, at = message[len(match):], templateOf(m.Object)
+	} else if strings.HasPrefix(message, wouldViolate) {
+		at = templateOf(m.Object)
+	}
+	content := dig(m.Object.Object, at)
+	if r.By == podSecurity {
+		return m.line(slices.Concat(at, securityField(content, message))...)
+	}
+	fields := unnamed[r.Rule]
+	if match := fieldsOf.FindString(message); match != "" {
+		fields = strings.Split(strings.TrimSuffix(match, ": "), ", ")
+	}
+	best := found{how: unwritten}
+	for _, field := range fields {
+		path := strings.Split(strings.ReplaceAll(field, "[]", ".[]"), ".")
+		if f := find(content, path, message); f.better(best) {
+			best = f
+		}
+	}
+	return m.line(slices.Concat(at, best.path)...)
+}
+
+// found is a field, or the nearest one around it.
+type found struct {
+	path []string
+	how  certainty
+	// at is where the message has the field's value.
+	at int
+}
+
+// certainty is how certain it is that a field is the one that is meant.
+type certainty int
+
+const (
+	// unwritten: neither the field nor its parent was written.
+	unwritten certainty = iota
+	// present: the field was written; another one may be meant.
+	present
+	// lacking: an entry of a list lacks the field.
+	lacking
+	// mentioned: the message has the field's value. Messages begin with what is wrong,
+	// and end with what is allowed.
+	mentioned
+)
+
+func (f found) better(than found) bool {
+	return f.how > than.how || f.how == mentioned && than.how == mentioned && f.at < than.at || than.path == nil && f.how == than.how
+}
+
+func find(in any, path []string, message string) found {
+	if len(path) == 0 {
+		return mentionedIn(in, message)
+	}
+	best := found{how: unwritten}
+	if step := path[0]; step != "[]" {
+		if object, ok := in.(map[string]any); ok && object[step] != nil {
+			best = find(object[step], path[1:], message)
+			best.path = append([]string{step}, best.path...)
+		}
+		return best
+	}
+	list, _ := in.([]any)
+	for i, entry := range list {
+		f := find(entry, path[1:], message)
+		f.path = append([]string{strconv.Itoa(i)}, f.path...)
+		if f.how == unwritten {
+			f.how = lacking
+		}
+		if f.better(best) {
+			best = f
+		}
+	}
+	return best
+}
+
+// mentionedIn finds the key or the entry that a message names.
+func mentionedIn(in any, message string) found {
+	best := found{how: present}
+	consider := func(step string, f found) {
+		if f.how == mentioned && f.better(best) {
+			f.path = []string{step}
+			best = f
+		}
+	}
+	switch in := in.(type) {
+	case map[string]any:
+		for key, value := range in {
+			consider(key, mentionedAs(key, message))
+			consider(key, mentionedIn(value, message))
+		}
+	case []any:
+		for i, entry := range in {
+			consider(strconv.Itoa(i), mentionedIn(entry, message))
+		}
+	default:
+		return mentionedAs(fmt.Sprint(in), message)
+	}
+	return best
+}
+
+// mentionedAs looks for a value as a word of its own.
+func mentionedAs(value, message string) found {
+	for from := 0; value != ""; {
+		i := strings.Index(message[from:], value)
+		if i < 0 {
+			break
+		}
+		start, end := from+i, from+i+len(value)
+		if (start == 0 || !inWord(message[start-1])) && (end == len(message) || !inWord(message[end]) || endsWord(message[end:])) {
+			return found{how: mentioned, at: start}
+		}
+		from = start + 1
+	}
+	return found{how: present}
+}
+
+func inWord(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("-._/", b) >= 0
+}
+
+// endsWord reports a full stop at the end of a sentence.
+func endsWord(rest string) bool { return strings.HasPrefix(rest, ". ") || rest == "." }
+
+// wouldViolate begins the warning of Pod Security about the pods of a template.
+const wouldViolate = "would violate PodSecurity"
+
+// podSecurity is whose refusals name containers and volumes, and fields within them.
+const podSecurity = "PodSecurity"
+
+var (
+	namedContainer = regexp.MustCompile(`containers? "([^"]+)"`)
+	namedVolume    = regexp.MustCompile(`volumes? "([^"]+)"`)
+	namedField     = regexp.MustCompile(`\((host[A-Za-z]+)=`)
+	setField       = regexp.MustCompile(` set ([A-Za-z.]+)`)
+)
+
+// securityField is the first field that Pod Security names: of a container or a volume
+// by its name, or of the pod.
+func securityField(content any, message string) []string {
+	if match := namedField.FindStringSubmatch(message); match != nil {
+		return []string{"spec", match[1]}
+	}
+	for _, named := range []struct {
+		by    *regexp.Regexp
+		lists []string
+	}{{namedContainer, []string{"containers", "initContainers", "ephemeralContainers"}}, {namedVolume, []string{"volumes"}}} {
+		match := named.by.FindStringSubmatch(message)
+		if match == nil {
+			continue
+		}
+		for _, list := range named.lists {
+			entries, _ := dig(content, []string{"spec", list}).([]any)
+			for i, entry := range entries {
+				if e, ok := entry.(map[string]any); ok && e["name"] == match[1] {
+					path := []string{"spec", list, strconv.Itoa(i)}
+					if set := setField.FindStringSubmatch(message); set != nil && named.by == namedContainer {
+						path = append(path, strings.Split(set[1], ".")...)
+					}
+					return path
+				}
+			}
+		}
+	}
+	return []string{"spec"}
+}
+
+// dig is the value at a path; nil if there is none.
+func dig(in any, path []string) any {
+	for _, step := range path {
+		switch at := in.(type) {
+		case map[string]any:
+			in = at[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(at) {
+				return nil
+			}
+			in = at[i]
+		default:
+			return nil
+		}
+	}
+	return in
+}

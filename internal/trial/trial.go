@@ -1,0 +1,378 @@
+// Package trial says what would become of a team's manifests: what the walls refuse, what
+// they change and what they warn of. Without a cluster it asks package evaluator, and so
+// the API server's own code, with the objects that an estate wants; live it asks a
+// cluster by dry runs.
+package trial
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/evaluator"
+)
+
+// Verdict is what becomes of an object.
+type Verdict string
+
+const (
+	// Fine objects are created as they are.
+	Fine Verdict = "fine"
+	// Changed objects are created, and are not as they were sent.
+	Changed Verdict = "changed"
+	// Warned objects are created, and the API server says what will go wrong later.
+	Warned Verdict = "warned"
+	// Refused objects are not created.
+	Refused Verdict = "refused"
+)
+
+// Change is a field that the walls set.
+type Change struct {
+	// Path is the field, such as spec.tolerations[2].
+	Path string `json:"path"`
+	// Before is empty where the field was not there; After where it is no more.
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+// Result is what becomes of one object.
+type Result struct {
+	// File and Line are where the object begins, or the template that it is made from.
+	File string `json:"file"`
+	Line int    `json:"line"`
+	// Object is kind and name, and Of what it is made from where it is in no manifest:
+	// the pod of a Deployment.
+	Object    string  `json:"object"`
+	Of        string  `json:"of,omitempty"`
+	Namespace string  `json:"namespace,omitempty"`
+	Verdict   Verdict `json:"verdict"`
+	// Refusals are all rules that are broken; the API server names one at a time.
+	Refusals []Reason `json:"refusals,omitempty"`
+	Warnings []Reason `json:"warnings,omitempty"`
+	Changes  []Change `json:"changes,omitempty"`
+}
+
+// Reason is why an object is refused, or warned about.
+type Reason struct {
+	// By is the policy, RBAC, PodSecurity or, for all else, the API server; Rule is the
+	// policy's rule.
+	By      string `json:"by"`
+	Rule    string `json:"rule,omitempty"`
+	Message string `json:"message"`
+	// Line is that of the field that the message names; of the object if it names none,
+	// or if the field was not written.
+	Line int `json:"line"`
+}
+
+// apiServer is who refuses and warns beside policies, RBAC and Pod Security.
+const apiServer = "API server"
+
+// Report is what becomes of some manifests.
+type Report struct {
+	// Results are in the order of the manifests, each followed by what is made from it.
+	Results []Result `json:"results"`
+	// Unknown is what could not be found out, each once.
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// Refuses reports whether anything is refused.
+func (r *Report) Refuses() bool {
+	return slices.ContainsFunc(r.Results, func(r Result) bool { return r.Verdict == Refused })
+}
+
+// Trial tries manifests of one tenant.
+type Trial struct {
+	judge judge
+	// who creates the objects; nil is whoever asks the cluster.
+	who user.Info
+	// namespace is that of objects that name none.
+	namespace string
+}
+
+// judge says what becomes of one object: the evaluator, or a cluster. Several requests
+// may be made at the same time.
+type judge interface {
+	// create answers a request to create an object. A controller's is not held against
+	// Roles.
+	create(ctx context.Context, object *unstructured.Unstructured, who user.Info, controller bool) (evaluator.Answer, error)
+	// with is the judge after an object was created.
+	with(*unstructured.Unstructured) (judge, error)
+	// clusterWide reports a kind of no namespace.
+	clusterWide(schema.GroupVersionKind) bool
+	// unknown is what cannot be found out about some manifests.
+	unknown([]Manifest) []string
+}
+
+// Options say who creates the objects, and where.
+type Options struct {
+	// ServiceAccount creates the objects, as namespace/name or as a name in Namespace;
+	// if empty, somebody with the tenant's role operator.
+	ServiceAccount string
+	// Namespace is that of objects that name none; the tenant's first if empty.
+	Namespace string
+	// StorageClass is the cluster's default class, which a claim without one gets; the
+	// first of the tenant's storageClasses if empty.
+	StorageClass string
+}
+
+// New returns a Trial of a tenant of an estate, without a cluster. It reports a tenant
+// nobody of which may write, and a namespace that is not the tenant's.
+func New(e *estate.Estate, tenant *estate.Tenant, o Options) (*Trial, error) {
+	t, err := of(tenant, o)
+	if err != nil {
+		return nil, err
+	}
+	t.judge, err = newOffline(e, tenant, o.StorageClass)
+	return t, err
+}
+
+// of is a Trial without a judge.
+func of(tenant *estate.Tenant, o Options) (*Trial, error) {
+	t := &Trial{namespace: cmp.Or(o.Namespace, tenant.Namespaces[0])}
+	if !slices.Contains(tenant.Namespaces, t.namespace) {
+		return nil, fmt.Errorf("namespace %s is not tenant %s's: choose one of %s", t.namespace, tenant.Name, strings.Join(tenant.Namespaces, ", "))
+	}
+	var err error
+	t.who, err = t.sender(tenant, o.ServiceAccount)
+	return t, err
+}
+
+// sender is who creates the objects.
+func (t *Trial) sender(tenant *estate.Tenant, account string) (user.Info, error) {
+	if account != "" {
+		return t.account(account), nil
+	}
+	for _, access := range tenant.Access {
+		if access.Role != v1alpha1.RoleOperator {
+			continue
+		}
+		who := &user.DefaultInfo{Name: cmp.Or(access.User, "somebody"), Groups: []string{user.AllAuthenticated}}
+		if access.Group != "" {
+			who.Groups = append(who.Groups, access.Group)
+		}
+		return who, nil
+	}
+	return nil, fmt.Errorf("tenant %s gives nobody the role operator: name who creates the objects by --as-service-account", tenant.Name)
+}
+
+// account is a service account, by NAMESPACE/NAME or by its name.
+func (t *Trial) account(name string) user.Info {
+	namespace, name, ok := strings.Cut(name, "/")
+	if !ok {
+		namespace, name = t.namespace, namespace
+	}
+	who := serviceaccount.UserInfo(namespace, name, "")
+	return &user.DefaultInfo{Name: who.GetName(), Groups: append(who.GetGroups(), user.AllAuthenticated)}
+}
+
+// As is the same Trial, with what it has learnt, by a service account.
+func (t *Trial) As(account string) *Trial {
+	next := *t
+	next.who = t.account(account)
+	return &next
+}
+
+// Try says what becomes of manifests, in the order in which they would be created, and of
+// the pods and claims that Kubernetes makes from them. What a Role gives holds for those
+// after it, also of the next call. An error is one of asking, not of a manifest.
+func (t *Trial) Try(ctx context.Context, manifests []Manifest) (*Report, error) {
+	all := make([][]Result, len(manifests))
+	for from := 0; from < len(manifests); {
+		// What gives rights is judged by itself, and all between at the same time.
+		to := from + 1
+		for to < len(manifests) && !givesRights(manifests[from]) && !givesRights(manifests[to]) {
+			to++
+		}
+		if err := t.together(ctx, manifests[from:to], all[from:to]); err != nil {
+			return nil, err
+		}
+		if m := manifests[from]; givesRights(m) && all[from][0].Verdict != Refused {
+			var err error
+			if t.judge, err = t.judge.with(t.object(m)); err != nil {
+				return nil, fmt.Errorf("%s: %w", all[from][0].Object, err)
+			}
+		}
+		from = to
+	}
+	return &Report{Results: slices.Concat([]Result{}, slices.Concat(all...)), Unknown: t.judge.unknown(manifests)}, nil
+}
+
+func givesRights(m Manifest) bool { return m.Object.GroupVersionKind().Group == rbacv1.GroupName }
+
+// together tries manifests at the same time.
+func (t *Trial) together(ctx context.Context, manifests []Manifest, results [][]Result) error {
+	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
+	errs := make([]error, len(manifests))
+	var group sync.WaitGroup
+	for i, m := range manifests {
+		turns <- struct{}{}
+		group.Go(func() {
+			defer func() { <-turns }()
+			results[i], errs[i] = t.try(ctx, m)
+		})
+	}
+	group.Wait()
+	return cmp.Or(errs...)
+}
+
+// try says what becomes of one manifest, and of what is made from it.
+func (t *Trial) try(ctx context.Context, m Manifest) ([]Result, error) {
+	object := t.object(m)
+	result, err := t.one(ctx, m, child{object: object, controller: t.who}, false)
+	if err != nil {
+		return nil, err
+	}
+	results := []Result{result}
+	if result.Verdict == Refused {
+		return results, nil
+	}
+	for _, c := range childrenOf(object) {
+		if t.who == nil {
+			c.controller = nil // who asks as themselves may not act as a controller
+		}
+		r, err := t.one(ctx, m, c, true)
+		if errors.Is(err, errNotTried) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.Object, r.Of = c.object.GetKind(), result.Object
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// object is what is sent of a manifest.
+func (t *Trial) object(m Manifest) *unstructured.Unstructured {
+	object := m.Object.DeepCopy()
+	if object.GetNamespace() == "" && !t.judge.clusterWide(object.GroupVersionKind()) {
+		object.SetNamespace(t.namespace)
+	}
+	return object
+}
+
+// one says what becomes of one object, which stands at a path of a manifest.
+func (t *Trial) one(ctx context.Context, m Manifest, c child, controller bool) (Result, error) {
+	r := Result{
+		File: m.File, Line: m.Line, Namespace: c.object.GetNamespace(),
+		Object: c.object.GetKind() + "/" + cmp.Or(c.object.GetName(), c.object.GetGenerateName()+"…"),
+	}
+	if controller {
+		r.Line = m.line(c.path...)
+	}
+	answer, err := t.judge.create(ctx, c.object, c.controller, controller)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", r.Object, err)
+	}
+	for _, d := range answer.Denials {
+		r.Refusals = append(r.Refusals, Reason{By: d.By, Rule: d.Rule, Message: d.Message})
+	}
+	for _, w := range answer.Warnings {
+		r.Warnings = append(r.Warnings, warningOf(w))
+	}
+	for _, reasons := range [][]Reason{r.Refusals, r.Warnings} {
+		for i := range reasons {
+			reasons[i].Line = m.place(reasons[i], c.path)
+		}
+	}
+	if len(r.Refusals) > 0 {
+		r.Verdict = Refused
+		return r, nil
+	}
+	if answer.Sent != nil && answer.Object != nil {
+		r.Changes = changes("", answer.Sent.Object, answer.Object.Object)
+	}
+	switch {
+	case len(r.Warnings) > 0:
+		r.Verdict = Warned
+	case len(r.Changes) > 0:
+		r.Verdict = Changed
+	default:
+		r.Verdict = Fine
+	}
+	return r, nil
+}
+
+// policyWarns begins the warning of a policy.
+var policyWarns = regexp.MustCompile(`^Validation failed for ValidatingAdmissionPolicy '([^']+)' with binding '[^']+': (?:\[([a-z0-9-]+)\] )?`)
+
+// warningOf takes the API server's words apart.
+func warningOf(text string) Reason {
+	if match := policyWarns.FindStringSubmatch(text); match != nil {
+		_, message, _ := strings.Cut(text, "': ")
+		return Reason{By: match[1], Rule: match[2], Message: message}
+	}
+	if strings.HasPrefix(text, wouldViolate) {
+		return Reason{By: podSecurity, Message: text}
+	}
+	return Reason{By: apiServer, Message: text}
+}
+
+// changes are the fields in which two values differ.
+func changes(path string, before, after any) []Change {
+	if reflect.DeepEqual(before, after) {
+		return nil
+	}
+	was, ok := before.(map[string]any)
+	is, also := after.(map[string]any)
+	if ok && also {
+		var all []Change
+		keys := maps.Clone(was)
+		maps.Copy(keys, is)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			all = append(all, changes(strings.TrimPrefix(path+"."+key, "."), was[key], is[key])...)
+		}
+		return all
+	}
+	oldList, ok := before.([]any)
+	newList, also := after.([]any)
+	if ok && also {
+		var all []Change
+		for i := range max(len(oldList), len(newList)) {
+			all = append(all, changes(path+"["+strconv.Itoa(i)+"]", at(oldList, i), at(newList, i))...)
+		}
+		return all
+	}
+	return []Change{{Path: path, Before: text(before), After: text(after)}}
+}
+
+func at(list []any, i int) any {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
+}
+
+// text is a value in one line.
+func text(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case map[string]any:
+		var parts []string
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			parts = append(parts, key+": "+text(value[key]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	default:
+		return fmt.Sprint(value)
+	}
+}

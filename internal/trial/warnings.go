@@ -1,0 +1,43 @@
+package trial
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// warnings are those that came with the answers to one request.
+type warnings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+type warningsKey struct{}
+
+func recordWarnings(ctx context.Context) (context.Context, *warnings) {
+	w := &warnings{}
+	return context.WithValue(ctx, warningsKey{}, w), w
+}
+
+func (w *warnings) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.texts)
+}
+
+// recording hands the warnings of an answer to whoever asked.
+type recording struct{}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. 299 is the
+// code of all warnings that an API server gives.
+func (recording) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
+	w, ok := ctx.Value(warningsKey{}).(*warnings)
+	if !ok || code != 299 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Contains(w.texts, text) {
+		w.texts = append(w.texts, text)
+	}
+}

@@ -1,0 +1,316 @@
+package verify_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/evaluator"
+)
+
+// answers are what a real API server said to attacks, the last of each.
+type answers struct {
+	mu sync.Mutex
+	of map[string]answer
+	// unjudged are those that the evaluator says nothing of, beside those that it
+	// never does; none if nil.
+	unjudged func(attack.Attack) bool
+}
+
+type answer struct {
+	attack   attack.Attack
+	object   client.Object
+	err      error
+	warnings []string
+}
+
+func (all *answers) note(a attack.Attack, got client.Object, err error, warnings []string) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.of == nil {
+		all.of = map[string]answer{}
+	}
+	all.of[a.Name] = answer{a, got.DeepCopyObject().(client.Object), err, warnings}
+}
+
+// asks answers an attack's request.
+type asks func(context.Context, attack.Attack) (evaluator.Answer, error)
+
+// differences are those between what the API server said to each attack and mirror, and
+// what else is said to it: whether it goes through, by which rule it is refused and in
+// which words, of what is warned, and what becomes of the object. The API server has
+// more defaults than the evaluator, and names one refusal of several. It stops looking
+// when it has found enough. compared is how many answers there are to compare.
+func (all *answers) differences(ctx context.Context, ask asks, enough int64) (differences []string, compared int) {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all.of)), func(name string) bool {
+		real := all.of[name]
+		return !judges(real.attack) || meta.IsNoMatchError(real.err) || all.unjudged != nil && all.unjudged(real.attack)
+	})
+	found := make([]string, len(names))
+	var so atomic.Int64
+	atOnce(len(names), func(i int) {
+		if so.Load() >= enough {
+			return
+		}
+		real := all.of[names[i]]
+		own, err := ask(ctx, atSameAddress(real))
+		if err != nil {
+			found[i] = names[i] + ": " + err.Error()
+		} else if difference := differs(real, own); difference != "" {
+			found[i] = names[i] + ": the API server and the evaluator differ: " + difference
+		}
+		if found[i] != "" {
+			so.Add(1)
+		}
+	})
+	return slices.DeleteFunc(found, func(f string) bool { return f == "" }), len(names)
+}
+
+// atSameAddress is the attack with the address that its Service was sent with, where it
+// asks for one that is free.
+func atSameAddress(real answer) attack.Attack {
+	sent, ok := real.object.(*corev1.Service)
+	if !ok {
+		return real.attack
+	}
+	a, request := real.attack, *real.attack.Request
+	request.Object = request.Object.DeepCopyObject().(client.Object)
+	a.Request = &request
+	_ = attack.AtClusterIP(request.Object, func() (string, error) { return sent.Spec.ClusterIP, nil })
+	return a
+}
+
+// agree fails for each difference between the API server and the evaluator, and if
+// the comparison does not find what is wrong with evaluators that are wrong on purpose.
+func (all *answers) agree(t *testing.T, p *proving) {
+	t.Helper()
+	if p.platform.Placement == v1alpha1.PlacementGatekeeper {
+		fmt.Println("not compared where Gatekeeper is the engine: pods and DaemonSets, which its mutators change")
+		all.unjudged = changedByMutators
+	}
+	s := newOfflineScene(t, p.scratch)
+	s.asInCluster(t, p.admin)
+	differences, compared := all.differences(t.Context(), s.answer, math.MaxInt64)
+	for _, d := range differences {
+		t.Error(d)
+	}
+	fmt.Printf("the API server and the evaluator: %d of %d answers compared, %d differ\n", compared, len(all.of), len(differences))
+	wrong := s.wrong(t)
+	for _, name := range slices.Sorted(maps.Keys(wrong)) {
+		differences, _ := all.differences(t.Context(), wrong[name], 1)
+		if len(differences) == 0 {
+			t.Errorf("an evaluator that %s is taken for the API server", name)
+			continue
+		}
+		fmt.Printf("an evaluator that %s is told from it: %.160s\n", name, differences[0])
+	}
+}
+
+// changedByMutators reports an attack whose object Gatekeeper's mutators change, and
+// the evaluator does not: pods, their parts and DaemonSets.
+func changedByMutators(a attack.Attack) bool {
+	kind := a.Request.Object.GetObjectKind().GroupVersionKind().Kind
+	return kind == "Pod" || kind == "DaemonSet"
+}
+
+// asInCluster takes the labels and annotations of namespaces from a cluster: whoever
+// writes them there adds some, and rules count and name them.
+func (s *offlineScene) asInCluster(t *testing.T, admin client.Client) {
+	t.Helper()
+	for i, o := range s.objects {
+		namespace, ok := o.(*corev1.Namespace)
+		if !ok {
+			continue
+		}
+		live := &corev1.Namespace{}
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(namespace), live); err != nil {
+			t.Fatal(err)
+		}
+		namespace = namespace.DeepCopy()
+		namespace.Labels, namespace.Annotations = live.Labels, live.Annotations
+		s.objects[i] = namespace
+	}
+	var err error
+	if s.evaluator, err = s.evaluator.Of(s.objects); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wrong are evaluators that are wrong on purpose, by what is wrong with them.
+func (s *offlineScene) wrong(t *testing.T) map[string]asks {
+	t.Helper()
+	of := func(change func(client.Object) client.Object) asks {
+		next := *s
+		next.objects = nil
+		for _, o := range s.objects {
+			if o = change(o.DeepCopyObject().(client.Object)); o != nil {
+				next.objects = append(next.objects, o)
+			}
+		}
+		var err error
+		if next.evaluator, err = s.evaluator.Of(next.objects); err != nil {
+			t.Fatal(err)
+		}
+		return next.answer
+	}
+	wrong := map[string]asks{
+		"skips mutations": of(func(o client.Object) client.Object {
+			if _, ok := o.(*admissionv1.MutatingAdmissionPolicy); ok {
+				return nil
+			}
+			return o
+		}),
+		"ignores match conditions": of(func(o client.Object) client.Object {
+			switch o := o.(type) {
+			case *admissionv1.MutatingAdmissionPolicy:
+				o.Spec.MatchConditions = nil
+			case *admissionv1.ValidatingAdmissionPolicy:
+				o.Spec.MatchConditions = nil
+			}
+			return o
+		}),
+		"ignores Pod Security": of(func(o client.Object) client.Object {
+			if namespace, ok := o.(*corev1.Namespace); ok {
+				maps.DeleteFunc(namespace.Labels, func(key, _ string) bool { return strings.HasPrefix(key, podSecurity) })
+			}
+			return o
+		}),
+		"ignores RBAC": func(ctx context.Context, a attack.Attack) (evaluator.Answer, error) {
+			e, r, err := s.request(ctx, a)
+			if err != nil {
+				return evaluator.Answer{}, err
+			}
+			r.Authorized = true
+			return e.Judge(ctx, r)
+		},
+	}
+	if platform, _, _ := s.scratch.Parts(); platform.Placement == v1alpha1.PlacementGatekeeper {
+		// These are seen by pods.
+		delete(wrong, "skips mutations")
+		delete(wrong, "ignores Pod Security")
+	}
+	return wrong
+}
+
+func differs(real answer, own evaluator.Answer) string {
+	switch {
+	case (real.err == nil) != (own.Err() == nil):
+		return "error " + said(real.err) + ", evaluator " + said(own.Err())
+	case real.err != nil:
+		if !slices.ContainsFunc(own.Denials, func(d evaluator.Denial) bool { return sameRefusal(real.err, d.Err) }) {
+			return "error " + said(real.err) + ", evaluator " + said(own.Err())
+		}
+		return ""
+	}
+	for _, list := range [][2][]string{{real.warnings, own.Warnings}, {own.Warnings, real.warnings}} {
+		for _, w := range list[0] {
+			same := func(other string) bool { return words(w) == words(other) }
+			if attack.WarnsOfCroft(w) && !slices.ContainsFunc(list[1], same) {
+				return "only one warns: " + w
+			}
+		}
+	}
+	if own.Object == nil || real.attack.Request.Subresource != "" {
+		return ""
+	}
+	sent, err := plain(real.object)
+	if err != nil {
+		return err.Error()
+	}
+	return lacks("", own.Object.Object["spec"], sent.Object["spec"])
+}
+
+// sameRefusal compares what is said after the name of the object, which the evaluator
+// may have and the API server not.
+func sameRefusal(a, b error) bool {
+	return apierrors.ReasonForError(a) == apierrors.ReasonForError(b) && words(core(a)) == words(core(b))
+}
+
+// words are those of a text, sorted: what is listed from a map comes in any order.
+func words(text string) string {
+	all := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:()", r) })
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// someMarks are those of a namespace that a refusal names: of many some, in the order of
+// a Go map. How many there are is compared.
+var someMarks = regexp.MustCompile(`behind the walls \(.*\) are written`)
+
+func core(err error) string {
+	text := err.Error()
+	for _, begin := range []string{"denied request: ", "violates PodSecurity", " cannot ", "is attempting to grant RBAC permissions not currently held"} {
+		if i := strings.Index(text, begin); i >= 0 {
+			if begin == " cannot " || strings.HasPrefix(begin, "is attempting") {
+				return begin
+			}
+			return someMarks.ReplaceAllStringFunc(text[i:], func(marks string) string {
+				_, more, _ := strings.Cut(marks, " and ")
+				return fmt.Sprint(strings.Count(marks, ", "), " beside one and ", more)
+			})
+		}
+	}
+	return text
+}
+
+func said(err error) string {
+	if err == nil {
+		return "none"
+	}
+	return cmp.Or(err.Error(), "empty")
+}
+
+// lacks names the first field of one value that another does not have as it is.
+func lacks(path string, of, in any) string {
+	switch of := of.(type) {
+	case nil:
+		return ""
+	case map[string]any:
+		to, ok := in.(map[string]any)
+		if !ok && len(of) > 0 {
+			return path + " is missing"
+		}
+		for _, key := range slices.Sorted(maps.Keys(of)) {
+			if difference := lacks(path+"."+key, of[key], to[key]); difference != "" {
+				return difference
+			}
+		}
+		return ""
+	case []any:
+		to, _ := in.([]any)
+		if len(of) > len(to) {
+			return path + " is shorter"
+		}
+		for i := range of {
+			if difference := lacks(path, of[i], to[i]); difference != "" {
+				return difference
+			}
+		}
+		return ""
+	default:
+		if text, _ := of.(string); text == "kube-api-access-" {
+			return "" // the API server makes up the rest of the name
+		}
+		if !equality.Semantic.DeepEqual(of, in) {
+			return path + " differs: evaluator " + fmt.Sprint(of) + ", API server " + fmt.Sprint(in)
+		}
+		return ""
+	}
+}

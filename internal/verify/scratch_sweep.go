@@ -1,0 +1,103 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/scratch"
+)
+
+// longest is how long a run may take whose context does not say.
+const longest = time.Hour
+
+// marked are the tenants' objects, with a mark on those of the whole cluster that
+// says until when this run may need them: if it is killed, the next one removes them.
+func (s *Scratch) marked(ctx context.Context) []client.Object {
+	end, ok := ctx.Deadline()
+	if !ok {
+		end = time.Now().Add(longest)
+	}
+	objects := s.Objects()
+	for _, o := range objects {
+		if o.GetNamespace() == "" {
+			scratch.Mark(o, end.Add(removal))
+		}
+	}
+	return objects
+}
+
+// Sweep removes what runs have left behind that were killed, and says what it
+// removed. declared are the names of the Tenants of the cluster.
+func (s *Scratch) Sweep(ctx context.Context, c client.Client, declared []string) ([]apply.Ref, error) {
+	var found []client.Object
+	var errs []error
+	for _, kind := range s.kinds() {
+		var list metav1.PartialObjectMetadataList
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := c.List(ctx, &list)
+		if err != nil && !meta.IsNoMatchError(err) {
+			errs = append(errs, fmt.Errorf("looking for what an earlier run left: list %s: %w", kind.Kind, err))
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			o.SetGroupVersionKind(kind)
+			if o.DeletionTimestamp == nil {
+				found = append(found, o)
+			}
+		}
+	}
+	var removed []apply.Ref
+	for _, run := range scratch.Left(found, declared, time.Now()) {
+		if err := apply.New(c).Discard(ctx, run.Objects...); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, o := range run.Objects {
+			removed = append(removed, apply.RefOf(o))
+		}
+	}
+	return removed, errors.Join(errs...)
+}
+
+// kinds are those of what a run makes in the whole cluster: what is in a namespace
+// goes with it.
+func (s *Scratch) kinds() []schema.GroupVersionKind {
+	objects := s.Objects()
+	for _, a := range s.Attacks() {
+		objects = append(objects, a.Setup...)
+	}
+	var kinds []schema.GroupVersionKind
+	for _, o := range objects {
+		kind := o.GetObjectKind().GroupVersionKind()
+		if o.GetNamespace() == "" && scratch.RunOf(o.GetName()) != "" && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// Needs are the rights that somebody needs to try attacks on scratch tenants, beside
+// being a platform admin. They are asked about before anything is made.
+func (*Scratch) Needs() []Right {
+	needs := impersonation("", "")
+	for _, verb := range []string{"create", "delete"} {
+		needs = append(needs, Right{Verb: verb, Resource: "namespaces"})
+	}
+	return append(needs,
+		Right{Verb: "create", Resource: "pods"},
+		Right{Verb: "patch", Resource: "resourcequotas"},
+		Right{Verb: "patch", Group: "networking.k8s.io", Resource: "networkpolicies"},
+		Right{Verb: "patch", Group: "rbac.authorization.k8s.io", Resource: "rolebindings"},
+		Right{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "tenantrules"},
+	)
+}

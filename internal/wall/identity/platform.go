@@ -1,0 +1,163 @@
+package identity
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/rights"
+)
+
+// The ClusterRoles of people who look after the platform. Each is bound by a
+// ClusterRoleBinding of the same name.
+const (
+	// AdminRole declares the estate and reads what AuditorRole reads. It is bound to
+	// the Platform's admins.
+	AdminRole = "croft-admin"
+	// AuditorRole reads what croft's commands read. It is bound to the Platform's
+	// auditors.
+	AuditorRole = "croft-auditor"
+	// ClassesRole reads the names of classes. It is bound to the Platform's
+	// classReaders.
+	ClassesRole = "croft-classes"
+)
+
+// PlatformRoles are the ClusterRoles that are bound for the whole cluster.
+var PlatformRoles = []string{AdminRole, AuditorRole, ClassesRole}
+
+// audited are the kinds that the commands status, diff, doctor, reach, verify and
+// why read, by API group. Secrets and ConfigMaps are not among them: no command
+// reads them.
+var audited = []rbacv1.PolicyRule{
+	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"platforms", "pools", "tenants", "secondarynetworks", "tenantrules"}},
+	{APIGroups: []string{""}, Resources: []string{
+		"namespaces", "nodes", "pods", "services", "events", "resourcequotas", "limitranges", "persistentvolumeclaims",
+		"persistentvolumes", "serviceaccounts", "replicationcontrollers",
+	}},
+	{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}},
+	{APIGroups: []string{"apps"}, Resources: []string{"deployments", "replicasets", "statefulsets", "daemonsets"}},
+	{APIGroups: []string{"batch"}, Resources: []string{"jobs", "cronjobs"}},
+	{APIGroups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"}},
+	{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}},
+	{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}},
+	{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingresses", "networkpolicies"}},
+	{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}},
+	{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{
+		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
+		"validatingwebhookconfigurations", "mutatingwebhookconfigurations",
+	}},
+	{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}},
+	{APIGroups: []string{"karpenter.sh"}, Resources: []string{"nodepools", "nodeclaims"}},
+	{APIGroups: []string{"karpenter.kwok.sh"}, Resources: []string{"kwoknodeclasses"}},
+	{APIGroups: []string{"karpenter.k8s.aws"}, Resources: []string{"ec2nodeclasses"}},
+	{APIGroups: []string{"projectcalico.org"}, Resources: []string{
+		"networkpolicies", "globalnetworkpolicies", "networksets", "globalnetworksets", "tiers", "tier.networkpolicies", "tier.globalnetworkpolicies",
+	}},
+	{APIGroups: []string{"crd.projectcalico.org"}, Resources: []string{"networkpolicies", "globalnetworkpolicies", "networksets", "globalnetworksets", "tiers"}},
+	{APIGroups: []string{"policy.networking.k8s.io", "networking.k8s.aws"}, Resources: []string{"clusternetworkpolicies"}},
+	{APIGroups: []string{"mutations.gatekeeper.sh"}, Resources: []string{"assign", "modifyset", "assignmetadata", "assignimage"}},
+	{APIGroups: []string{"templates.gatekeeper.sh"}, Resources: []string{"constrainttemplates"}},
+	{APIGroups: []string{"constraints.gatekeeper.sh"}, Resources: []string{"croftplacement", "croftservices", "croftingresses", "croftroutes", "croftgateways", "croftcertificates", "croftannotations"}},
+	{APIGroups: []string{"config.gatekeeper.sh"}, Resources: []string{"configs"}},
+	{APIGroups: []string{"kyverno.io"}, Resources: []string{"clusterpolicies", "policies"}},
+}
+
+// classes are cluster-scoped kinds that tenants' objects name.
+var classes = []rbacv1.PolicyRule{
+	{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses", "volumeattributesclasses"}},
+	{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingressclasses"}},
+	{APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"gatewayclasses"}},
+	{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"priorityclasses"}},
+	{APIGroups: []string{"node.k8s.io"}, Resources: []string{"runtimeclasses"}},
+	{APIGroups: []string{"resource.k8s.io"}, Resources: []string{"deviceclasses"}},
+	{APIGroups: []string{"snapshot.storage.k8s.io"}, Resources: []string{"volumesnapshotclasses"}},
+}
+
+// declaring is what croft apply and croft delete write. It writes no object of
+// Kubernetes' own: those are the operator's, and rights to policies, namespaces or
+// RoleBindings of the whole cluster would be rights to all of it.
+var declaring = rbacv1.PolicyRule{
+	APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"platforms", "pools", "tenants", "secondarynetworks"},
+	Verbs: []string{"create", "update", "patch", "delete"},
+}
+
+// PlatformRules are the rights that one of PlatformRoles gives on a platform.
+func PlatformRules(role string, p *estate.Platform) []rbacv1.PolicyRule {
+	switch role {
+	case ClassesRole:
+		return rights.WithVerbs(classes, rights.Read)
+	case AuditorRole:
+		return rights.WithVerbs(slices.Concat(audited, classes, ownNodeClass(p)), rights.Read)
+	default:
+		return append(PlatformRules(AuditorRole, p), declaring)
+	}
+}
+
+// ownNodeClass is the kind of a node class that the platform team keeps: that kind
+// alone, since admins choose the group.
+func ownNodeClass(p *estate.Platform) []rbacv1.PolicyRule {
+	ref := p.NodeClass.Ref
+	if ref == nil {
+		return nil
+	}
+	kind, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: ref.Group, Version: "v1", Kind: ref.Kind})
+	return []rbacv1.PolicyRule{{APIGroups: []string{ref.Group}, Resources: []string{kind.Resource}}}
+}
+
+// platformRoles are the ClusterRoles, and their bindings to the groups that the
+// Platform names. Groups are bound as they stand there, since admission policies
+// compare them so, too: groupPrefix is for tenants' groups alone.
+func platformRoles(p *estate.Platform) []client.Object {
+	var all []client.Object
+	for _, name := range PlatformRoles {
+		all = append(all, &rbacv1.ClusterRole{
+			TypeMeta: typeMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: PlatformRules(name, p),
+		})
+		if groups := groupsOf(name, p); len(groups) > 0 {
+			all = append(all, clusterBinding(name, groups))
+		}
+	}
+	return all
+}
+
+func groupsOf(role string, p *estate.Platform) []string {
+	switch role {
+	case AdminRole:
+		return p.Admins
+	case AuditorRole:
+		return p.Auditors
+	default:
+		return p.ClassReaders
+	}
+}
+
+func clusterBinding(role string, groups []string) *rbacv1.ClusterRoleBinding {
+	binding := &rbacv1.ClusterRoleBinding{
+		TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: role},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+	}
+	for _, group := range groups {
+		binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group})
+	}
+	return binding
+}
+
+// givenBy tells what rules give, as RBAC reads them.
+func givenBy(rules []rbacv1.PolicyRule) func(group, resource string, verb attack.Verb) bool {
+	has := func(list []string, one string) bool {
+		return slices.Contains(list, one) || slices.Contains(list, rbacv1.ResourceAll)
+	}
+	return func(group, resource string, verb attack.Verb) bool {
+		return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
+			return len(r.ResourceNames) == 0 && slices.Contains(r.APIGroups, group) &&
+				has(r.Resources, resource) && slices.Contains(r.Verbs, string(verb))
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package nodes
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
+)
+
+// The rules on what pods ask of the scheduler beside a node.
+const (
+	AffinityRule = "affinity-namespaces"
+	TermsRule    = "scheduling-terms"
+)
+
+// maxTerms is how many terms of a kind a pod may have. The scheduler and Karpenter go
+// through the terms of all pods for every pod that they place, whoever it belongs to.
+const maxTerms = 10
+
+// schedulingPart is what pods may ask of the scheduler. Required anti-affinity holds
+// for pods that come later, too: a term that reaches into other namespaces keeps their
+// pods off nodes. Affinity to their pods shows by where a pod lands what runs there.
+func schedulingPart() ([]admission.Variable, []admission.Rule) {
+	variables := []admission.Variable{
+		// A pod's own affinity to pods never changes.
+		{Name: "podTerms", Expression: `!variables.new || !has(variables.spec.affinity) ? [] :
+			` + podTerms("podAffinity") + ` + ` + podTerms("podAntiAffinity")},
+		// Affinity to nodes may still be added to a pod that has a scheduling gate.
+		{Name: "nodeTerms", Expression: nodeTerms("variables.spec")},
+		{Name: "spreads", Expression: `variables.new && has(variables.spec.topologySpreadConstraints) ? variables.spec.topologySpreadConstraints.size() : 0`},
+		// Too many terms are refused by their number: they are not looked at.
+		{Name: "foreignTerms", Expression: `variables.podTerms.size() > MOST ? [] : variables.podTerms.filter(t,
+			has(t.namespaces) && !t.namespaces.all(n, n in params.spec.namespaces) ||
+			has(t.namespaceSelector) && !(` + ownNamespaces("t.namespaceSelector") + `))`},
+	}
+	rules := []admission.Rule{
+		{
+			Name: AffinityRule, Says: "affinity and anti-affinity look at pods of the tenant's own namespaces only",
+			Fine:  `!has(variables.spec.affinity)`,
+			Holds: `variables.foreignTerms.size() == 0`,
+			Message: `"spec.affinity: podAffinity and podAntiAffinity of tenant " + params.spec.tenant + " may name its own namespaces only, since they decide where other tenants' pods can run: "
+				+ "leave out namespaces and namespaceSelector (topologyKey " + variables.foreignTerms[0].topologyKey + "), or select all of the tenant's namespaces by namespaceSelector {matchLabels: {TENANT: "
+				+ params.spec.tenant + "}}"`,
+		},
+		{
+			Name: TermsRule, Says: "pods have at most " + strconv.Itoa(maxTerms) + " terms of pod affinity and anti-affinity, as many of node affinity and as many spread constraints",
+			Fine: `!has(variables.spec.affinity) && !has(variables.spec.topologySpreadConstraints)`,
+			Holds: `variables.podTerms.size() <= MOST && variables.spreads <= MOST &&
+				(variables.nodeTerms <= MOST || variables.specBefore.exists(s, ` + nodeTerms("s") + ` >= variables.nodeTerms))`,
+			Message: `"spec: a pod may have MOST terms of pod affinity and anti-affinity (this one has " + string(variables.podTerms.size()) + "), MOST of node affinity ("
+				+ string(variables.nodeTerms) + ") and MOST topologySpreadConstraints (" + string(variables.spreads) + "), since every pod in the cluster waits for them: "
+				+ "write one term with several matchExpressions or values in place of many"`,
+		},
+	}
+	replace := strings.NewReplacer("MOST", strconv.Itoa(maxTerms), "TENANT", v1alpha1.TenantLabel)
+	for i := range variables {
+		variables[i].Expression = replace.Replace(variables[i].Expression)
+	}
+	for i := range rules {
+		rules[i].Holds, rules[i].Message = replace.Replace(rules[i].Holds), replace.Replace(rules[i].Message)
+	}
+	return variables, rules
+}
+
+// podTerms are the required and preferred terms of a pod's affinity or anti-affinity.
+func podTerms(kind string) string {
+	return strings.ReplaceAll(`(!has(variables.spec.affinity.KIND) ? [] :
+		(has(variables.spec.affinity.KIND.requiredDuringSchedulingIgnoredDuringExecution) ? variables.spec.affinity.KIND.requiredDuringSchedulingIgnoredDuringExecution : []) +
+		(has(variables.spec.affinity.KIND.preferredDuringSchedulingIgnoredDuringExecution) ?
+			variables.spec.affinity.KIND.preferredDuringSchedulingIgnoredDuringExecution.map(p, p.podAffinityTerm) : []))`, "KIND", kind)
+}
+
+// nodeTerms is how many terms of node affinity a pod spec has.
+func nodeTerms(spec string) string {
+	return strings.ReplaceAll(`(!has(SPEC.affinity) || !has(SPEC.affinity.nodeAffinity) ? 0 :
+		(has(SPEC.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution) ?
+			SPEC.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.size() : 0) +
+		(has(SPEC.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution) ?
+			SPEC.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution.size() : 0))`, "SPEC", spec)
+}
+
+// ownNamespaces is true of a selector that can match the tenant's namespaces only.
+// All requirements of a selector hold together, so one that says so is enough.
+func ownNamespaces(selector string) string {
+	return strings.NewReplacer("SELECTOR", selector, "NAME", corev1.LabelMetadataName).Replace(
+		`has(SELECTOR.matchLabels) && (
+			"NAME" in SELECTOR.matchLabels && SELECTOR.matchLabels["NAME"] in params.spec.namespaces ||
+			"TENANT" in SELECTOR.matchLabels && SELECTOR.matchLabels["TENANT"] == params.spec.tenant) ||
+		has(SELECTOR.matchExpressions) && SELECTOR.matchExpressions.exists(e, e.operator == "In" && has(e.values) && (
+			e.key == "NAME" && e.values.all(v, v in params.spec.namespaces) ||
+			e.key == "TENANT" && e.values.all(v, v == params.spec.tenant)))`)
+}

@@ -1,0 +1,202 @@
+package policy
+
+import (
+	"slices"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/estate"
+)
+
+// The names of the policies on who acts in a tenant's namespaces, and as whom.
+const (
+	RoleBindingsPolicy = "croft-role-bindings"
+	RolesPolicy        = "croft-roles"
+	AccountsPolicy     = "croft-accounts"
+)
+
+// Their rules.
+const (
+	EverybodyRule       = "everybody"
+	StrangersRule       = "strangers"
+	RoleNameRule        = "printable-name"
+	AggregationRule     = "aggregation"
+	CloudIdentityRule   = "cloud-identity"
+	TokenExpirationRule = "token-expiration"
+	TokenSecretRule     = "token-secret"
+	BootstrapTokenRule  = "bootstrap-token"
+)
+
+// subjects are those to whom a tenant's RoleBindings may give roles: its people, and
+// whom it may share with.
+func subjects(t *estate.Tenant) []string {
+	all := []string{}
+	add := func(kind, name string) {
+		if subject := kind + ":" + name; name != "" && !slices.Contains(all, subject) {
+			all = append(all, subject)
+		}
+	}
+	for _, a := range t.Access {
+		add("Group", a.Group)
+		add("User", a.User)
+	}
+	for _, s := range t.Allowances.ShareWith {
+		add("Group", s.Group)
+		add("User", s.User)
+		add("ServiceAccount", s.ServiceAccount)
+	}
+	return all
+}
+
+// subjectsOf are the subjects of a RoleBinding in the words of TenantRules. Users and
+// groups that stand for service accounts are written as these.
+func subjectsOf(binding string) string {
+	return with(`(has(BINDING.subjects) ? BINDING.subjects.map(s,
+		s.kind == "ServiceAccount" ? "ServiceAccount:" + (has(s.namespace) && s.namespace != "" ? s.namespace : request.namespace) + "/" + s.name :
+		s.kind == "User" && s.name.startsWith("system:serviceaccount:") ? "ServiceAccount:" + s.name.substring(22).replace(":", "/") :
+		s.kind == "Group" && s.name.startsWith("system:serviceaccounts:") ? "ServiceAccount:" + s.name.substring(23) + "/*" :
+		s.kind + ":" + s.name) : [])`, "BINDING", binding)
+}
+
+// checkRoleBindings keeps tenants from letting others into their namespaces. What
+// croft marked as its own is protected otherwise, and is written before there are
+// TenantRules.
+func checkRoleBindings(admins []string) admission.Validating {
+	return admission.Validating{
+		Name:      RoleBindingsPolicy,
+		Selection: admission.Unmarked,
+		Only:      admission.NotByPlatform(admins),
+		Resources: []admission.Resource{
+			{Group: "rbac.authorization.k8s.io", Version: "v1", Resources: []string{"rolebindings"}, Operations: write},
+		},
+		Bounds: subjectBounds,
+		Variables: []admission.Variable{
+			{Name: "everybody", Expression: `["Group:system:authenticated", "Group:system:unauthenticated", "User:system:anonymous", "Group:system:serviceaccounts"]`},
+			{Name: "same", Expression: before(`has(object.subjects) == has(oldObject.subjects) && (!has(object.subjects) || object.subjects == oldObject.subjects)`, `false`)},
+			{Name: "before", Expression: before(subjectsOf("oldObject"), `[]`)},
+			{Name: "subjects", Expression: `variables.same ? [] : ` + subjectsOf("object") + `.filter(s, !(s in variables.before))`},
+			{Name: "strangers", Expression: `variables.subjects.filter(s, !(s in variables.everybody) && !(s in params.spec.subjects) && !(
+				s.startsWith("ServiceAccount:") ? s.substring(15).split("/")[0] in params.spec.namespaces || s.split("/")[0] + "/*" in params.spec.subjects :
+				s.startsWith("Group:") ? "Group:*" in params.spec.subjects && !s.startsWith("Group:system:") :
+				"User:*" in params.spec.subjects && !s.startsWith("User:system:")))`},
+		},
+		Rules: []admission.Rule{
+			{
+				Name: EverybodyRule, Says: "roles are bound to somebody, not to everybody",
+				Holds: `variables.subjects.all(s, !(s in variables.everybody))`,
+				Message: `"subjects: " + variables.everybody.transformList(i, s, s.split(":", 2)[1]).join(", ") +
+					" stand for everybody, other tenants included: name a group, a user or a service account"`,
+			},
+			{
+				Name: StrangersRule, Says: "roles are bound to the tenant's own people and service accounts, and to whom its shareWith names",
+				Holds: `variables.strangers.size() == 0 || ` + clusterWide,
+				Message: `"subjects: " + ` + some("variables.strangers", 3) + ` + " is not of tenant " + params.spec.tenant + ": name its own service accounts, or " + ` +
+					listed("subjects") + ` + "; a platform admin allows others by policy.shareWith"`,
+			},
+			printableNameRule(),
+		},
+	}
+}
+
+// checkRoles asks of Roles what RBAC does not: its names may hold anything but
+// slashes, so whoever prints them prints what a tenant likes.
+func checkRoles() admission.Validating {
+	return admission.Validating{
+		Name:     RolesPolicy,
+		Ruleless: true,
+		Resources: []admission.Resource{
+			{Group: "rbac.authorization.k8s.io", Version: "v1", Resources: []string{"roles"}, Operations: write},
+		},
+		Bounds: roleBounds,
+		Rules: []admission.Rule{
+			printableNameRule(),
+			{
+				Name: AggregationRule, Says: "Roles carry no labels of aggregation, which are for ClusterRoles",
+				Holds: `!has(object.metadata.labels) || object.metadata.labels.all(k, !k.startsWith("rbac.authorization.k8s.io/") ||
+					request.operation == "UPDATE" && has(oldObject.metadata.labels) && k in oldObject.metadata.labels)`,
+				Message: `"metadata.labels: those below rbac.authorization.k8s.io/ add the rules of a ClusterRole to others, and a Role has nothing to add to: remove them"`,
+			},
+		},
+	}
+}
+
+func printableNameRule() admission.Rule {
+	return admission.Rule{
+		Name: RoleNameRule, Says: "names of Roles and RoleBindings are printable, without blanks",
+		Holds:   `request.operation != "CREATE" || object.metadata.name.matches("^[!-~]+$")`,
+		Message: `"metadata.name: it holds blanks, control characters or letters beyond ASCII, which terminals and logs may obey in place of showing: use letters, digits and -.:_@"`,
+	}
+}
+
+// cloudIdentities are the annotations of a ServiceAccount by which the webhooks and
+// metadata servers of clouds give its pods an identity there.
+var cloudIdentities = []string{
+	"eks.amazonaws.com/role-arn", "iam.gke.io/gcp-service-account", "azure.workload.identity/client-id", "pod-identity.alibabacloud.com/role-name",
+}
+
+const (
+	tokenSecretType     = "kubernetes.io/service-account-token"
+	bootstrapSecretType = "bootstrap.kubernetes.io/token"
+)
+
+// checkAccounts bounds what a service account is good for: its identity at a cloud,
+// and how long its tokens live. Kubelets ask for the tokens that pods mount, which
+// end with the pod.
+func checkAccounts() admission.Validating {
+	create := []admissionv1.OperationType{admissionv1.Create}
+	return admission.Validating{
+		Name: AccountsPolicy,
+		Resources: []admission.Resource{
+			{Version: "v1", Resources: []string{"serviceaccounts"}, Operations: write},
+			{Version: "v1", Resources: []string{"serviceaccounts/token", "secrets"}, Operations: create},
+		},
+		Only: map[string]string{"concerns-identity": `request.resource.resource == "secrets" ? [dyn(object)].exists(o, has(o.type) && o.type in ` + quoted([]string{tokenSecretType, bootstrapSecretType}) + `) :
+			has(request.subResource) && request.subResource == "token" ? !("system:nodes" in request.userInfo.groups) :
+			has(object.metadata.annotations) && ` + quoted(cloudIdentities) + `.exists(k, k in object.metadata.annotations)`},
+		Variables: []admission.Variable{
+			{Name: "object", Expression: `dyn(object)`},
+			{Name: "isSecret", Expression: `request.resource.resource == "secrets"`},
+			{Name: "isToken", Expression: `has(request.subResource) && request.subResource == "token"`},
+			{Name: "before", Expression: before(`(has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})`, `{}`)},
+			{Name: "identities", Expression: `variables.isSecret || variables.isToken ? [] : ` + quoted(cloudIdentities) + `.filter(k, k in object.metadata.annotations)
+				.filter(k, !(k in variables.before && variables.before[k] == object.metadata.annotations[k])).map(k, object.metadata.annotations[k])
+				.filter(v, v != "" && !params.spec.cloudIdentities.exists(i, i == v || i.endsWith("*") && v.startsWith(i.substring(0, i.size() - 1))))`},
+			{Name: "seconds", Expression: `variables.isToken && has(variables.object.spec.expirationSeconds) ? variables.object.spec.expirationSeconds : 0`},
+		},
+		Rules: []admission.Rule{
+			{
+				Name: CloudIdentityRule, Says: "service accounts name identities at a cloud of the tenant's cloudIdentities only",
+				Holds: `variables.identities.size() == 0`,
+				Message: `"metadata.annotations: " + ` + some("variables.identities", 3) + ` + " is not among the cloud identities of tenant " + params.spec.tenant + ": " + ` +
+					listed("cloudIdentities") + ` + "; a platform admin allows others by policy.cloudIdentities"`,
+			},
+			{
+				Name: TokenExpirationRule, Says: "tokens that people ask for expire within the tenant's maxTokenExpirationSeconds",
+				Holds: `variables.seconds <= params.spec.maxTokenExpirationSeconds`,
+				Message: `"spec.expirationSeconds: " + string(variables.seconds) + " is more than the " + string(params.spec.maxTokenExpirationSeconds) +
+					" that a token of tenant " + params.spec.tenant + " may live: ask for a shorter one; a platform admin allows more by policy.maxTokenExpirationSeconds"`,
+			},
+			{
+				Name: TokenSecretRule, Says: "Secrets hold no tokens of service accounts, which would never expire, unless the tenant's tokenSecrets says so",
+				Holds: `!variables.isSecret || variables.object.type != "` + tokenSecretType + `" || params.spec.tokenSecrets`,
+				Message: `"type: a Secret of type ` + tokenSecretType + ` holds a token that never expires: ask for one by kubectl create token, or mount one into a pod; a platform admin allows them for tenant " +
+					params.spec.tenant + " by policy.tokenSecrets"`,
+			},
+			{
+				Name: BootstrapTokenRule, Says: "Secrets hold no bootstrap tokens, by which nodes join the cluster",
+				Holds:   `!variables.isSecret || variables.object.type != "` + bootstrapSecretType + `"`,
+				Message: `"type: ` + bootstrapSecretType + ` is for tokens by which nodes join the cluster, in kube-system alone: use another type"`,
+			},
+		},
+	}
+}
+
+// sharesWith reports whether a tenant may share with a subject in the words of
+// TenantRules.
+func sharesWith(t *estate.Tenant, subject v1alpha1.Sharer) bool {
+	return slices.ContainsFunc(t.Allowances.ShareWith, func(s v1alpha1.Sharer) bool {
+		return s == subject || subject.Group != "" && s.Group == "*" || subject.User != "" && s.User == "*"
+	})
+}

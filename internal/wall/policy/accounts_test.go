@@ -1,0 +1,27 @@
+package policy
+
+import (
+	"slices"
+	"testing"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// TestSubjects wants a tenant's people, and whom it may share with, once each and in
+// the words of TenantRules.
+func TestSubjects(t *testing.T) {
+	shop := &estate.Tenant{
+		Access: []v1alpha1.Access{{Group: "oidc:devs", Role: v1alpha1.RoleOperator}, {Group: "oidc:devs", Role: v1alpha1.RoleViewer}, {User: "ann", Role: v1alpha1.RoleViewer}},
+		Allowances: v1alpha1.Allowances{ShareWith: []v1alpha1.Sharer{
+			{Group: "sre"}, {User: "ann"}, {User: "*"}, {ServiceAccount: "monitoring/prometheus"}, {ServiceAccount: "ci/*"},
+		}},
+	}
+	want := []string{"Group:oidc:devs", "User:ann", "Group:sre", "User:*", "ServiceAccount:monitoring/prometheus", "ServiceAccount:ci/*"}
+	if got := subjects(shop); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := subjects(&estate.Tenant{}); got == nil || len(got) > 0 {
+		t.Errorf("a tenant without people has %#v, and policies read a list", got)
+	}
+}

@@ -1,0 +1,382 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"croft.dev/croft/internal/addons"
+	"croft.dev/croft/internal/admission"
+)
+
+// The names of the policies on what makes add-ons act. What they ask of pods is in
+// the policies on pods.
+const (
+	AnnotationsPolicy        = "croft-annotations"
+	UnknownAnnotationsPolicy = "croft-unknown-annotations"
+)
+
+// Their rules. Each is about some of the catalogue's classes.
+const (
+	AnnotatedHostsRule     = "annotated-hosts"
+	URLsRule               = "urls"
+	ReferencesRule         = "references"
+	ValuesRule             = "values"
+	WithheldRule           = "withheld"
+	UnknownAnnotationsRule = "unknown-annotations"
+	UnknownWarningRule     = "unknown-annotations-allowed"
+	LabelsRule             = "labels"
+	// PodAnnotationsRule is all of these at once: a pod passes one rule, not seven.
+	PodAnnotationsRule = "annotations"
+)
+
+// classRule is a rule about the annotations of some classes.
+type classRule struct {
+	name, says string
+	classes    []addons.Class
+	// field and what say where it stands and what to do about it.
+	what string
+}
+
+const byGrant = `; a platform admin allows it by policy.annotations`
+
+func classRules() []classRule {
+	return []classRule{
+		{
+			AnnotatedHostsRule, "annotations that add-ons read name the tenant's hosts only", []addons.Class{addons.Hosts},
+			hosts(),
+		},
+		{
+			URLsRule, "annotations send controllers to the tenant's hosts, and to Services of the tenant and the platform, only", []addons.Class{addons.URL},
+			`": a controller would send requests there with its own network: name a host of the tenant, or a Service of namespaces " + ` + listed("namespaces") +
+				` + " as http://SERVICE.NAMESPACE.svc; a platform admin allows another by policy.annotations: [KEY=VALUE]"`,
+		},
+		{
+			ReferencesRule, "annotations that add-ons read name objects of the tenant's namespaces only",
+			[]addons.Class{addons.Object, addons.Namespaces, addons.Prefixed, addons.Shared, addons.Networks},
+			`": name an object of a namespace of tenant " + params.spec.tenant + ": " + ` + listed("namespaces") + ` + "` + byGrant + `"`,
+		},
+		{
+			ValuesRule, "values that controllers write into their configuration end where they should, and add no hosts, target groups and entry points",
+			[]addons.Class{addons.Text, addons.Rules, addons.OneOf, addons.Settings},
+			`": leave out line breaks, quotes, backslashes and the characters ; { } #, and what adds hosts, target groups, entry points or addresses` + byGrant + `"`,
+		},
+		{
+			WithheldRule, "no annotation has an add-on claim an address, use what is not the tenant's, or configure what serves every tenant",
+			[]addons.Class{addons.Address, addons.Rights, addons.Never},
+			`": an add-on would act upon it with its own rights, beyond the tenant: remove it (docs/addons.md says why)` + byGrant + `"`,
+		},
+	}
+}
+
+// objects is true of names of objects, each with or without a namespace of the tenant.
+const objects = `V.split(",").all(o, o.trim().matches("^[A-Za-z0-9.-]*(/[a-z0-9.-]+)?([:@][A-Za-z0-9_.-]+)*$") &&
+		(!o.contains("/") || o.trim().split("/")[0] in params.spec.namespaces))`
+
+// multusJSON is the JSON of networks of which nothing is asked but a name, a namespace
+// and an interface: no address.
+const multusJSON = `^\s*\[\s*\{\s*("(name|namespace|interface)"\s*:\s*"[a-z0-9.-]+"\s*,?\s*)+\}\s*(,\s*\{\s*("(name|namespace|interface)"\s*:\s*"[a-z0-9.-]+"\s*,?\s*)+\}\s*)*\]\s*$`
+
+// valueChecks are true where the value V of a class CLASS is fine. The others are
+// refused whatever their value is.
+var valueChecks = []struct {
+	class addons.Class
+	fine  string
+}{
+	// What ends a value in nginx's or HAProxy's configuration, or continues it.
+	{addons.Text, `!V.matches(` + admission.Quote("[\\x00-\\x08\\x0a-\\x1f\\x7f;{}\"'`\\\\#]") + `)`},
+	{addons.Rules, `V.matches(` + admission.Quote(`^[\t\n\x20-\x5b\x5d-\x7e]*$`) + `) && !V.lowerAscii().matches("host-?header|targetgroup")`},
+	{addons.OneOf, `V.split(",").all(v, v.trim() in CLASS.substring(7).split(","))`},
+	{addons.Hosts, `V.lowerAscii().split(",").map(h, h.trim()).all(h, h == "" || h.matches("^([*][.])?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$") && ` + granted("h") + `)`},
+	// The form keeps out what a URL's readers disagree about, such as users in it.
+	{addons.URL, `V.lowerAscii().matches(` + admission.Quote("^https?://([$]host|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:[0-9]{1,5})?([/?][^\\x00-\\x20\\x7f;{}\"'`\\\\#]*)?$") + `) &&
+		` + urlWithin("V", `(h == "$host" || h.matches("`+hostname+`") && (`+granted("h")+` || `+clusterNames("h")+`))`)},
+	{addons.Object, objects},
+	{addons.Namespaces, `V.split(",").all(n, n.trim() in params.spec.namespaces)`},
+	{addons.Prefixed, `V.lowerAscii().split(",").all(m, m.trim() == "" || m.trim().endsWith("@file") || m.trim().endsWith("@kubernetescrd") &&
+		(params.spec.namespaces + params.spec.platformNamespaces).exists(n, m.trim().startsWith(n + "-")))`},
+	{addons.Shared, `params.spec.namespaces.exists(n, V == n || V.startsWith(n + "."))`},
+	{addons.Networks, `V.size() <= 4096 && (` + objects + ` || V.matches(` + admission.Quote(multusJSON) + `) &&
+		V.findAll(` + admission.Quote(`"namespace"\s*:\s*"[a-z0-9.-]+"`) + `).all(n, n.findAll("[a-z0-9.-]+")[1] in params.spec.namespaces))`},
+	{addons.Settings, `V.size() <= 4096 && V.matches(` + admission.Quote(`^[A-Za-z0-9_.,:"'{}\[\]\s/-]*$`) + `) &&
+		V.findAll(` + admission.Quote(`[^\s,:"'{}\[\]]+["']?\s*:`) + `).all(k, k.find(` + admission.Quote(`^[^\s,:"'{}\[\]]+`) + `) in CLASS.substring(9).split(","))`},
+	{addons.KeepsNode, `params.spec.doNotDisrupt || CLASS.startsWith("keeps-node:") && V in CLASS.substring(11).split(",")`},
+	{addons.Unknown, `params.spec.unknownAnnotations in ["Allow", "Warn"]`},
+}
+
+// addonVariables judge the annotations that are new or changed. Their catalogue is a
+// constant, which the API server builds once: looking a key up costs the same however
+// long it is. The variables annotations and annotationsBefore are the object's;
+// handsOn says that there are the variables infrastructure and infrastructureBefore of
+// those that it hands on, as a Gateway does.
+func addonVariables(table, harmless string, classes []addons.Class, handsOn bool) []admission.Variable {
+	changed := func(now, before string) string {
+		return with(`NOW.transformList(k, v, !(k.split("/")[0] in HARMLESS) && !(k in BEFORE && BEFORE[k] == v), [string(k), string(v), string(KEY)])`,
+			"NOW", now, "BEFORE", before, "HARMLESS", harmless, "KEY", normal("k"))
+	}
+	asked := `variables.plain ? [] : ` + changed("variables.annotations", "variables.annotationsBefore")
+	snippet := ""
+	if handsOn {
+		asked = `(` + asked + `) + (variables.infrastructure.size() == 0 ? [] : ` + changed("variables.infrastructure", "variables.infrastructureBefore") + `)`
+		// Whatever controller it is: a snippet is of its configuration.
+		snippet = `a[0].contains("snippet") && a[0].contains("/") ? "never" : `
+	}
+	var fine strings.Builder
+	for _, c := range valueChecks {
+		if !slices.Contains(classes, c.class) {
+			continue
+		}
+		is := ofClasses([]addons.Class{c.class})
+		fmt.Fprintf(&fine, "%s ? (%s) :\n", is, with(c.fine, "CLASS", "a[2]", "V", "a[1]"))
+	}
+	return []admission.Variable{
+		{Name: "catalogue", Expression: table},
+		// Of each: its key, its value, and what the catalogue may have it under.
+		{Name: "asked", Expression: `(` + asked + `).map(a, a[2].contains("/")
+			? [string(a[0]), string(a[1]), string(a[2]), string(a[2].split("/")[0] + "/" + a[2].split("/")[1].split(".")[0] + "."), string(a[2].split("/")[0] + "/")]
+			: [string(a[0]), string(a[1]), string(a[2]), a[2].split(".").size() > 2 ? string(a[2].split(".")[0] + "." + a[2].split(".")[1] + ".") : "", ""])`},
+		{Name: "judged", Expression: `variables.asked.map(a, [string(a[0]), string(a[1]), string(` + snippet + `a[2] in variables.catalogue ? variables.catalogue[a[2]] :
+			a[3] in variables.catalogue ? variables.catalogue[a[3]] : a[4] in variables.catalogue ? variables.catalogue[a[4]] :
+			a[4] == "" || [a[4].substring(0, a[4].size() - 1)].exists(h, ` + granted(`h`) + `) ? "harmless" : "unknown")]).filter(a, a[2] != "harmless" &&
+			!("*" in params.spec.annotations || a[0] in params.spec.annotations || a[0] + "=" + a[1] in params.spec.annotations || a[0].split("/")[0] + "/" in params.spec.annotations))`},
+		{Name: "refused", Expression: `variables.judged.size() == 0 ? [] : variables.judged.filter(a, !(` + fine.String() + `false))`},
+	}
+}
+
+// normal is what the catalogue has a key under: see addons.Normal.
+func normal(key string) string {
+	return with(`(KEY.contains("external-dns") && KEY.contains("/") ? "external-dns.alpha.kubernetes.io/" + KEY.split("/")[1] : KEY)`, "KEY", key)
+}
+
+// valueClasses are the classes that a table has, and that of what it does not have.
+func valueClasses(tables ...map[string]string) []addons.Class {
+	all := []addons.Class{addons.Unknown}
+	for _, table := range tables {
+		for _, code := range table {
+			class, _, _ := strings.Cut(code, ":")
+			if c := addons.Class(class); !slices.Contains(all, c) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// literal is a table as a CEL map, without the prefixes that are not looked up in it.
+func literal(table map[string]string, without []string) string {
+	var entries []string
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		if prefix, ok := strings.CutSuffix(key, "/"); !ok || !slices.Contains(without, prefix) {
+			entries = append(entries, fmt.Sprintf("%q: %q", key, table[key]))
+		}
+	}
+	return "{" + strings.Join(entries, ", ") + "}"
+}
+
+// anyRefused spares most requests the rest of a rule.
+const anyRefused = `variables.refused.size() == 0 || `
+
+// addonRules are the rules about the classes that a table has.
+func addonRules(classes []addons.Class) []admission.Rule {
+	var all []admission.Rule
+	for _, r := range classRules() {
+		has := slices.DeleteFunc(slices.Clone(r.classes), func(c addons.Class) bool { return !slices.Contains(classes, c) })
+		if len(has) == 0 {
+			continue
+		}
+		of := `variables.refused.filter(a, ` + ofClasses(has) + `)`
+		all = append(all, admission.Rule{
+			Name: r.name, Says: r.says,
+			Holds:   anyRefused + of + `.size() == 0`,
+			Message: `"metadata.annotations: " + ` + someAnnotations(of) + ` + ` + r.what,
+		})
+	}
+	return append(all, admission.Rule{
+		Name: UnknownAnnotationsRule, Says: "annotations that the catalogue of add-ons does not know are decided by policy.unknownAnnotations",
+		Holds:   anyRefused + `variables.refused.filter(a, a[2] == "unknown").size() == 0`,
+		Message: `"metadata.annotations: " + ` + someAnnotations(`variables.refused.filter(a, a[2] == "unknown")`) + ` + ` + unknownAdvice,
+	})
+}
+
+const unknownAdvice = `": croft does not know the add-on that reads it: remove it; a platform admin allows it by policy.annotations, or all that are not known by policy.unknownAnnotations"`
+
+// podAnnotationsRule says the same of pods as addonRules does of other kinds, in one
+// rule. What keeps a node is another's.
+func podAnnotationsRule(classes []addons.Class) admission.Rule {
+	const of = `variables.refused.filter(a, !a[2].startsWith("keeps-node"))`
+	var what strings.Builder
+	for _, r := range classRules() {
+		if has := slices.DeleteFunc(slices.Clone(r.classes), func(c addons.Class) bool { return !slices.Contains(classes, c) }); len(has) > 0 {
+			fmt.Fprintf(&what, "[%s[0]].exists(a, %s) ? %s :\n", of, ofClasses(has), r.what)
+		}
+	}
+	return admission.Rule{
+		Name: PodAnnotationsRule, Says: "annotations have no add-on do what the tenant may not; those that the catalogue of add-ons does not know are decided by policy.unknownAnnotations",
+		Holds: unannotated + anyRefused + of + `.size() == 0` + ofAddonsThemselves,
+		// The message of a rule that asks the authorizer is made for every request.
+		Message: `(` + of + `.size() == 0 ? "" : "metadata.annotations: " + ` + someAnnotations(of) + ` + (` + what.String() + unknownAdvice + `))`,
+	}
+}
+
+// ofClasses is true of an annotation that is of one of the classes.
+func ofClasses(classes []addons.Class) string {
+	is := make([]string, len(classes))
+	for i, c := range classes {
+		is[i] = fmt.Sprintf("a[2] == %q", c)
+		if slices.Contains(valued, c) {
+			is[i] = fmt.Sprintf("a[2].startsWith(%q)", c)
+		}
+	}
+	return strings.Join(is, " || ")
+}
+
+// valued are the classes that have their values behind a colon.
+var valued = []addons.Class{addons.OneOf, addons.KeepsNode, addons.Settings}
+
+// setOf is a list as a map, in which CEL looks a key up at once.
+func setOf(keys []string) string {
+	all := make([]string, len(keys))
+	for i, k := range keys {
+		all[i] = admission.Quote(k) + ": 0"
+	}
+	return "{" + strings.Join(all, ", ") + "}"
+}
+
+// someAnnotations are the first of a list of annotations, for a person, with as much
+// of their values as fits.
+func someAnnotations(list string) string {
+	return some(`(`+list+`).map(a, string(a[0]) + "=" + `+printable("string(a[1])")+`)`, 3)
+}
+
+// printable is a text as a message may have it: the API server throws one away that
+// has line breaks, and a terminal obeys other control characters.
+func printable(text string) string {
+	return with(`(!TEXT.matches(`+admission.Quote(`^[\x20-\x7e]*$`)+`) ? "(a value with control characters or others than ASCII)" : TEXT.size() > 200 ? TEXT.substring(0, 200) + "…" : TEXT)`, "TEXT", text)
+}
+
+// annotated are the kinds that add-ons read annotations and labels of, but pods.
+func annotated() []admission.Resource {
+	return []admission.Resource{
+		{Version: "v1", Resources: []string{"services", "secrets", "configmaps", "persistentvolumeclaims"}, Operations: write},
+		{Group: "networking.k8s.io", Version: "v1", Resources: []string{"ingresses"}, Operations: write},
+		{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"gateways", "httproutes", "grpcroutes", "tlsroutes"}, Operations: write},
+	}
+}
+
+// annotationsOf is a policy on all annotated kinds, without rules, and the classes that
+// its variables tell apart.
+func annotationsOf(name string) (admission.Validating, []addons.Class) {
+	edge, data := addons.Table(addons.Edge), addons.Table(addons.Data)
+	infrastructure := func(object string) string { return handedOn(object, "annotations") }
+	classes := valueClasses(edge, data)
+	harmless := intersection(addons.HarmlessPrefixes(addons.Edge), addons.HarmlessPrefixes(addons.Data))
+	return admission.Validating{
+		Name: name, Resources: annotated(),
+		Bounds: slices.Concat(annotationBounds(), infrastructureBounds()),
+		Early: append([]admission.Variable{
+			{Name: "annotations", Expression: annotations("dyn(object).metadata")},
+			{Name: "infrastructure", Expression: infrastructure("dyn(object)")},
+		}, earlyAnnotations(harmless, edge, data)...),
+		Variables: append([]admission.Variable{
+			{Name: "annotationsBefore", Expression: before(annotations("dyn(oldObject).metadata"), `{}`)},
+			{Name: "infrastructureBefore", Expression: before(infrastructure("dyn(oldObject)"), `{}`)},
+		}, addonVariables(`dyn(object).kind in ["Secret", "ConfigMap", "PersistentVolumeClaim"] ?
+			`+literal(data, harmless)+` :
+			`+literal(edge, harmless), setOf(harmless), classes, true)...),
+	}, classes
+}
+
+// handedOn are the annotations or the labels that a Gateway puts on what is made for it.
+func handedOn(object, marks string) string {
+	return with(`(has(OBJECT.spec) && has(OBJECT.spec.infrastructure) && has(OBJECT.spec.infrastructure.MARKS) ? OBJECT.spec.infrastructure.MARKS : {})`, "OBJECT", object, "MARKS", marks)
+}
+
+func intersection(a, b []string) []string {
+	return slices.DeleteFunc(a, func(v string) bool { return !slices.Contains(b, v) })
+}
+
+// checkAnnotations keeps tenants from having an add-on do what they may not. What an
+// object carried before it may keep.
+func checkAnnotations() admission.Validating {
+	policy, classes := annotationsOf(AnnotationsPolicy)
+	// Most objects carry none.
+	policy.Only = map[string]string{"annotated": `has(object.metadata.annotations) || object.kind == "Gateway" ||
+		has(object.metadata.labels) && ` + labelKeys(addons.Edge|addons.Data) + `.exists(l, l in object.metadata.labels)`}
+	policy.Variables = append(policy.Variables, labelVariables(addons.Edge|addons.Data)...)
+	policy.Rules = append(addonRules(classes), labelsRule())
+	return policy
+}
+
+// warnOfAnnotations says which annotations the catalogue does not know, to tenants
+// whose policy.unknownAnnotations is Warn.
+func warnOfAnnotations() admission.Validating {
+	policy, _ := annotationsOf(UnknownAnnotationsPolicy)
+	policy.Warns = true
+	// The other policy refuses what has more. The Gateway API bounds what Gateways hand on.
+	policy.Bounds = nil
+	policy.Only = map[string]string{"annotated": fmt.Sprintf(`has(object.metadata.annotations) ? object.metadata.annotations.size() <= %d : object.kind == "Gateway"`, mostMarks)}
+	policy.Rules = []admission.Rule{unknownWarning("")}
+	return policy
+}
+
+// unknownWarning warns of what is not known.
+func unknownWarning(none string) admission.Rule {
+	return admission.Rule{
+		Name: UnknownWarningRule, Says: "annotations are those that the catalogue of add-ons knows, where policy.unknownAnnotations is Warn",
+		Holds: none + `params.spec.unknownAnnotations != "Warn" || variables.judged.filter(a, a[2] == "unknown").size() == 0`,
+		Message: `"metadata.annotations: " + ` + someAnnotations(`variables.judged.filter(a, a[2] == "unknown")`) +
+			` + ": croft does not know the add-on that reads it, and lets it through: ask a platform admin to allow it by policy.annotations, before what is not known is refused"`,
+	}
+}
+
+func labelKeys(on addons.Kinds) string {
+	var all []string
+	for _, l := range addons.Labels(on) {
+		all = append(all, l.Key)
+	}
+	return quoted(all)
+}
+
+func labelVariables(on addons.Kinds) []admission.Variable {
+	labels := func(o string) string {
+		return with(`(has(OBJECT.metadata.labels) ? OBJECT.metadata.labels : {})`, "OBJECT", o)
+	}
+	return []admission.Variable{
+		{Name: "labels", Expression: labels("dyn(object)")},
+		{Name: "labelsBefore", Expression: before(labels("dyn(oldObject)"), `{}`)},
+		{Name: "handedLabels", Expression: handedOn("dyn(object)", "labels")},
+		{Name: "handedLabelsBefore", Expression: before(handedOn("dyn(oldObject)", "labels"), `{}`)},
+		refusedLabels(on, "labels", "handedLabels"),
+	}
+}
+
+// refusedLabels are those that are new or changed and make an add-on act.
+func refusedLabels(on addons.Kinds, of ...string) admission.Variable {
+	var changed []string
+	for _, labels := range of {
+		changed = append(changed, with(`l in variables.NOW && !(l in variables.NOWBefore && variables.NOWBefore[l] == variables.NOW[l])`, "NOW", labels))
+	}
+	return admission.Variable{Name: "refusedLabels", Expression: labelKeys(on) + `.filter(l, (` + strings.Join(changed, " || ") + `) &&
+			!("*" in params.spec.annotations || l in params.spec.annotations))`}
+}
+
+func labelsRule() admission.Rule {
+	return admission.Rule{
+		Name: LabelsRule, Says: "no label has an add-on use or open what is not the tenant's",
+		Holds:   noLabelOf(addons.Edge|addons.Data) + ` && variables.handedLabels.size() == 0 || variables.refusedLabels.size() == 0`,
+		Message: labelsMessage,
+	}
+}
+
+// noLabelOf is true of most objects: they have no label that an add-on acts upon.
+func noLabelOf(on addons.Kinds) string {
+	var there []string
+	for _, l := range addons.Labels(on) {
+		there = append(there, admission.Quote(l.Key)+` in variables.labels`)
+	}
+	return `!(` + strings.Join(there, " || ") + `)`
+}
+
+var labelsMessage = `"metadata.labels: " + ` + some("variables.refusedLabels", 3) + ` +
+	": an add-on would act upon it with its own rights, beyond the tenant: remove it (docs/addons.md says why)` + byGrant + `"`

@@ -1,0 +1,190 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/attack"
+)
+
+// devices are asked for as a team does, as only an administrator may, and in ways
+// that keep the scheduler busy.
+func (s scene) devices() []attack.Attack {
+	return slices.Concat(s.deviceClaims(), s.slowClaims(), s.podsWithDevices())
+}
+
+// deviceClass is one that the tenant may ask for, and "" if it may ask for none.
+func (s scene) deviceClass() string {
+	switch classes := s.by.Allowances.DeviceClasses; {
+	case len(classes) == 0:
+		return ""
+	case classes[0] == "*":
+		return "gpu.example.com"
+	default:
+		return classes[0]
+	}
+}
+
+func (s scene) claim(name string, requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
+	return &resourcev1.ResourceClaim{
+		TypeMeta: metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "ResourceClaim"}, ObjectMeta: s.meta(name),
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: requests}},
+	}
+}
+
+func (s scene) claimTemplate(name string, requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaimTemplate {
+	return &resourcev1.ResourceClaimTemplate{
+		TypeMeta: metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "ResourceClaimTemplate"}, ObjectMeta: s.meta(name),
+		Spec: resourcev1.ResourceClaimTemplateSpec{Spec: s.claim(name, requests...).Spec},
+	}
+}
+
+// exactly asks for a number of devices of a class, anyOf for one device of the first
+// class that has one.
+func exactly(name, class string, count int64, edits ...func(*resourcev1.ExactDeviceRequest)) resourcev1.DeviceRequest {
+	request := resourcev1.DeviceRequest{Name: name, Exactly: &resourcev1.ExactDeviceRequest{
+		DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count,
+	}}
+	for _, edit := range edits {
+		edit(request.Exactly)
+	}
+	return request
+}
+
+func anyOf(name string, classes ...string) resourcev1.DeviceRequest {
+	request := resourcev1.DeviceRequest{Name: name}
+	for i, class := range classes {
+		request.FirstAvailable = append(request.FirstAvailable, resourcev1.DeviceSubRequest{
+			Name: fmt.Sprint("choice-", i), DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
+		})
+	}
+	return request
+}
+
+func each(n int, of func(name string) resourcev1.DeviceRequest) []resourcev1.DeviceRequest {
+	var all []resourcev1.DeviceRequest
+	for i := range n {
+		all = append(all, of(fmt.Sprint("request-", i)))
+	}
+	return all
+}
+
+// deviceClaims are of classes that the tenant may not ask for, and of those that it may.
+func (s scene) deviceClaims() []attack.Attack {
+	own, byClass := s.deviceClass(), attack.ByPolicy(DevicesPolicy, DeviceClassRule)
+	const other = "other.example.com"
+	as := func(admin *resourcev1.ExactDeviceRequest) { admin.AdminAccess = ptr.To(true) }
+	all := attack.Because("an administrator's access reaches devices that are in use by others", []string{"https://github.com/kubernetes/enhancements/issues/5018"},
+		attack.Creating("claim-device-as-admin", "claim devices that others use, as an administrator", attack.ByAdminAccess, s.claim("claim-device-as-admin", exactly("gpu", other, 1, as))))
+	if !slices.Contains(s.by.Allowances.DeviceClasses, "*") {
+		creating := func(name, summary string, o client.Object) attack.Attack {
+			return attack.Creating(name, summary, byClass, o)
+		}
+		all = append(all, attack.Because("devices cost most of what a node costs, and the scheduler searches for them while everybody waits", nil,
+			creating("claim-other-device", "claim a device of a class that is not the tenant's", s.claim("claim-other-device", exactly("gpu", other, 1))),
+			creating("claim-all-other-devices", "claim all devices of a class that is not the tenant's", s.claim("claim-all-other-devices", exactly("gpu", other, 0,
+				func(r *resourcev1.ExactDeviceRequest) { r.AllocationMode = resourcev1.DeviceAllocationModeAll }))),
+			creating("claim-other-device-by-template", "have a device of a class that is not the tenant's claimed for pods", s.claimTemplate("claim-other-device", exactly("gpu", other, 1))),
+		)...)
+		if own != "" {
+			all = append(all,
+				creating("claim-other-device-as-alternative", "claim a device of another class where none of one's own is free", s.claim("claim-other-device-as-alternative", anyOf("gpu", own, other))),
+				creating("claim-other-device-second", "claim a device of another class beside one of one's own", s.claim("claim-other-device-second", exactly("gpu", own, 1), exactly("nic", other, 1))),
+			)
+		}
+	}
+	if own == "" {
+		return all
+	}
+	return append(all,
+		attack.Creating("claim-a-device", "claim a device", attack.Nobody, s.claim("claim-a-device", exactly("gpu", own, 1))),
+		attack.Creating("claim-some-devices", "claim as many devices as one claim may, by as many requests", attack.Nobody,
+			s.claim("claim-some-devices", each(maxDeviceRequests, func(name string) resourcev1.DeviceRequest { return exactly(name, own, maxDevices/maxDeviceRequests) })...)),
+		attack.Creating("claim-all-devices", "claim all devices of a node", attack.Nobody,
+			s.claim("claim-all-devices", exactly("gpu", own, 0, func(r *resourcev1.ExactDeviceRequest) { r.AllocationMode = resourcev1.DeviceAllocationModeAll }))),
+		attack.Creating("claim-one-of-several-devices", "claim the first device that is free", attack.Nobody, s.claim("claim-one-of-several-devices", anyOf("gpu", own, own))),
+		attack.Creating("claim-devices-for-pods", "have a device claimed for each pod", attack.Nobody, s.claimTemplate("claim-devices-for-pods", exactly("gpu", own, 1))),
+	)
+}
+
+// slowClaims are of the tenant's own classes, and take the scheduler long.
+func (s scene) slowClaims() []attack.Attack {
+	own := s.deviceClass()
+	if own == "" {
+		return nil
+	}
+	slow := func(name, summary string, requests ...resourcev1.DeviceRequest) attack.Attack {
+		return attack.Creating(name, summary, attack.ByPolicy(DevicesPolicy, DeviceBoundsRule), s.claim(name, requests...))
+	}
+	selectors := slices.Repeat([]resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `true`}}}, maxDeviceSelectors+1)
+	return attack.Because("the scheduler tries combinations of devices for seconds, and places no other pod meanwhile", []string{"https://github.com/kubernetes/enhancements/issues/4381"},
+		slow("claim-by-many-requests", "claim devices by more requests than a claim may have",
+			each(maxDeviceRequests+1, func(name string) resourcev1.DeviceRequest { return exactly(name, own, 1) })...),
+		slow("claim-by-many-alternatives", "claim devices by requests with alternatives, together more than a claim may have",
+			each(maxDeviceRequests/2+1, func(name string) resourcev1.DeviceRequest { return anyOf(name, own, own) })...),
+		slow("claim-many-devices", "claim more devices by one request than a claim may", exactly("gpu", own, maxDevices+1)),
+		slow("claim-many-devices-together", "claim more devices by two requests than a claim may", exactly("gpu", own, maxDevices), exactly("nic", own, 1)),
+		slow("claim-by-many-selectors", "have each device judged by more expressions than a claim may have", exactly("gpu", own, 1, func(r *resourcev1.ExactDeviceRequest) { r.Selectors = selectors })),
+		attack.Creating("claim-many-devices-by-template", "have more devices claimed for each pod than a claim may", attack.ByPolicy(DevicesPolicy, DeviceBoundsRule),
+			s.claimTemplate("claim-many-devices", exactly("gpu", own, maxDevices+1))),
+	)
+}
+
+// podsWithDevices use claims, and ask for devices without one.
+func (s scene) podsWithDevices() []attack.Attack {
+	byPods := func(rule string) attack.Stopper { return attack.ByPolicy(admission.PodsPolicy, rule) }
+	claims := func(n int) []corev1.PodResourceClaim {
+		var all []corev1.PodResourceClaim
+		for i := range n {
+			all = append(all, corev1.PodResourceClaim{Name: fmt.Sprint("claim-", i), ResourceClaimName: ptr.To(fmt.Sprint("croft-claim-", i))})
+		}
+		return all
+	}
+	device := func(class string, in func(*corev1.PodSpec) *corev1.Container) func(*corev1.PodSpec) {
+		return func(p *corev1.PodSpec) {
+			c := in(p)
+			if c.Resources.Limits == nil {
+				c.Resources.Limits = corev1.ResourceList{}
+			}
+			c.Resources.Limits[corev1.ResourceName(deviceResource+class)] = resource.MustParse("1")
+		}
+	}
+	container := func(p *corev1.PodSpec) *corev1.Container { return &p.Containers[0] }
+	initial := func(p *corev1.PodSpec) *corev1.Container {
+		p.InitContainers = []corev1.Container{*p.Containers[0].DeepCopy()}
+		p.InitContainers[0].Name = "init"
+		return &p.InitContainers[0]
+	}
+	pod := func(name string, edit func(*corev1.PodSpec)) client.Object {
+		return s.pod(name, func(p *corev1.Pod) { edit(&p.Spec) })
+	}
+	template := func(name string, edit func(*corev1.PodSpec)) client.Object {
+		return s.deployment(name, func(t *corev1.PodTemplateSpec) { edit(&t.Spec) })
+	}
+	many := func(p *corev1.PodSpec) { p.ResourceClaims = claims(maxDeviceClaims + 1) }
+	all := []attack.Attack{
+		attack.Creating("use-many-claims", "use more claims of devices than a pod may", byPods(DeviceClaimsRule), pod("use-many-claims", many)),
+		attack.Creating("use-many-claims-in-template", "use more claims of devices than a pod may, by a Deployment", attack.ByWarning(admission.PodTemplatesPolicy, DeviceClaimsRule), template("use-many-claims", many)),
+		attack.Creating("use-some-claims", "use as many claims of devices as a pod may", attack.Nobody, pod("use-some-claims", func(p *corev1.PodSpec) { p.ResourceClaims = claims(maxDeviceClaims) })),
+	}
+	if !slices.Contains(s.by.Allowances.DeviceClasses, "*") {
+		all = append(all,
+			attack.Creating("run-with-other-device", "ask for a device of a class that is not the tenant's by a container's resources", byPods(DeviceClassRule), pod("run-with-other-device", device("other.example.com", container))),
+			attack.Creating("init-with-other-device", "ask for a device of a class that is not the tenant's by an init container's resources", byPods(DeviceClassRule), pod("init-with-other-device", device("other.example.com", initial))),
+			attack.Creating("run-with-other-device-in-template", "ask for a device of a class that is not the tenant's by a Deployment", attack.ByWarning(admission.PodTemplatesPolicy, DeviceClassRule),
+				template("run-with-other-device", device("other.example.com", container))),
+		)
+	}
+	if own := s.deviceClass(); own != "" {
+		all = append(all, attack.Creating("run-with-a-device", "ask for a device by a container's resources", attack.Nobody, pod("run-with-a-device", device(own, container))))
+	}
+	return attack.Because("devices cost most of what a node costs, and the scheduler searches for them while everybody waits", nil, all...)
+}

@@ -1,0 +1,102 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"croft.dev/croft/internal/admission"
+)
+
+// DevicesPolicy is the name of the policy on claims of devices.
+const DevicesPolicy = "croft-device-claims"
+
+// The rules on devices, of claims and of pods.
+const (
+	DeviceClassRule  = "device-class"
+	DeviceBoundsRule = "device-bounds"
+	DeviceClaimsRule = "device-claims"
+)
+
+// The scheduler tries the devices of a node in all combinations until a pod's claims
+// fit, and places no other pod meanwhile. The combinations multiply with each request,
+// with each of its alternatives, with each device and with each claim of a pod: so all
+// of these are few. A request for all devices of a node has one combination.
+const (
+	maxDeviceRequests  = 4
+	maxDevices         = 8
+	maxDeviceSelectors = 4
+	maxDeviceClaims    = 2
+)
+
+// deviceResource begins the name of the resource by which a container asks for devices
+// of a class without a claim of its own.
+const deviceResource = "deviceclass.resource.kubernetes.io/"
+
+// checkDevices lets claims ask for devices of the tenant's classes, within bounds. A
+// claim's devices never change. Claims that the scheduler and the claims' controller
+// make for pods are judged like others: what they say comes from the tenant.
+func checkDevices() admission.Validating {
+	allowedClass := `has(o.deviceClassName) && ` + allowed("deviceClasses", "o.deviceClassName")
+	bounds := strings.NewReplacer("REQUESTS", strconv.Itoa(maxDeviceRequests), "DEVICES", strconv.Itoa(maxDevices), "SELECTORS", strconv.Itoa(maxDeviceSelectors))
+	return admission.Validating{
+		Name: DevicesPolicy,
+		Resources: []admission.Resource{{
+			Group: "resource.k8s.io", Version: "*", Resources: []string{"resourceclaims", "resourceclaimtemplates"},
+			Operations: []admissionv1.OperationType{admissionv1.Create},
+		}},
+		Variables: []admission.Variable{
+			{Name: "spec", Expression: `request.resource.resource == "resourceclaimtemplates" ? dyn(object).spec.spec : dyn(object).spec`},
+			{Name: "requests", Expression: `has(variables.spec.devices) && has(variables.spec.devices.requests) ? variables.spec.devices.requests : []`},
+			// The alternatives of each request. Those of older versions of the API say what
+			// they ask for without exactly.
+			{Name: "options", Expression: `variables.requests.map(r, has(r.firstAvailable) && r.firstAvailable.size() > 0 ? r.firstAvailable : has(r.exactly) ? [r.exactly] : [r])`},
+			{Name: "refused", Expression: `variables.options.filter(all, !all.all(o, ` + allowedClass + `)).map(all, all.filter(o, !(` + allowedClass + `))[0])
+				.map(o, has(o.deviceClassName) ? string(o.deviceClassName) : "no class")`},
+			{Name: "alternatives", Expression: `variables.options.map(all, all.size()).sum()`},
+			{Name: "devices", Expression: `variables.options.map(all, all.map(o, has(o.count) ? int(o.count) : 1).max()).sum()`},
+		},
+		Rules: []admission.Rule{
+			{
+				Name: DeviceClassRule, Says: "claims ask for devices of the tenant's deviceClasses only",
+				Holds: `variables.refused.size() == 0`,
+				Message: `"spec.devices.requests: " + ` + some("variables.refused", 3) + ` + " is not among the device classes of tenant " + params.spec.tenant + ": " + ` +
+					listed("deviceClasses") + ` + "; a platform admin allows others by policy.deviceClasses"`,
+			},
+			{
+				Name: DeviceBoundsRule, Says: bounds.Replace("a claim has at most REQUESTS requests, alternatives counted, for at most DEVICES devices together, or for all of a node, with at most SELECTORS selectors each"),
+				Holds: bounds.Replace(`variables.alternatives <= REQUESTS && variables.devices <= DEVICES &&
+					variables.options.all(all, all.all(o, !has(o.selectors) || o.selectors.size() <= SELECTORS))`),
+				Message: bounds.Replace(`"spec.devices.requests: a claim may have REQUESTS requests, alternatives counted (this one has " + string(variables.alternatives) + "), for DEVICES devices together ("
+					+ string(variables.devices) + "), with SELECTORS selectors each, since all pods of the cluster wait while the scheduler searches: ask for fewer, or by allocationMode: All for all devices of a node"`),
+			},
+		},
+	}
+}
+
+// podDevices are asked of pods, and of templates.
+func podDevices() []admission.Rule {
+	return []admission.Rule{
+		{
+			Name: DeviceClassRule, Says: "containers ask for devices of the tenant's deviceClasses only",
+			Fine: `!variables.new`,
+			Holds: withoutOtherDevices("variables.spec.containers") +
+				` && (!has(variables.spec.initContainers) || ` + withoutOtherDevices("variables.spec.initContainers") + `)`,
+			Message: `"spec.containers[].resources: a container asks for devices of a class that is not among the tenant's deviceClasses: ask for one of these; a platform admin allows others by policy.deviceClasses"`,
+		},
+		{
+			Cheap: true,
+			Name:  DeviceClaimsRule, Says: "pods use at most " + strconv.Itoa(maxDeviceClaims) + " claims of devices",
+			Holds: with(`!variables.new || !has(variables.spec.resourceClaims) || variables.spec.resourceClaims.size() <= MOST`, "MOST", strconv.Itoa(maxDeviceClaims)),
+			Message: with(`"spec.resourceClaims: a pod may use MOST claims of devices, since all pods of the cluster wait while the scheduler searches: ask for several devices in one claim"`,
+				"MOST", strconv.Itoa(maxDeviceClaims)),
+		},
+	}
+}
+
+// withoutOtherDevices is true where no container asks for devices of other classes.
+func withoutOtherDevices(containers string) string {
+	return containers + with(`.all(c, !has(c.resources) || !has(c.resources.limits) || !c.resources.limits.exists(k, k.startsWith("PREFIX") && !`+
+		allowed("deviceClasses", `k.substring(SIZE)`)+`))`, "PREFIX", deviceResource, "SIZE", strconv.Itoa(len(deviceResource)))
+}

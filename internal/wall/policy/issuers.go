@@ -1,0 +1,137 @@
+package policy
+
+import (
+	"croft.dev/croft/internal/admission"
+)
+
+// IssuersPolicy is the name of the policy on cert-manager's Issuers.
+const IssuersPolicy = "croft-issuers"
+
+// The rules on issuers, and on what is asked of them.
+const (
+	IssuerRule         = "issuer"
+	AuthorityRule      = "authority"
+	SubjectRule        = "subject"
+	DurationRule       = "duration"
+	SecretTemplateRule = "secret-template"
+	IssuerTypeRule     = "issuer-type"
+	IssuerURLsRule     = "issuer-urls"
+	SolversRule        = "solvers"
+)
+
+const (
+	// longestCertificate is how long a certificate of the platform's issuers lasts at
+	// most: 398 days, as browsers take them.
+	longestCertificate = "9552h"
+	// goDuration is how cert-manager and Flux write a duration. CEL's duration() takes
+	// the same, and fails on anything else.
+	goDuration = `^([0-9]{1,8}([.][0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$`
+	// harmlessUsages are those by which a certificate vouches for its own names alone.
+	harmlessUsages = `["signing", "digital signature", "content commitment", "key encipherment", "key agreement", "data encipherment", "encipher only", "decipher only", "server auth", "client auth"]`
+)
+
+// issuerVariables are who issues a Certificate. What the namespace's own Issuer
+// vouches for nobody else trusts: a tenant may have a CA of its own.
+func issuerVariables() []admission.Variable {
+	return append(specVariables(),
+		admission.Variable{Name: "issuerKind", Expression: `(has(variables.spec.issuerRef.kind) && variables.spec.issuerRef.kind != "" ? variables.spec.issuerRef.kind : "Issuer") +
+			(!has(variables.spec.issuerRef.group) || variables.spec.issuerRef.group in ["", "cert-manager.io"] ? "" : "." + variables.spec.issuerRef.group)`},
+		admission.Variable{Name: "sameIssuer", Expression: `"issuerRef" in variables.specBefore && variables.spec.issuerRef == variables.specBefore.issuerRef`},
+		// What an issuer of the platform's is asked for, and was not before.
+		admission.Variable{Name: "asked", Expression: `variables.issuerKind == "Issuer" ? [] : ["isCA", "usages", "subject", "duration"].filter(f, f in variables.spec &&
+			!(variables.sameIssuer && f in variables.specBefore && variables.specBefore[f] == variables.spec[f]))`},
+		refusedNew("refusedTemplate", `(!has(variables.spec.secretTemplate) ? [] :
+			(has(variables.spec.secretTemplate.annotations) ? variables.spec.secretTemplate.annotations.map(k, string(k)) : []) +
+			(has(variables.spec.secretTemplate.labels) ? variables.spec.secretTemplate.labels.map(k, string(k)) : []))`,
+			`(!VALUE.contains("/") || VALUE.startsWith("app.kubernetes.io/") || VALUE.startsWith("helm.sh/") || `+granted(`VALUE.split("/")[0]`)+`)`),
+	)
+}
+
+// issuerRules are what a Certificate asks of its issuer. The platform's issuers are
+// trusted by others than the tenant.
+func issuerRules() []admission.Rule {
+	return []admission.Rule{
+		{
+			Name: AuthorityRule, Says: "the platform's issuers make no certificate authorities, and no certificates that sign code, time or revocations",
+			Holds: `!("isCA" in variables.asked && variables.spec.isCA) &&
+				!("usages" in variables.asked && !variables.spec.usages.all(u, u in ` + harmlessUsages + `))`,
+			Message: `"spec: a certificate of " + variables.issuerKind + " " + variables.spec.issuerRef.name + " is for TLS: remove isCA, and usages other than digital signature, key encipherment, server auth and client auth; for a CA of your own use an Issuer"`,
+		},
+		{
+			Name: SubjectRule, Says: "certificates of the platform's issuers name no organizations, which Kubernetes takes for groups",
+			Holds: `!("subject" in variables.asked) || !(has(variables.spec.subject.organizations) && variables.spec.subject.organizations.size() > 0 ||
+				has(variables.spec.subject.organizationalUnits) && variables.spec.subject.organizationalUnits.size() > 0)`,
+			Message: `"spec.subject: organizations and organizationalUnits would be groups and roles to whoever trusts " + variables.issuerKind + " " + variables.spec.issuerRef.name + ": remove them, or use an Issuer of your own"`,
+		},
+		{
+			Name: DurationRule, Says: "certificates of the platform's issuers last 398 days at most",
+			Holds: `!("duration" in variables.asked) ||
+				variables.spec.duration.matches("` + goDuration + `") && duration(variables.spec.duration) <= duration("` + longestCertificate + `")`,
+			Message: `"spec.duration: " + variables.spec.duration + " is longer than ` + longestCertificate + `, 398 days: write at most that, since cert-manager renews it; or use an Issuer of your own"`,
+		},
+		{
+			Name: SecretTemplateRule, Says: "cert-manager puts no labels and annotations on Secrets that make other controllers act",
+			Holds: `variables.refusedTemplate.size() == 0`,
+			Message: `"spec.secretTemplate: " + ` + some("variables.refusedTemplate", 3) +
+				` + ": other controllers may act on these: leave them out; keys without a prefix, of app.kubernetes.io, of helm.sh and of your domains may stay"`,
+		},
+		{
+			Name: IssuerRule, Says: "certificates are of the tenant's issuers",
+			Holds: `variables.sameIssuer || "*" in params.spec.issuers || variables.issuerKind + "/" + variables.spec.issuerRef.name in params.spec.issuers ||
+				variables.issuerKind + "/*" in params.spec.issuers`,
+			Message: `"spec.issuerRef: " + variables.issuerKind + "/" + variables.spec.issuerRef.name + " is not among the issuers of tenant " + params.spec.tenant + ": " + ` +
+				listed("issuers") + ` + "; name one of these; a platform admin allows others by policy.issuers"`,
+		},
+	}
+}
+
+// checkIssuers keeps tenants from sending cert-manager's controller, which reaches
+// what no tenant does, to addresses of their choice. What solvers make in the
+// namespace, such as pods and Ingresses, is judged there as the tenant's own.
+// Issuers of the platform's admins are theirs, in tenants' namespaces too.
+func checkIssuers(admins []string) admission.Validating {
+	of := func(path, field string) string {
+		return with(`(has(variables.spec.PATH) && has(variables.spec.PATH.FIELD) ? [variables.spec.PATH.FIELD] : [])`, "PATH", path, "FIELD", field)
+	}
+	venafi := func(kind, field string) string {
+		return with(`(has(variables.spec.venafi) && has(variables.spec.venafi.KIND) && has(variables.spec.venafi.KIND.FIELD) ? [variables.spec.venafi.KIND.FIELD] : [])`, "KIND", kind, "FIELD", field)
+	}
+	return admission.Validating{
+		Name:      IssuersPolicy,
+		Resources: []admission.Resource{{Group: "cert-manager.io", Version: "*", Resources: []string{"issuers"}, Operations: write}},
+		Only:      admission.NotByPlatform(admins),
+		Bounds:    issuerBounds,
+		Variables: append(specVariables(),
+			admission.Variable{Name: "refusedTypes", Expression: `variables.spec.map(t, string(t)).filter(t, !(t in params.spec.issuerTypes) &&
+				!(t in variables.specBefore && variables.specBefore[t] == variables.spec[t]))`},
+			refusedNew("refusedURLs", `(`+of("acme", "server")+` + `+of("vault", "server")+` + `+venafi("tpp", "url")+` + `+venafi("cloud", "url")+
+				` + `+venafi("ngts", "url")+` + `+venafi("ngts", "tokenEndpoint")+`)`, urlWithin("VALUE", outside("h"))),
+			refusedNew("refusedSolvers", `(has(variables.spec.acme) && has(variables.spec.acme.solvers) ? variables.spec.acme.solvers.filter(s, has(s.dns01)).map(s, s.dns01) : [])`,
+				`!(has(VALUE.rfc2136) || has(VALUE.acmeDNS) || has(VALUE.webhook) || has(VALUE.akamai) ||
+				has(VALUE.route53) && !has(VALUE.route53.secretAccessKeySecretRef) && !has(VALUE.route53.auth) ||
+				has(VALUE.cloudDNS) && !has(VALUE.cloudDNS.serviceAccountSecretRef) ||
+				has(VALUE.azureDNS) && !has(VALUE.azureDNS.clientSecretSecretRef))`),
+			admission.Variable{Name: "refusedProviders", Expression: `variables.refusedSolvers.map(s, s.filter(k, k != "cnameStrategy").map(k, string(k)).join(" "))`},
+		),
+		Rules: []admission.Rule{
+			{
+				Name: IssuerTypeRule, Says: "Issuers are of the tenant's issuerTypes",
+				Holds: `variables.refusedTypes.size() == 0`,
+				Message: `"spec." + variables.refusedTypes.join(", ") + ": cert-manager would connect to an address of your choice; types of Issuers of tenant " + params.spec.tenant + ": " + ` +
+					listed("issuerTypes") + ` + "; use an issuer of the platform; a platform admin allows others by policy.issuerTypes, or makes the Issuer"`,
+			},
+			{
+				Name: IssuerURLsRule, Says: "Issuers name hosts outside of the cluster, or Services of the tenant and the platform",
+				Holds: `variables.refusedURLs.size() == 0`,
+				Message: `"spec: cert-manager would connect to " + ` + some("variables.refusedURLs", 3) +
+					` + ": name a host outside of the cluster by a URL, or a Service of namespaces " + ` + listed("namespaces") + ` + " as SERVICE.NAMESPACE.svc"`,
+			},
+			{
+				Name: SolversRule, Says: "solvers bring credentials of their own, and are of DNS providers that cert-manager knows the address of",
+				Holds: `variables.refusedSolvers.size() == 0`,
+				Message: `"spec.acme.solvers[].dns01: " + ` + some("variables.refusedProviders", 3) +
+					` + " would use cert-manager's own credentials, or an address of your choice: name a Secret with credentials, or use http01"`,
+			},
+		},
+	}
+}

@@ -1,0 +1,156 @@
+package policy
+
+import (
+	"strconv"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/estate"
+)
+
+// SizesPolicy is the name of the policy on how large objects are.
+const SizesPolicy = "croft-sizes"
+
+// Its rules, which pods are asked by croft-pods.
+const (
+	SizeRule       = "size"
+	OwnerCountRule = "number-of-owners"
+)
+
+// AutoscalersPolicy is the name of the policy on what kube-controller-manager does
+// for one object again and again, and MetricsRule that of its rule.
+const (
+	AutoscalersPolicy = "croft-autoscalers"
+	MetricsRule       = "metrics"
+)
+
+const (
+	// maxOwners is how many owners an object may name. The garbage collector looks
+	// each of them up, whether or not it is there, before it goes on to others.
+	maxOwners = 10
+	// maxMetrics is how many metrics a HorizontalPodAutoscaler may have. Each is a
+	// request every 15 s, of the 20 a second that all tenants share by default.
+	maxMetrics = 10
+)
+
+// growth is by how many bytes an object may still grow that was too large before
+// croft came, or before a bound was lowered: enough for a label, and for what
+// metadata.managedFields then says of it.
+const growth = 4 << 10
+
+// size is an expression for how large an object is, in bytes. Writing it as text is
+// the only thing that CEL can do with all of an object at once, and comes within a
+// few percent of its JSON.
+func size(object string) string { return with(`"%s".format([OBJECT]).size()`, "OBJECT", object) }
+
+// checkSizes holds objects to a size, so that a quota on their number bounds what a
+// tenant takes of etcd. It looks at every kind, since whatever it left out would be
+// where the bytes go. Hence it reads no TenantRules: the API server finds them late
+// in a new namespace, and after its own restart, and everything would wait for them.
+func checkSizes() admission.Validating {
+	return admission.Validating{
+		Name:     SizesPolicy,
+		Ruleless: true,
+		Resources: []admission.Resource{
+			{Group: "*", Version: "*", Resources: []string{"*"}, Operations: write, Namespaced: true},
+		},
+		Except: []admission.Resource{
+			{Version: "v1", Resources: []string{"pods"}, Operations: write},
+			{Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"*"}, Operations: write},
+			// Tenants write none, and those of a Service with a thousand pods are larger.
+			{Version: "v1", Resources: []string{"endpoints"}, Operations: write},
+			{Group: "discovery.k8s.io", Version: "*", Resources: []string{"endpointslices"}, Operations: write},
+		},
+		Variables: []admission.Variable{
+			{Name: "object", Expression: `dyn(object)`},
+			{Name: "kind", Expression: `request.resource.group + "/" + request.resource.resource`},
+			{Name: "isHelm", Expression: `variables.kind == "/secrets" && has(variables.object.type) && variables.object.type == "helm.sh/release.v1"`},
+			{Name: "most", Expression: `variables.kind == "/configmaps" ? ` + most(v1alpha1.MaxObjectBytesAnnotation, estate.MaxObjectBytes) + ` :
+				variables.isHelm ? ` + most(v1alpha1.MaxHelmReleaseBytesAnnotation, estate.MaxObjectBytes) + ` :
+				variables.kind == "/secrets" ? ` + most(v1alpha1.MaxObjectBytesAnnotation, estate.MaxObjectBytes) + ` :
+				variables.kind in ["/events", "events.k8s.io/events", "coordination.k8s.io/leases"] ? ` + strconv.Itoa(estate.MaxNoteBytes) + ` : ` +
+				most(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)},
+			{Name: "text", Expression: size("object")},
+			// Bytes are text here, by base64, and stored as they are.
+			{Name: "encoded", Expression: `variables.kind == "/secrets" && has(variables.object.data) ? ` + lengths("variables.object.data") + ` :
+				variables.kind == "/configmaps" && has(variables.object.binaryData) ? ` + lengths("variables.object.binaryData") + ` : 0`},
+			{Name: "size", Expression: `variables.text <= variables.most || variables.text * 3 / 4 > variables.most ? variables.text : variables.text - variables.encoded / 4`},
+			{Name: "sizeBefore", Expression: before(size("oldObject"), "0")},
+		},
+		Rules: []admission.Rule{{
+			Name: SizeRule, Costly: true,
+			Says:  "objects are no larger than the tenant's maxObjectBytes (Secrets, ConfigMaps), maxHelmReleaseBytes (Helm's releases) and maxOtherObjectBytes (other kinds), Events and Leases no larger than 8 KiB",
+			Holds: fits("variables.size", "variables.most", "variables.text"),
+			Message: `"the object is larger than the " + string(variables.most) + " bytes that namespace " + namespaceObject.metadata.name + " has for one of " + request.resource.resource +
+				": make it smaller, or split it" + (variables.kind in ["/events", "events.k8s.io/events", "coordination.k8s.io/leases"] ? "" :
+				"; a platform admin allows more by policy." + (variables.isHelm ? "maxHelmReleaseBytes" : variables.kind in ["/secrets", "/configmaps"] ? "maxObjectBytes" : "maxOtherObjectBytes"))`,
+		}, ownerCountRule()},
+	}
+}
+
+// ownerCountRule bounds what one object costs the garbage collector.
+func ownerCountRule() admission.Rule {
+	return admission.Rule{
+		Name: OwnerCountRule, Says: "objects name at most " + strconv.Itoa(maxOwners) + " owners",
+		Fine:    `!has(object.metadata.ownerReferences) || object.metadata.ownerReferences.size() <= ` + strconv.Itoa(maxOwners),
+		Holds:   noMore("object.metadata", "oldObject.metadata", "ownerReferences", maxOwners),
+		Message: `"metadata.ownerReferences: the garbage collector looks up each one: name ` + strconv.Itoa(maxOwners) + ` at most"`,
+	}
+}
+
+// checkAutoscalers bounds what one HorizontalPodAutoscaler costs its controller.
+func checkAutoscalers() admission.Validating {
+	return admission.Validating{
+		Name:      AutoscalersPolicy,
+		Ruleless:  true,
+		Resources: []admission.Resource{{Group: "autoscaling", Version: "v2", Resources: []string{"horizontalpodautoscalers"}, Operations: write}},
+		Rules: []admission.Rule{{
+			Name: MetricsRule, Says: "a HorizontalPodAutoscaler has at most " + strconv.Itoa(maxMetrics) + " metrics",
+			Holds: noMore("object.spec", "oldObject.spec", "metrics", maxMetrics),
+			Message: `"spec.metrics: there are " + string(object.spec.metrics.size()) + ", and each is asked for every 15 s: name ` + strconv.Itoa(maxMetrics) +
+				` at most, or let the metrics' adapter combine them"`,
+		}},
+	}
+}
+
+// noMore is true where a list is absent, not too long, or no longer than it was.
+func noMore(of, before, list string, most int) string {
+	return with(`!has(OF.LIST) || OF.LIST.size() <= MOST || request.operation == "UPDATE" && has(BEFORE.LIST) && OF.LIST.size() <= BEFORE.LIST.size()`,
+		"OF", of, "BEFORE", before, "LIST", list, "MOST", strconv.Itoa(most))
+}
+
+// podControllers make pods of templates that checkSizes has measured already, as
+// parts of their Deployments, Jobs and the like. Measuring a pod takes some 0.1 ms, and most pods are theirs.
+var podControllers = []string{
+	"system:serviceaccount:kube-system:replicaset-controller", "system:serviceaccount:kube-system:job-controller",
+	"system:serviceaccount:kube-system:statefulset-controller", "system:serviceaccount:kube-system:daemon-set-controller",
+	"system:serviceaccount:kube-system:replication-controller",
+}
+
+// podSizeRule asks pods what checkSizes asks other kinds.
+func podSizeRule() admission.Rule {
+	of := most(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)
+	return admission.Rule{
+		Name: SizeRule, Costly: true,
+		Says:  "pods are no larger than the tenant's maxOtherObjectBytes, and neither are the objects whose templates they are made from",
+		Fine:  `request.userInfo.username in ` + quoted(podControllers),
+		Holds: with(`SIZE <= MOST || !variables.new && BEFORE > MOST && SIZE <= BEFORE + `+strconv.Itoa(growth), "SIZE", size("object"), "BEFORE", size("oldObject"), "MOST", of),
+		Message: `"the pod is larger than the " + string(` + of + `) + " bytes that tenant " + params.spec.tenant +
+			" has for one: put what is large in it into a ConfigMap or Secret; a platform admin allows more by policy.maxOtherObjectBytes"`,
+	}
+}
+
+// fits is true where an object is not too large, or was so before and has hardly
+// grown: it can still be labelled, scaled and deleted.
+func fits(size, most, text string) string {
+	return with(`SIZE <= MOST || variables.sizeBefore > MOST && TEXT <= variables.sizeBefore + `+strconv.Itoa(growth), "SIZE", size, "MOST", most, "TEXT", text)
+}
+
+// most is the bound that the namespace has.
+func most(annotation string, otherwise int) string {
+	return with(`(has(namespaceObject.metadata.annotations) && KEY in namespaceObject.metadata.annotations ? int(namespaceObject.metadata.annotations[KEY]) : OTHERWISE)`,
+		"KEY", admission.Quote(annotation), "OTHERWISE", strconv.Itoa(otherwise))
+}
+
+// lengths are those of all values of a map of strings, added up.
+func lengths(of string) string { return with(`MAP.map(k, MAP[k].size()).sum()`, "MAP", of) }

@@ -1,0 +1,155 @@
+package why
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// Around is what was read around a Target that is no pod, workload or node. What is
+// not there is nil, or has no entry.
+type Around struct {
+	// LastJob is the newest Job of a CronJob; its pods are the Snapshot's.
+	LastJob *batchv1.Job
+	// StorageClass is the one that a claim names, and Users the pods that use it.
+	StorageClass *storagev1.StorageClass
+	Users        []string
+	// IngressClass is the one that an Ingress names; Services are those of its
+	// backends, and Ready the numbers of their ready endpoints, by name.
+	IngressClass *networkingv1.IngressClass
+	Services     map[string]*corev1.Service
+	Ready        map[string]int
+	// Tenant is the one that a namespace is labelled with.
+	Tenant *v1alpha1.Tenant
+}
+
+// around are what reads of the kinds that have chains of their own.
+func (g *gatherer) around() map[string]func(context.Context, client.Object) error {
+	return map[string]func(context.Context, client.Object) error{
+		"cronjob":               g.aroundCronJob,
+		"persistentvolumeclaim": g.aroundVolumeClaim,
+		"ingress":               g.aroundIngress,
+		"namespace":             g.aroundNamespace,
+		"tenant":                func(context.Context, client.Object) error { return nil },
+	}
+}
+
+func (g *gatherer) aroundCronJob(ctx context.Context, o client.Object) error {
+	if err := g.events(ctx, g.Target.Namespace); err != nil {
+		return err
+	}
+	var jobs batchv1.JobList
+	if err := g.list(ctx, "job", &jobs, client.InNamespace(g.Target.Namespace)); err != nil {
+		return err
+	}
+	for i := range jobs.Items {
+		job := &jobs.Items[i]
+		if metav1.IsControlledBy(job, o) && (g.Around.LastJob == nil || job.CreationTimestamp.After(g.Around.LastJob.CreationTimestamp.Time)) {
+			g.Around.LastJob = job
+		}
+	}
+	if g.Around.LastJob == nil {
+		return nil
+	}
+	return g.ofNamespace(ctx, g.Around.LastJob)
+}
+
+func (g *gatherer) aroundVolumeClaim(ctx context.Context, o client.Object) error {
+	claim, ok := o.(*corev1.PersistentVolumeClaim)
+	if !ok {
+		return nil
+	}
+	if err := g.events(ctx, claim.Namespace); err != nil {
+		return err
+	}
+	if name := claim.Spec.StorageClassName; name != nil && *name != "" {
+		var class storagev1.StorageClass
+		found, err := g.get(ctx, "storageclass", "", *name, &class)
+		if err != nil {
+			return err
+		}
+		if found {
+			g.Around.StorageClass = &class
+		}
+	}
+	var pods corev1.PodList
+	if err := g.list(ctx, "pod", &pods, client.InNamespace(claim.Namespace)); err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		for _, v := range pods.Items[i].Spec.Volumes {
+			if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name {
+				g.Around.Users = append(g.Around.Users, pods.Items[i].Name)
+			}
+		}
+	}
+	return nil
+}
+
+func (g *gatherer) aroundIngress(ctx context.Context, o client.Object) error {
+	ingress, ok := o.(*networkingv1.Ingress)
+	if !ok {
+		return nil
+	}
+	if name := ingress.Spec.IngressClassName; name != nil {
+		var class networkingv1.IngressClass
+		found, err := g.get(ctx, "ingressclass", "", *name, &class)
+		if err != nil {
+			return err
+		}
+		if found {
+			g.Around.IngressClass = &class
+		}
+	}
+	g.Around.Services, g.Around.Ready = map[string]*corev1.Service{}, map[string]int{}
+	for _, b := range backends(ingress) {
+		if err := g.aroundService(ctx, ingress.Namespace, b.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gatherer) aroundService(ctx context.Context, namespace, name string) error {
+	var service corev1.Service
+	found, err := g.get(ctx, "service", namespace, name, &service)
+	if err != nil || !found {
+		return err
+	}
+	g.Around.Services[name] = &service
+	var slices discoveryv1.EndpointSliceList
+	if err := g.list(ctx, "endpointslice", &slices, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelServiceName: name}); err != nil {
+		return err
+	}
+	ready := 0
+	for _, slice := range slices.Items {
+		for _, e := range slice.Endpoints {
+			if e.Conditions.Ready == nil || *e.Conditions.Ready {
+				ready++
+			}
+		}
+	}
+	g.Around.Ready[name] = ready
+	return nil
+}
+
+func (g *gatherer) aroundNamespace(ctx context.Context, o client.Object) error {
+	name := o.GetLabels()[v1alpha1.TenantLabel]
+	if name == "" {
+		return nil
+	}
+	var tenant v1alpha1.Tenant
+	found, err := g.get(ctx, "tenant", "", name, &tenant)
+	if found {
+		g.Around.Tenant = &tenant
+	}
+	return err
+}

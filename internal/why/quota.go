@@ -1,0 +1,152 @@
+package why
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/share"
+	"croft.dev/croft/internal/wall/policy"
+)
+
+// quotas reads how the tenant's quota is divided, if it refused something.
+func (g *gatherer) quotas(ctx context.Context) error {
+	if g.Rules == nil || !slices.ContainsFunc(g.Events, func(e corev1.Event) bool {
+		_, refused := share.ParseRefusal(e.Message)
+		return refused
+	}) {
+		return nil
+	}
+	g.Quotas = map[string]corev1.ResourceQuota{}
+	for _, namespace := range g.Rules.Spec.Namespaces {
+		var quota corev1.ResourceQuota
+		found, err := g.get(ctx, "resourcequota", namespace, policy.Name, &quota)
+		if err != nil {
+			return err
+		}
+		if found {
+			g.Quotas[namespace] = quota
+		}
+	}
+	var tenant v1alpha1.Tenant
+	_, err := g.get(ctx, "tenant", "", g.Rules.Spec.Tenant, &tenant)
+	g.Minimums = tenant.Spec.QuotaMinimums
+	return err
+}
+
+// settling is how long a share takes to follow a refusal, and more.
+const settling = time.Minute
+
+// holding is how much of one resource a tenant's namespaces have and use.
+type holding struct {
+	// hard and used are of all namespaces; free is what this one has left, and
+	// elsewhere what the others have. reserved is the part of that which their
+	// minimums reserve.
+	hard, used, free, elsewhere, reserved resource.Quantity
+}
+
+func (s *Snapshot) holding(name corev1.ResourceName) holding {
+	var h holding
+	for namespace, quota := range s.Quotas {
+		hard, used := quota.Status.Hard[name], quota.Status.Used[name]
+		h.hard.Add(hard)
+		h.used.Add(used)
+		left := difference(hard, used)
+		if namespace == s.Target.Namespace {
+			h.free.Add(left)
+			continue
+		}
+		h.elsewhere.Add(left)
+		h.reserved.Add(difference(s.Minimums[namespace][name], used))
+	}
+	return h
+}
+
+// difference is a - b, or nothing.
+func difference(a, b resource.Quantity) resource.Quantity {
+	if a.Cmp(b) <= 0 {
+		return resource.Quantity{Format: a.Format}
+	}
+	a.Sub(b)
+	return a
+}
+
+// exceeded says of an object that the quota refused whether the tenant's quota is
+// used up, or only the namespace's share of it.
+func exceeded(s *Snapshot, e *corev1.Event, step Step) Step {
+	r, ok := share.ParseRefusal(e.Message)
+	if !ok || len(s.Quotas) == 0 || s.hidden("resourcequota") || step.Finding == nil {
+		return step
+	}
+	worst := -1
+	for _, name := range slices.Sorted(maps.Keys(r.Requested)) {
+		how, finding := s.exceeds(name, r.Requested[name], s.refusedFor(e))
+		if how > worst {
+			finding.Seen, worst = step.Finding.Seen, how
+			step.Finding = finding
+		}
+	}
+	return step
+}
+
+// refusedFor is how long ago the quota first refused something of the same object.
+func (s *Snapshot) refusedFor(e *corev1.Event) time.Duration {
+	first := last(*e)
+	for _, other := range s.about(e.InvolvedObject.Kind, e.InvolvedObject.Name) {
+		if _, ok := share.ParseRefusal(other.Message); !ok {
+			continue
+		}
+		for _, t := range []time.Time{other.FirstTimestamp.Time, last(other)} {
+			if !t.IsZero() && t.Before(first) {
+				first = t
+			}
+		}
+	}
+	return time.Since(first)
+}
+
+// exceeds judges one resource; the more has to be done about it, the larger is
+// what it returns.
+func (s *Snapshot) exceeds(name corev1.ResourceName, requested resource.Quantity, ago time.Duration) (int, *cause.Finding) {
+	h := s.holding(name)
+	all, others := h.free.DeepCopy(), difference(h.elsewhere, h.reserved)
+	all.Add(h.elsewhere)
+	others.Add(h.free)
+	said := fmt.Sprintf("%s: %s requested; %s left of this namespace's share", name, &requested, &h.free)
+	if len(s.Quotas) > 1 {
+		said += fmt.Sprintf(", and %s of the shares of %s", &h.elsewhere, strings.Join(s.otherNamespaces(), ", "))
+	}
+	switch {
+	case requested.Cmp(all) > 0:
+		return 3, finding("quota-exceeded", fmt.Sprintf("the tenant's quota is used up: %s (%s of %s are used)", said, &h.used, &h.hard))
+	case requested.Cmp(h.free) <= 0:
+		return 0, finding("quota-share", "the share was too small and has grown since: "+said)
+	case requested.Cmp(others) > 0:
+		return 2, finding("quota-reserved", fmt.Sprintf("what is left of the tenant's quota is reserved: %s, of which quotaMinimums reserve %s", said, &h.reserved))
+	case s.hidden("tenant") && ago > settling:
+		// The minimums cannot be read, but the share would have moved.
+		return 2, finding("quota-reserved", "what is left of the tenant's quota is in other namespaces, and does not come here: "+said)
+	default:
+		return 1, finding("quota-share", "only this namespace's share is used up, not the tenant's quota: "+said)
+	}
+}
+
+func (s *Snapshot) otherNamespaces() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Quotas)), func(name string) bool { return name == s.Target.Namespace })
+}
+
+// finding is a row of the catalogue whose cause is told in more detail.
+func finding(id, because string) *cause.Finding {
+	row := cause.Lookup(id)
+	f := row.Finding("")
+	f.Cause = because
+	return &f
+}

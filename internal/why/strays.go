@@ -1,0 +1,34 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/internal/move"
+)
+
+// strays tell that pods run on nodes of a pool that is not their tenant's.
+func strays(s *Snapshot, pods ...*corev1.Pod) []Step {
+	if s.Rules == nil {
+		return nil
+	}
+	var all []Step
+	for _, pod := range pods {
+		for _, stray := range move.Strays(s.Key, s.Rules.Spec.Pools, []corev1.Pod{*pod}, move.NodesOf(s.Key, s.Nodes)) {
+			seen := fmt.Sprintf("it runs on %s, and tenant %s may use %s", stray.Where(), s.Rules.Spec.Tenant, strings.Join(s.Rules.Spec.Pools, ", "))
+			all = append(all, judged(LinkPlacement, "pod/"+pod.Name, seen, "wrong-pool"))
+		}
+	}
+	return all
+}
+
+// straysOf are those of a workload's pods.
+func straysOf(s *Snapshot) []Step {
+	var all []Step
+	for i := range s.Pods {
+		all = append(all, strays(s, &s.Pods[i])...)
+	}
+	return all
+}

@@ -1,0 +1,269 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// ofCronJob tells whether it starts Jobs, and how the last of them is.
+func ofCronJob(s *Snapshot) Story {
+	story := Story{Target: s.Target}
+	cron, ok := s.Object.(*batchv1.CronJob)
+	if !ok {
+		return conclude(story)
+	}
+	object := s.Target.String()
+	if ptr.Deref(cron.Spec.Suspend, false) {
+		story.Steps = append(story.Steps, waiting(LinkSchedule, object, "spec.suspend is true: it starts no Job until that is taken away"))
+	}
+	for _, e := range s.about("CronJob", cron.Name) {
+		if e.Type == corev1.EventTypeWarning {
+			story.Steps = append(story.Steps, bad(LinkSchedule, object, e.Message))
+			break
+		}
+	}
+	job := s.Around.LastJob
+	if job == nil {
+		if len(story.Steps) == 0 {
+			story.Steps = []Step{waiting(LinkSchedule, object, "it has no Job: its schedule is "+cron.Spec.Schedule)}
+		}
+		story.Summary = "has no Job"
+		return conclude(story)
+	}
+	last := "its last Job is " + job.Name
+	for _, c := range job.Status.Conditions {
+		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
+			story.Steps = append(story.Steps, bad(LinkPod, "job/"+job.Name, "the Job has failed: "+strings.TrimSuffix(c.Reason+": "+c.Message, ": ")))
+		}
+	}
+	if job.Status.CompletionTime != nil {
+		last += ", which has done its work"
+	} else {
+		inner := *s
+		inner.Target = Target{Kind: "job", Namespace: job.Namespace, Name: job.Name}
+		story.Steps = append(story.Steps, ofWorkload(&inner).Steps...)
+	}
+	story.Summary = last
+	return conclude(story)
+}
+
+// ofVolumeClaim tells what a claim waits for.
+func ofVolumeClaim(s *Snapshot) Story {
+	story := Story{Target: s.Target}
+	claim, ok := s.Object.(*corev1.PersistentVolumeClaim)
+	if !ok {
+		return conclude(story)
+	}
+	object := s.Target.String()
+	switch {
+	case claim.DeletionTimestamp != nil:
+		story.Summary = "is being deleted"
+		says := "it waits for its finalizers: " + strings.Join(claim.Finalizers, ", ")
+		if len(s.Around.Users) > 0 {
+			says = "it goes when no pod uses it any more: " + strings.Join(s.Around.Users, ", ")
+		}
+		story.Steps = []Step{waiting(LinkStorage, object, says)}
+	case claim.Status.Phase == corev1.ClaimBound:
+		story.Summary = "is bound to volume " + claim.Spec.VolumeName + ", and nothing is wrong"
+	case claim.Status.Phase == corev1.ClaimLost:
+		story.Summary = "has lost its volume"
+		story.Steps = []Step{bad(LinkStorage, object, "volume "+claim.Spec.VolumeName+" is not there any more, and its data with it")}
+	default:
+		story.Summary = "is not bound"
+		story.Steps = unbound(s, claim)
+	}
+	return conclude(story)
+}
+
+func unbound(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
+	object, name := s.Target.String(), ptr.Deref(claim.Spec.StorageClassName, "")
+	class := s.Around.StorageClass
+	switch {
+	case claim.Spec.StorageClassName == nil:
+		return []Step{bad(LinkStorage, object, "it names no StorageClass, and the cluster had no default one when it was created: name one")}
+	case name == "":
+		return []Step{waiting(LinkStorage, object, `its storageClassName is "": no volume is made for it, and it waits for one that somebody makes`)}
+	case class == nil && s.hidden("storageclass"):
+		return append(provisioning(s, claim), askAdmin(LinkStorage, "storageclass/"+name, "croft why "+object+flag(s.Target)))
+	case class == nil:
+		return []Step{bad(LinkStorage, "storageclass/"+name, "there is no StorageClass "+name)}
+	}
+	if failed := provisioning(s, claim); len(failed) > 0 {
+		return failed
+	}
+	if ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate) != storagev1.VolumeBindingWaitForFirstConsumer {
+		return []Step{waiting(LinkStorage, object, "the provisioner "+class.Provisioner+" has not made its volume yet, and says nothing")}
+	}
+	if len(s.Around.Users) == 0 {
+		return []Step{waiting(LinkStorage, object, "its StorageClass makes a volume when a pod uses the claim (WaitForFirstConsumer), and none does")}
+	}
+	return []Step{waiting(LinkStorage, object, fmt.Sprintf("its volume is made when a pod that uses it has a node: `croft why pod/%s%s`", s.Around.Users[0], flag(s.Target)))}
+}
+
+// provisioning is what the provisioner says last, if that is a warning.
+func provisioning(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
+	for _, e := range s.about("PersistentVolumeClaim", claim.Name) {
+		if e.Reason == "ProvisioningFailed" {
+			return []Step{bad(LinkStorage, s.Target.String(), e.Message)}
+		}
+	}
+	return nil
+}
+
+// backends are the Services that an Ingress names, each once.
+func backends(ingress *networkingv1.Ingress) []networkingv1.IngressServiceBackend {
+	var all []networkingv1.IngressServiceBackend
+	add := func(b *networkingv1.IngressBackend) {
+		if b != nil && b.Service != nil && !slices.Contains(all, *b.Service) {
+			all = append(all, *b.Service)
+		}
+	}
+	add(ingress.Spec.DefaultBackend)
+	for _, rule := range ingress.Spec.Rules {
+		if rule.HTTP == nil {
+			continue
+		}
+		for i := range rule.HTTP.Paths {
+			add(&rule.HTTP.Paths[i].Backend)
+		}
+	}
+	return all
+}
+
+// ofIngress walks from the class to the endpoints.
+func ofIngress(s *Snapshot) Story {
+	story := Story{Target: s.Target, Summary: "is not as it should be"}
+	ingress, ok := s.Object.(*networkingv1.Ingress)
+	if !ok {
+		return conclude(story)
+	}
+	object := s.Target.String()
+	class := ptr.Deref(ingress.Spec.IngressClassName, "")
+	switch {
+	case class != "" && s.Around.IngressClass == nil && s.hidden("ingressclass"):
+		story.Steps = append(story.Steps, askAdmin(LinkIngress, "ingressclass/"+class, "croft why "+object+flag(s.Target)))
+	case class != "" && s.Around.IngressClass == nil:
+		story.Steps = append(story.Steps, bad(LinkIngress, "ingressclass/"+class, "there is no IngressClass "+class+": no controller serves this Ingress"))
+	case class == "" && ingress.Annotations["kubernetes.io/ingress.class"] == "":
+		story.Steps = append(story.Steps, waiting(LinkIngress, object, "it names no ingressClassName: only a controller that takes Ingresses without one serves it"))
+	}
+	for _, b := range backends(ingress) {
+		story.Steps = append(story.Steps, backendSteps(s, b)...)
+	}
+	if len(ingress.Status.LoadBalancer.Ingress) == 0 {
+		story.Steps = append(story.Steps, waiting(LinkIngress, object, "no controller has written an address into its status"))
+	}
+	return summed(story, "its class and its Services are there, and these have ready endpoints")
+}
+
+func backendSteps(s *Snapshot, b networkingv1.IngressServiceBackend) []Step {
+	object := "service/" + b.Name
+	service := s.Around.Services[b.Name]
+	switch {
+	case service == nil && s.hidden("service"):
+		return []Step{askAdmin(LinkService, object, "croft why "+s.Target.String()+flag(s.Target))}
+	case service == nil:
+		return []Step{bad(LinkService, object, "there is no Service "+b.Name+" in namespace "+s.Target.Namespace)}
+	}
+	has := slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool {
+		return b.Port.Name != "" && p.Name == b.Port.Name || b.Port.Name == "" && p.Port == b.Port.Number
+	})
+	switch {
+	case !has:
+		return []Step{bad(LinkService, object, "it has no port "+portName(b.Port))}
+	case service.Spec.Type == corev1.ServiceTypeExternalName || s.hidden("endpointslice"):
+		return nil
+	case s.Around.Ready[b.Name] == 0:
+		return []Step{bad(LinkService, object, "it has no ready endpoint: no pod with the labels {"+metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: service.Spec.Selector})+"} is ready")}
+	default:
+		return []Step{good(LinkService, object, fmt.Sprintf("it has %d ready endpoints", s.Around.Ready[b.Name]))}
+	}
+}
+
+func portName(p networkingv1.ServiceBackendPort) string {
+	if p.Name != "" {
+		return p.Name
+	}
+	return fmt.Sprint(p.Number)
+}
+
+// ofNamespace tells whose a namespace is, and what keeps one that is being deleted.
+func ofNamespace(s *Snapshot) Story {
+	story := Story{Target: s.Target}
+	namespace, ok := s.Object.(*corev1.Namespace)
+	if !ok {
+		return conclude(story)
+	}
+	object, name := s.Target.String(), namespace.Labels[v1alpha1.TenantLabel]
+	tenant := s.Around.Tenant
+	switch {
+	case name == "" && namespace.Annotations[v1alpha1.AdoptAnnotation] != "":
+		story.Summary = "is no tenant's, and tenant " + namespace.Annotations[v1alpha1.AdoptAnnotation] + " may take it over"
+	case name == "":
+		story.Summary = "is no tenant's"
+	case tenant == nil && s.hidden("tenant"):
+		story.Summary = "is of tenant " + name
+	case tenant == nil:
+		story.Summary = "was kept from tenant " + name + ", which is not there any more: people of a tenant have no access to it"
+	case !slices.Contains(tenant.Spec.Namespaces, namespace.Name) && (len(tenant.Spec.Namespaces) > 0 || tenant.Name != namespace.Name):
+		story.Summary = "was kept from tenant " + name + ", which does not declare it any more"
+	default:
+		story.Summary = "is of tenant " + name
+		story.Steps = onlyWrong(tenantSteps(tenant))
+	}
+	if namespace.DeletionTimestamp != nil {
+		story.Summary = "is being deleted"
+		story.Steps = nil
+		for _, c := range namespace.Status.Conditions {
+			if c.Status == corev1.ConditionTrue {
+				story.Steps = append(story.Steps, waiting(LinkNamespace, object, c.Message))
+			}
+		}
+	}
+	return conclude(story)
+}
+
+// ofTenant tells what the operator says of a tenant.
+func ofTenant(s *Snapshot) Story {
+	story := Story{Target: s.Target, Summary: "is not Ready"}
+	tenant, ok := s.Object.(*v1alpha1.Tenant)
+	if !ok {
+		return conclude(story)
+	}
+	story.Steps = tenantSteps(tenant)
+	return summed(story, "is Ready, as the operator last saw it")
+}
+
+func tenantSteps(tenant *v1alpha1.Tenant) []Step {
+	object := "tenant/" + tenant.Name
+	if tenant.Status.ObservedGeneration != tenant.Generation {
+		return []Step{waiting(LinkTenant, object, "the operator has not looked at what it declares now: is it running? (`croft doctor`)")}
+	}
+	var steps []Step
+	for _, c := range tenant.Status.Conditions {
+		// Ready sums up the others, but for a tenant that is being deleted.
+		if c.Status == metav1.ConditionTrue || c.Type == v1alpha1.ConditionReady && tenant.DeletionTimestamp == nil {
+			continue
+		}
+		text := c.Reason + ": " + c.Message
+		if c.Reason == v1alpha1.ReasonNotEnforcedYet || tenant.DeletionTimestamp != nil {
+			steps = append(steps, waiting(LinkTenant, object, text))
+			continue
+		}
+		steps = append(steps, bad(LinkTenant, object, c.Type+"="+string(c.Status)+" "+text))
+	}
+	if len(steps) == 0 {
+		steps = []Step{good(LinkTenant, object, "it is Ready")}
+	}
+	return steps
+}
