@@ -114,6 +114,20 @@ func readyOf(tenant *v1alpha1.Tenant) *metav1.Condition {
 	return meta.FindStatusCondition(tenant.Status.Conditions, v1alpha1.ConditionReady)
 }
 
+// tenants are all Tenants, by name.
+func (c *cluster) tenants(t testing.TB) map[string]v1alpha1.Tenant {
+	t.Helper()
+	var list v1alpha1.TenantList
+	if err := c.admin.List(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	tenants := map[string]v1alpha1.Tenant{}
+	for _, tenant := range list.Items {
+		tenants[tenant.Name] = tenant
+	}
+	return tenants
+}
+
 // notReady are the Tenants that are not Ready, and why.
 func (c *cluster) notReady(ctx context.Context) ([]string, error) {
 	var tenants v1alpha1.TenantList

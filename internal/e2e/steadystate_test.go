@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -37,12 +38,15 @@ func testSteadyState(t *testing.T, c *twoTenants) {
 	}
 
 	c.isIdle(t)
-	before := c.revisions(t)
+	before, tenants := c.revisions(t), c.tenants(t)
 	if err := c.Stop("croft"); err != nil {
 		t.Fatal(err)
 	}
 	c.resume(t)
 	areSame(t, "after a restart of the operator", before, c.revisions(t))
+	if t.Failed() {
+		t.Logf("Tenants (-before the restart +after):\n%s", cmp.Diff(tenants, c.tenants(t)))
+	}
 }
 
 // revisions change when anybody writes what croft made or what is declared.

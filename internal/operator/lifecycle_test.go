@@ -14,6 +14,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
@@ -42,6 +43,7 @@ func TestOperator(t *testing.T) {
 		{"what somebody changes is put back", driftPutBack},
 		{"the platform's people are bound", peopleBound},
 		{"what was put back is reported", repairsReported},
+		{"a status that was not written is completed", statusCompleted},
 		{"an object is rejected", rejectedReported},
 		{"a domain is another's, and then is not", domainMended},
 		{"a tenant is written that croft check refuses", tenantRefused},
@@ -109,6 +111,30 @@ func TestOperator(t *testing.T) {
 			t.Errorf("wrote %d times:\n%s", len(others), strings.Join(others, "\n"))
 		}
 	})
+}
+
+// statusCompleted fails if an operator that remembers walls that hold believes that it
+// has also written which engine places the pods: that write may have lost a race. Found
+// by testSteadyState of the e2e tests, where the next operator wrote it.
+func statusCompleted(f *field) {
+	shop := tenant("shop", "")
+	if err := f.client.Status().Patch(f.Context(), shop, client.RawPatch(types.MergePatchType, []byte(`{"status":{"placement":null}}`))); err != nil {
+		f.Fatal(err)
+	}
+	n := 0
+	f.eventually("the placement engine to be in the status again", func() string {
+		// A label of others on the namespace has croft look at the tenant, and is no reason to write.
+		n++
+		f.patch(namespace("shop"), fmt.Sprintf(`{"metadata":{"labels":{"looked-at":"%d"}}}`, n))
+		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(shop), shop); err != nil {
+			return err.Error()
+		}
+		if shop.Status.Placement != v1alpha1.PlacementNative {
+			return fmt.Sprintf("it is %q", shop.Status.Placement)
+		}
+		return ""
+	})
+	f.patch(namespace("shop"), `{"metadata":{"labels":{"looked-at":null}}}`)
 }
 
 // tenantNamespaces counts the namespaces of tenants that are Ready.

@@ -199,7 +199,9 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 			strings.Join(division.Uncounted, ", ")
 		return reconcile.Result{RequeueAfter: seen.patience()}, nil
 	}
-	if seen.stood && last.enforced && !seen.wrote() {
+	// The status may lack the engine though the walls were seen to hold: a write that
+	// lost a race, or failed.
+	if seen.stood && last.enforced && !seen.wrote() && object.Status.Placement == snapshot.Platform.Placement {
 		seen.enforced = true
 		c.memory.remember(tenant.Name, last)
 		return after, nil
