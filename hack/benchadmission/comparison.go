@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/hack/internal/tenants"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/sandbox"
@@ -128,7 +128,7 @@ func (c *comparison) prepare(ctx context.Context, platforms ...string) error {
 			return err
 		}
 		constraints := slices.DeleteFunc(standing, func(o *unstructured.Unstructured) bool {
-			return o.GroupVersionKind().Group != admission.ConstraintsGroup
+			return o.GroupVersionKind().Group != admissionpolicy.ConstraintsGroup
 		})
 		if err := c.awaitIngested(ctx, constraints); err != nil {
 			return err

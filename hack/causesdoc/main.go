@@ -8,20 +8,20 @@ import (
 	"strings"
 
 	"croft.dev/croft/hack/internal/document"
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 )
 
 func main() { document.Main(generate) }
 
 func generate() (string, error) {
 	var b strings.Builder
-	by := map[cause.Means]int{}
-	for _, row := range cause.Rows() {
+	by := map[catalog.Means]int{}
+	for _, row := range catalog.Rows() {
 		by[row.Produced.Means]++
 	}
 	fmt.Fprintf(&b, "\n# The catalogue of causes\n\n%d causes. Tests bring %d of them about with the real Karpenter, scheduler and API server, and %d by the texts\nthat those write who would; %d cannot be brought about.\n",
-		len(cause.Rows()), by[cause.BySandbox], by[cause.ByRecord], by[cause.ByNobody])
-	for _, chapter := range cause.Chapters() {
+		len(catalog.Rows()), by[catalog.BySandbox], by[catalog.ByRecord], by[catalog.ByNobody])
+	for _, chapter := range catalog.Chapters() {
 		fmt.Fprintf(&b, "\n## %s\n", chapter.Title)
 		for _, row := range chapter.Rows {
 			section(&b, row)
@@ -30,13 +30,13 @@ func generate() (string, error) {
 	return b.String(), nil
 }
 
-func section(b *strings.Builder, row cause.Row) {
+func section(b *strings.Builder, row catalog.Row) {
 	fmt.Fprintf(b, "\n### %s\n\nSeen in: %s.\n", row.ID, row.Sees)
 	if len(row.Texts) > 0 {
 		fmt.Fprintf(b, "\n```\n%s\n```\n", strings.Join(row.Texts, "\n"))
 	}
 	who := "the team"
-	if row.Who == cause.Platform {
+	if row.Who == catalog.Platform {
 		who = "a platform admin"
 	}
 	cure := row.Cure

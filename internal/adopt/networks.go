@@ -13,7 +13,7 @@ import (
 
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/reach"
+	"croft.dev/croft/internal/netpol"
 )
 
 // Traffic is a connection that the walls end, or that they let through where it was
@@ -62,7 +62,7 @@ func (a *Adoption) walled(namespaces []corev1.Namespace) ([]corev1.Namespace, []
 // traffic compares who reaches the tenant's namespaces, and whom they reach, before
 // and after.
 func (a *Adoption) traffic(ctx context.Context, p *Plan) error {
-	now, err := reach.Take(ctx, a.client)
+	now, err := netpol.Take(ctx, a.client)
 	if err != nil {
 		return err
 	}
@@ -72,18 +72,18 @@ func (a *Adoption) traffic(ctx context.Context, p *Plan) error {
 
 // changes are the connections that are not as they were once the walls stand. Other
 // policies stay, and count in both.
-func (a *Adoption) changes(now *reach.Snapshot, p *Plan) ([]Traffic, error) {
-	was, err := reach.Of(now.Namespaces, now.Policies)
+func (a *Adoption) changes(now *netpol.Snapshot, p *Plan) ([]Traffic, error) {
+	was, err := netpol.Of(now.Namespaces, now.Policies)
 	if err != nil {
 		return nil, err
 	}
-	will, err := reach.Of(a.after(now, p))
+	will, err := netpol.Of(a.after(now, p))
 	if err != nil {
 		return nil, err
 	}
 	var all []Traffic
 	compare := func(from, to string, f attack.Flow) {
-		allows := func(m *reach.Map) (bool, error) {
+		allows := func(m *netpol.Map) (bool, error) {
 			if f.Port != 0 {
 				return m.Allows(f)
 			}
@@ -115,7 +115,7 @@ func (a *Adoption) changes(now *reach.Snapshot, p *Plan) ([]Traffic, error) {
 
 // after are the namespaces and policies once the walls stand and what they replace is
 // gone.
-func (a *Adoption) after(now *reach.Snapshot, p *Plan) ([]corev1.Namespace, []client.Object) {
+func (a *Adoption) after(now *netpol.Snapshot, p *Plan) ([]corev1.Namespace, []client.Object) {
 	namespaces, walls := a.walled(now.Namespaces)
 	gone := map[apply.Ref]bool{}
 	for _, b := range p.Replaced() {

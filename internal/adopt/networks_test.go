@@ -16,7 +16,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/reach"
+	"croft.dev/croft/internal/netpol"
 )
 
 // dialects are all in which the network wall can be written. Whichever it is, what
@@ -178,8 +178,8 @@ func TestChanges(t *testing.T) {
 	named := func(name string) corev1.Namespace {
 		return corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}
 	}
-	snapshot := func(policies ...client.Object) *reach.Snapshot {
-		return &reach.Snapshot{
+	snapshot := func(policies ...client.Object) *netpol.Snapshot {
+		return &netpol.Snapshot{
 			Namespaces: []corev1.Namespace{named("bank"), named("ingress"), named("kube-system"), named("shop")},
 			Policies:   policies,
 		}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/reach"
+	"croft.dev/croft/internal/netpol"
 )
 
 // stranger is a namespace that is neither the tenant's nor the platform's.
@@ -95,7 +95,7 @@ func (c *comparison) moreOf(s side, ports []port, ingress bool) (string, error) 
 	if s.namespace != nil {
 		namespaces = append(slices.DeleteFunc(namespaces, func(n corev1.Namespace) bool { return n.Name == s.namespace.Name }), *s.namespace)
 	}
-	judge, err := reach.Of(namespaces, c.walls)
+	judge, err := netpol.Of(namespaces, c.walls)
 	if err != nil {
 		return "", err
 	}

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/reach"
+	"croft.dev/croft/internal/netpol"
 )
 
 // TestReplacedIsReachable makes policies up, in a world so small that every
@@ -123,9 +123,9 @@ func (a *Adoption) lost(t *testing.T, spec string) string {
 	return ""
 }
 
-func (a *Adoption) reach(t *testing.T, namespaces []corev1.Namespace, policies ...client.Object) *reach.Map {
+func (a *Adoption) reach(t *testing.T, namespaces []corev1.Namespace, policies ...client.Object) *netpol.Map {
 	t.Helper()
-	m, err := reach.Of(namespaces, policies)
+	m, err := netpol.Of(namespaces, policies)
 	if err != nil {
 		t.Fatal(err)
 	}

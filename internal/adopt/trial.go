@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
@@ -87,7 +87,7 @@ func (s scratch) objects(like *estate.Tenant) []client.Object {
 		case *v1alpha1.TenantRules:
 			o.Spec.Namespaces = slices.Concat(like.Namespaces, s.Namespaces)
 			if namespace != nil { // which comes before what is in it
-				admission.Annotate(namespace, o.Spec)
+				admissionpolicy.Annotate(namespace, o.Spec)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // CarryRules puts on tenants' namespaces the rules that stand in their TenantRules,
@@ -41,7 +41,7 @@ func (a *Applier) CarryRules(ctx context.Context) error {
 			continue
 		}
 		missing := map[string]any{}
-		for key, value := range admission.Annotations(rules.Spec) {
+		for key, value := range admissionpolicy.Annotations(rules.Spec) {
 			if _, ok := have[key]; !ok {
 				missing[key] = value
 			}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // Kind tells an attack from its mirror.
@@ -176,7 +176,7 @@ func ByPolicy(policy, rule string) Stopper {
 }
 
 func refusal(policy, rule string) string {
-	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", policy, policy, admission.Refusal(rule))
+	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", policy, policy, admissionpolicy.Refusal(rule))
 }
 
 // OrByConstraint is a rule of a policy that Gatekeeper holds too, by a constraint
@@ -187,7 +187,7 @@ func OrByConstraint(policy Stopper, kind string) Stopper {
 	policy.Constraint = kind
 	policy.Refuses = func(err error) bool {
 		return refuses(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), gatekeeperDenied) &&
-			strings.Contains(err.Error(), "] "+admission.Refusal(policy.Rule))
+			strings.Contains(err.Error(), "] "+admissionpolicy.Refusal(policy.Rule))
 	}
 	return policy
 }
@@ -202,7 +202,7 @@ func ByWarning(policy, rule string) Stopper {
 	return Stopper{
 		Name: "warning of policy " + policy + ", rule " + rule, Policy: policy, Rule: rule,
 		Warns: func(got string) bool {
-			return strings.HasPrefix(got, "Validation failed for ValidatingAdmissionPolicy '"+policy+"'") && strings.Contains(got, "': "+admission.Refusal(rule))
+			return strings.HasPrefix(got, "Validation failed for ValidatingAdmissionPolicy '"+policy+"'") && strings.Contains(got, "': "+admissionpolicy.Refusal(rule))
 		},
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"croft.dev/croft/internal/doctor"
 	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/sts"
+	"croft.dev/croft/internal/iam"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -69,7 +69,7 @@ func (a *app) doctor(ctx context.Context, files *subjectFlags, output format) er
 		return failed(unreachable(err))
 	}
 	results := doctor.Check(seen)
-	doctor.Decode(ctx, results, sts.Decode)
+	doctor.Decode(ctx, results, iam.Decode)
 	if output != formatTable {
 		err = output.print(a.out, map[string]any{"checks": results})
 	} else {

@@ -10,7 +10,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/share"
+	"croft.dev/croft/internal/quotaplan"
 )
 
 // propose reads files and checks them together with what the cluster has. It
@@ -87,7 +87,7 @@ func divide(e *estate.Estate, tenants []v1alpha1.Tenant) {
 			continue
 		}
 		for namespace := range t.Shares {
-			t.Shares[namespace] = share.None(t.Quota)
+			t.Shares[namespace] = quotaplan.None(t.Quota)
 		}
 		for _, entry := range ledger {
 			if _, ok := t.Shares[entry.Namespace]; ok {

@@ -15,7 +15,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/reach"
+	"croft.dev/croft/internal/netpol"
 )
 
 type reachOptions struct {
@@ -63,7 +63,7 @@ func (a *app) reach(ctx context.Context, o reachOptions) error {
 	if err != nil {
 		return failed(err)
 	}
-	policies, err := reach.Read(ctx, c)
+	policies, err := netpol.Read(ctx, c)
 	if err != nil {
 		return failed(unreachable(err))
 	}
@@ -103,13 +103,13 @@ func (a *app) reach(ctx context.Context, o reachOptions) error {
 }
 
 // reachOne says of one connection what lets it through or stops it.
-func (a *app) reachOne(policies *reach.Map, o reachOptions) error {
+func (a *app) reachOne(policies *netpol.Map, o reachOptions) error {
 	for _, n := range []string{o.from, o.to} {
 		if _, err := netip.ParseAddr(n); !policies.Has(n) && (err != nil || n == o.from) {
 			return fmt.Errorf("there is no namespace %s: `croft reach` lists those of tenants", n)
 		}
 	}
-	var verdict reach.Verdict
+	var verdict netpol.Verdict
 	var err error
 	if policies.Has(o.to) {
 		verdict, err = policies.Connects(o.from, o.to, o.port, o.protocol)
@@ -134,7 +134,7 @@ func (a *app) reachOne(policies *reach.Map, o reachOptions) error {
 	return nil
 }
 
-func decided(d reach.Direction) string {
+func decided(d netpol.Direction) string {
 	switch {
 	case d.DecidedBy != "" && d.Allowed:
 		return "allowed by " + d.DecidedBy
@@ -152,7 +152,7 @@ func decided(d reach.Direction) string {
 }
 
 // printMatrix numbers the columns as the rows are: names would not fit.
-func (a *app) printMatrix(rows []reach.Row) {
+func (a *app) printMatrix(rows []netpol.Row) {
 	width := len("FROM")
 	for _, r := range rows {
 		width = max(width, len(rowName(r)))
@@ -171,7 +171,7 @@ func (a *app) printMatrix(rows []reach.Row) {
 	}
 }
 
-func rowName(r reach.Row) string {
+func rowName(r netpol.Row) string {
 	switch r.Tenant {
 	case "":
 		return r.Namespace + " (platform)"
@@ -195,9 +195,9 @@ func mark(reached, wrong bool) painted {
 }
 
 // reachSummary shows what is out of order on a cluster too large for a matrix.
-func (a *app) reachSummary(policies *reach.Map, o reachOptions) error {
+func (a *app) reachSummary(policies *netpol.Map, o reachOptions) error {
 	var strange []string
-	judged, total := policies.EachPair(reach.MaxPairs, func(from, to string) bool {
+	judged, total := policies.EachPair(netpol.MaxPairs, func(from, to string) bool {
 		if verdict, err := policies.Connects(from, to, o.port, o.protocol); err == nil && verdict.Allowed {
 			strange = append(strange, verdict.Connection)
 		}

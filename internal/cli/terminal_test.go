@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 	"croft.dev/croft/internal/doctor"
 	"croft.dev/croft/internal/verify"
 	"croft.dev/croft/internal/why"
@@ -30,7 +30,7 @@ func TestNothingRawOnATerminal(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{out: &out, err: &out}
 	story := why.Story{Target: why.Target{Kind: "pod", Namespace: "shop", Name: evil}, Summary: evil}
-	story.First = &cause.Finding{Cause: evil, Cure: evil, Run: evil, Link: evil}
+	story.First = &catalog.Finding{Cause: evil, Cure: evil, Run: evil, Link: evil}
 	story.Steps = []why.Step{{Link: "pod", Object: evil, Seen: evil, Verdict: why.Bad}}
 	checks := []doctor.Result{{Check: "others", Says: evil, Unread: []string{evil}, Findings: []doctor.Finding{{Object: evil, Message: evil, Cure: evil, Run: evil}}}}
 	tried := []verify.Result{

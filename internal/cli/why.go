@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"croft.dev/croft/internal/cause"
-	"croft.dev/croft/internal/sts"
+	"croft.dev/croft/internal/catalog"
+	"croft.dev/croft/internal/iam"
 	"croft.dev/croft/internal/why"
 )
 
@@ -84,7 +84,7 @@ func (a *app) why(ctx context.Context, args []string, o whyOptions) error {
 		return failed(unreachable(err))
 	}
 	story := why.Tell(seen)
-	story.Decode(ctx, sts.Decode)
+	story.Decode(ctx, iam.Decode)
 	if o.output != formatTable {
 		err = o.output.print(a.out, story)
 	} else {
@@ -112,11 +112,11 @@ func (a *app) whyText(ctx context.Context, o whyOptions) error {
 	}
 	found := why.Explain(string(text))
 	for i := range found {
-		found[i] = cause.Decoded(ctx, found[i], sts.Decode)
+		found[i] = catalog.Decoded(ctx, found[i], iam.Decode)
 	}
 	switch {
 	case o.output != formatTable:
-		err = o.output.print(a.out, map[string]any{"findings": append([]cause.Finding{}, found...)})
+		err = o.output.print(a.out, map[string]any{"findings": append([]catalog.Finding{}, found...)})
 	case len(found) == 0:
 		say(a.out, "nothing in it is known to the catalogue of causes (docs/troubleshooting.md)\n")
 	}
@@ -176,18 +176,18 @@ func printStory(w io.Writer, s why.Story) {
 
 // printCures says what mends a failure, as far as the catalogue knows it.
 func printCures(w io.Writer, err error) {
-	for _, f := range cause.Match(err.Error()) {
+	for _, f := range catalog.Match(err.Error()) {
 		printFinding(w, f)
 	}
 }
 
-func printFinding(w io.Writer, f cause.Finding) {
+func printFinding(w io.Writer, f catalog.Finding) {
 	say(w, "%s\n", folded(f.Cause, "  cause: ", "         "))
 	say(w, "%s\n", folded(f.Cure, "  mend:  ", "         "))
 	if f.Run != "" {
 		say(w, "  run:   %s\n", f.Run)
 	}
-	if f.Who == cause.Platform {
+	if f.Who == catalog.Platform {
 		say(w, "  who:   a platform admin\n")
 	}
 	if f.Link != "" {

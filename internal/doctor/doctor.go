@@ -22,7 +22,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/gatekeeper"
 	"croft.dev/croft/internal/heartbeat"
@@ -208,12 +208,12 @@ func Unread(results []Result) int {
 }
 
 // Decode puts what encoded messages tell into what was found.
-func Decode(ctx context.Context, results []Result, decode cause.Decode) {
+func Decode(ctx context.Context, results []Result, decode catalog.Decode) {
 	for i := range results {
 		for j := range results[i].Findings {
 			f := &results[i].Findings[j]
-			if message, _ := cause.Encoded(f.Message); message != "" {
-				told := cause.Decoded(ctx, cause.Finding{Seen: f.Message, Cause: f.Cause, Cure: f.Cure, Run: f.Run}, decode)
+			if message, _ := catalog.Encoded(f.Message); message != "" {
+				told := catalog.Decoded(ctx, catalog.Finding{Seen: f.Message, Cause: f.Cause, Cure: f.Cure, Run: f.Run}, decode)
 				f.Cause, f.Cure, f.Run = told.Cause, told.Cure, told.Run
 			}
 		}

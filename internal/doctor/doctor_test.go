@@ -23,7 +23,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 	"croft.dev/croft/internal/doctor"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/install"
@@ -181,7 +181,7 @@ func TestKinds(t *testing.T) {
 		k.until(t, "kinds", func(doctor.Result) bool {
 			for _, o := range wall.PoolObjects(&e.Platform, e.Pools[0]) {
 				err := k.Create(t.Context(), o, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
-				if err != nil && slices.ContainsFunc(cause.Match(err.Error()), func(f cause.Finding) bool { return f.ID == "old-crds" }) {
+				if err != nil && slices.ContainsFunc(catalog.Match(err.Error()), func(f catalog.Finding) bool { return f.ID == "old-crds" }) {
 					return true
 				}
 			}
@@ -326,7 +326,7 @@ func TestRecorded(t *testing.T) {
 	condition := regexp.MustCompile(`(?s)^(\w+)=(\w+) (\w+)(?:: (.*))?$`)
 	ref := karpenterv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "apps"}
 	tried := map[string]bool{}
-	for _, row := range cause.Rows() {
+	for _, row := range catalog.Rows() {
 		for _, text := range row.Texts {
 			s := &doctor.Snapshot{Now: time.Now(), NodePools: []karpenterv1.NodePool{{ObjectMeta: metav1.ObjectMeta{Name: "apps"}}}}
 			s.NodePools[0].Spec.Template.Spec.NodeClassRef = &ref
@@ -359,7 +359,7 @@ func TestRecorded(t *testing.T) {
 		}
 	}
 	for _, id := range []string{
-		cause.UnauthorizedID, "explicit-deny", "instance-profile-name", "spot-service-linked-role", "insufficient-capacity", "account-quota", "subnet-full",
+		catalog.UnauthorizedID, "explicit-deny", "instance-profile-name", "spot-service-linked-role", "insufficient-capacity", "account-quota", "subnet-full",
 		"subnets-not-found", "security-groups-not-found", "amis-not-found", "dry-run-denied", "class-unresolved",
 	} {
 		if !tried[id] {

@@ -1,13 +1,13 @@
 package doctor
 
 import (
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 	"croft.dev/croft/internal/why"
 )
 
 // of is a finding by a row of the catalogue.
 func of(id string, severity Severity, object, message string) Finding {
-	row := cause.Lookup(id)
+	row := catalog.Lookup(id)
 	return Finding{Severity: severity, Object: object, Message: message, Cause: row.Cause, Cure: row.Cure, Run: row.Run, Link: row.Link}
 }
 
@@ -15,7 +15,7 @@ func of(id string, severity Severity, object, message string) Finding {
 // knows none.
 func wrong(object, text, otherwise string) Finding {
 	step := why.Step{Object: object, Seen: text}
-	if found := cause.Match(text); len(found) > 0 {
+	if found := catalog.Match(text); len(found) > 0 {
 		step.Finding = &found[0]
 	}
 	return byStep(step, otherwise)

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 	"croft.dev/croft/internal/why"
 )
 
@@ -35,8 +35,8 @@ func launches(s *Snapshot) []Finding {
 			if c.Status == metav1.ConditionTrue {
 				continue
 			}
-			text := cause.Condition(kind, string(c.Status), c.Reason, c.Message)
-			refused := kind == karpenterv1.ConditionTypeLaunched && len(cause.Match(text)) > 0
+			text := catalog.Condition(kind, string(c.Status), c.Reason, c.Message)
+			refused := kind == karpenterv1.ConditionTypeLaunched && len(catalog.Match(text)) > 0
 			if refused || s.Now.Sub(claim.CreationTimestamp.Time) > why.Usual {
 				all = append(all, wrong("NodeClaim/"+claim.Name, text, "`croft why nodeclaim/"+claim.Name+"` tells more"))
 			}
@@ -60,7 +60,7 @@ func refusals(s *Snapshot) []Finding {
 		if cut := strings.LastIndex(pool, "-"); cut > 0 {
 			pool = pool[:cut]
 		}
-		for _, f := range cause.Match(e.Message) {
+		for _, f := range catalog.Match(e.Message) {
 			if key := pool + f.ID; s.Now.Sub(at) < recent && !told[key] {
 				told[key] = true
 				all = append(all, wrong("NodePool/"+pool, e.Message, ""))

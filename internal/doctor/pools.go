@@ -12,7 +12,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 	"croft.dev/croft/internal/why"
 )
 
@@ -52,7 +52,7 @@ func nodePools(s *Snapshot) []Finding {
 		object := "NodePool/" + pool.Name
 		for _, c := range pool.Status.Conditions {
 			if c.Type != "Ready" && c.Status == metav1.ConditionFalse {
-				all = append(all, wrong(object, cause.Condition(c.Type, string(c.Status), c.Reason, c.Message), "do what the message says"))
+				all = append(all, wrong(object, catalog.Condition(c.Type, string(c.Status), c.Reason, c.Message), "do what the message says"))
 			}
 		}
 		if len(pool.Status.Conditions) == 0 && s.Now.Sub(pool.CreationTimestamp.Time) > why.Usual {

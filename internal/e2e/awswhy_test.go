@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 	"croft.dev/croft/internal/sandbox"
 )
 
@@ -100,16 +100,16 @@ func (c *onAccount) fault(t testing.TB, kind string, flags ...string) {
 }
 
 // logged waits until a cause is found in Karpenter's log, and returns it.
-func (c *onAccount) logged(t testing.TB, id string) cause.Finding {
+func (c *onAccount) logged(t testing.TB, id string) catalog.Finding {
 	t.Helper()
-	var found cause.Finding
+	var found catalog.Finding
 	eventually(t, patience, "croft why -f to find "+id+" in Karpenter's log", func(context.Context) error {
 		out := c.croft(t, "why", "-o", "json", "-f", filepath.Join(c.Dir, "logs", "karpenter.log"))
-		var said struct{ Findings []cause.Finding }
+		var said struct{ Findings []catalog.Finding }
 		if err := json.Unmarshal([]byte(out.stdout), &said); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		i := slices.IndexFunc(said.Findings, func(f cause.Finding) bool { return f.ID == id })
+		i := slices.IndexFunc(said.Findings, func(f catalog.Finding) bool { return f.ID == id })
 		if i < 0 {
 			return fmt.Errorf("it says %s", out)
 		}
@@ -228,7 +228,7 @@ func awsAuthorization(t *testing.T, c *onAccount) {
 		c.fault(t, "unauthorized", "--action", "ec2:CreateLaunchTemplate", "--as-node")
 		c.pool(t, "unwired", "{}")
 		c.tells(t, "dry-run-denied", "", "nodepool/unwired")
-		found := c.logged(t, cause.UnauthorizedID)
+		found := c.logged(t, catalog.UnauthorizedID)
 		for text, part := range map[string]string{found.Cause: "the role KarpenterNodeRole-demo of the node i-0fa071d72e68e7a33", found.Cure: "service account"} {
 			if !strings.Contains(text, part) {
 				t.Errorf("it does not say %q: %+v", part, found)

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/verify"
 	"croft.dev/croft/internal/wall/identity"
 	"croft.dev/croft/internal/wall/network"
@@ -45,7 +45,7 @@ func testBreaches(t *testing.T, c *twoTenants) {
 		breached string
 	}{
 		{
-			&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: admission.PodsPolicy}},
+			&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: admissionpolicy.PodsPolicy}},
 			[]string{"--wall", "nodes"}, "tolerate-every-taint",
 		},
 		{

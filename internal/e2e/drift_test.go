@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/wall/identity"
 	"croft.dev/croft/internal/wall/network"
 )
@@ -49,7 +49,7 @@ func testDrift(t *testing.T, c *twoTenants) {
 		},
 		{
 			name:   "the placement policy's binding is deleted",
-			object: &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: admission.PodsPolicy}},
+			object: &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: admissionpolicy.PodsPolicy}},
 		},
 	} {
 		t.Run(d.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/sandbox"
@@ -246,7 +246,7 @@ func (c *cluster) gatekeepers(t testing.TB, tenant string) []client.Object {
 // constraints are those for all tenants.
 func (c *cluster) constraints(t testing.TB) []client.Object {
 	t.Helper()
-	return slices.DeleteFunc(c.inGroup(t, admission.ConstraintsGroup, ours), func(o client.Object) bool { return o.GetLabels()[v1alpha1.TenantLabel] != "" })
+	return slices.DeleteFunc(c.inGroup(t, admissionpolicy.ConstraintsGroup, ours), func(o client.Object) bool { return o.GetLabels()[v1alpha1.TenantLabel] != "" })
 }
 
 // inGroup are objects of the API groups whose names end so.

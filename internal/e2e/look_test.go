@@ -18,7 +18,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
@@ -61,7 +61,7 @@ func create(t testing.TB, as client.Client, objects ...client.Object) {
 
 // What refuses the attacks of these tests.
 var (
-	byPlacement  = attack.ByPolicy(admission.PodsPolicy, nodes.TolerationsRule)
+	byPlacement  = attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.TolerationsRule)
 	byFloor      = attack.ByPolicy(network.FloorPolicy, network.IngressRule)
 	byProtection = attack.ByPolicy(policy.ProtectionPolicy, policy.ProtectionRule)
 )

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // operator is one that the test runs itself: a process like any other, with the
@@ -27,7 +27,7 @@ type operator struct {
 func (c *cluster) install(t testing.TB) (kubeconfig string) {
 	t.Helper()
 	c.croft(t, "install").exits(t, 0)
-	return c.kubeconfigOf(t, admission.OperatorUser, "system:serviceaccounts", "system:serviceaccounts:croft-system")
+	return c.kubeconfigOf(t, admissionpolicy.OperatorUser, "system:serviceaccounts", "system:serviceaccounts:croft-system")
 }
 
 // operate starts an operator. If the test does not end it, its clean-up does.

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 )
 
@@ -44,8 +44,8 @@ func TestScheduling(t *testing.T) {
 
 // The rules that must refuse what is tried here.
 var (
-	byAffinity = attack.ByPolicy(admission.PodsPolicy, "affinity-namespaces")
-	byTerms    = attack.ByPolicy(admission.PodsPolicy, "scheduling-terms")
+	byAffinity = attack.ByPolicy(admissionpolicy.PodsPolicy, "affinity-namespaces")
+	byTerms    = attack.ByPolicy(admissionpolicy.PodsPolicy, "scheduling-terms")
 	byDevices  = attack.ByPolicy("croft-device-claims", "device-class")
 )
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/wall/policy"
 )
@@ -40,7 +40,7 @@ func testVolumes(t *testing.T, c *twoTenants) {
 		create(t, member, set)
 		t.Cleanup(func() { c.remove(t, set) })
 		defer c.isNobodys(t, ofB)
-		c.isToldOf(t, a.tenant, "StatefulSet", set.Name, admission.Refusal(policy.VolumeRule))
+		c.isToldOf(t, a.tenant, "StatefulSet", set.Name, admissionpolicy.Refusal(policy.VolumeRule))
 	})
 	t.Run("by the older annotation", func(t *testing.T) {
 		claim := claimOf(a.tenant, "annotated", class.Name, "5Gi", func(claim *corev1.PersistentVolumeClaim) {
@@ -56,7 +56,7 @@ func testVolumes(t *testing.T, c *twoTenants) {
 				VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claim.Spec},
 			}}}}
 		})
-		isRefused(t, "an ephemeral volume that names its volume", member.Create(t.Context(), pod), attack.ByPolicy(admission.PodsPolicy, policy.ClaimTemplatesRule))
+		isRefused(t, "an ephemeral volume that names its volume", member.Create(t.Context(), pod), attack.ByPolicy(admissionpolicy.PodsPolicy, policy.ClaimTemplatesRule))
 		c.isNobodys(t, ofB)
 	})
 	t.Run("by a disk's ID", func(t *testing.T) {
@@ -68,7 +68,7 @@ func testVolumes(t *testing.T, c *twoTenants) {
 		create(t, member, deployment)
 		t.Cleanup(func() { c.remove(t, deployment) })
 		defer c.mountsNo(t, a.tenant, func(v corev1.Volume) bool { return v.AWSElasticBlockStore != nil })
-		c.isToldOf(t, a.tenant, "ReplicaSet", deployment.Name+"-", admission.Refusal(policy.VolumeTypesRule))
+		c.isToldOf(t, a.tenant, "ReplicaSet", deployment.Name+"-", admissionpolicy.Refusal(policy.VolumeTypesRule))
 	})
 	t.Run("as a team does", func(t *testing.T) {
 		create(t, c.admin, fit)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/share"
+	"croft.dev/croft/internal/quotaplan"
 )
 
 // Build checks the objects of a declaration against one another and makes the
@@ -98,7 +98,7 @@ func resolveTenant(platform *Platform, t *v1alpha1.Tenant) *Tenant {
 		Domains:     domainsOf(platform.TenantDomain, t),
 		Quota:       quota,
 		Minimums:    t.Spec.QuotaMinimums,
-		Shares:      share.Even(quota, namespacesOf(t), t.Spec.QuotaMinimums),
+		Shares:      quotaplan.Even(quota, namespacesOf(t), t.Spec.QuotaMinimums),
 		Limits:      limitsOf(defaults, t),
 		Egress:      cmp.Or(t.Spec.Network.Egress, defaults.Egress),
 		AllowCIDRs:  t.Spec.Network.AllowCIDRs,

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/reach"
+	"croft.dev/croft/internal/netpol"
 )
 
 // meaning is what a policy does, judged by trying connections and not by how it
@@ -81,7 +81,7 @@ func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) 
 		all[own] = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: own, Labels: named(nil, own)}}
 	}
 	namespaces := slices.Collect(maps.Values(all))
-	judge := reach.New(namespaces, placed)
+	judge := netpol.New(namespaces, placed)
 	allows := func(f attack.Flow) bool {
 		if f.Port == 0 {
 			f.Port = 8080
@@ -116,12 +116,12 @@ func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) 
 
 // ingressOnly asks the policies of the destination alone, egressOnly those of the
 // source.
-func ingressOnly(judge *reach.Map, from, to string) bool {
+func ingressOnly(judge *netpol.Map, from, to string) bool {
 	v, err := judge.Judge(attack.Flow{FromNamespace: from, ToNamespace: to, Port: 8080, Protocol: "TCP"})
 	return err == nil && v.Ingress.Allowed
 }
 
-func egressOnly(judge *reach.Map, from, to string) bool {
+func egressOnly(judge *netpol.Map, from, to string) bool {
 	v, err := judge.Judge(attack.Flow{FromNamespace: from, ToNamespace: to, Port: 8080, Protocol: "TCP"})
 	return err == nil && v.Egress.Allowed
 }

@@ -18,7 +18,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/reach"
+	"croft.dev/croft/internal/netpol"
 	"croft.dev/croft/internal/sandbox"
 )
 
@@ -153,7 +153,7 @@ func TestDialects(t *testing.T) {
 
 // wrongs are the connections that are not as the tenants' walls have them.
 func (f *field) wrongs() []string {
-	m, err := reach.Read(f.Context(), f.client)
+	m, err := netpol.Read(f.Context(), f.client)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -165,7 +165,7 @@ func (f *field) wrongs() []string {
 			all = append(all, fmt.Sprintf("%s: %v, want %v (%+v, %v)", what, got.Allowed, allowed, got, err))
 		}
 	}
-	m.EachPair(reach.MaxPairs, func(from, to string) bool {
+	m.EachPair(netpol.MaxPairs, func(from, to string) bool {
 		if v, err := m.Connects(from, to, 0, "TCP"); err != nil || v.Allowed {
 			all = append(all, fmt.Sprintf("%s can connect (%+v, %v)", v.Connection, v, err))
 		}

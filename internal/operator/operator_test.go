@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/install"
 	"croft.dev/croft/internal/operator"
 	"croft.dev/croft/internal/sandbox"
@@ -123,7 +123,7 @@ func (f *field) operate() (stop func()) {
 	f.Helper()
 	cfg := rest.CopyConfig(f.config)
 	cfg.Impersonate = rest.ImpersonationConfig{
-		UserName: admission.OperatorUser,
+		UserName: admissionpolicy.OperatorUser,
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + v1alpha1.SystemNamespace, "system:authenticated"},
 	}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return recorder{next, f.writes} })

@@ -24,9 +24,9 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/quotaplan"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/scheme"
-	"croft.dev/croft/internal/share"
 	"croft.dev/croft/internal/wall/policy"
 )
 
@@ -116,7 +116,7 @@ func (f *field) settled(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 			sum, used := resource.Quantity{}, resource.Quantity{}
 			for _, entry := range t.Status.Shares {
 				quota := quotas[entry.Namespace]
-				if !share.Same(entry.Hard, quota.Spec.Hard) || !share.Same(entry.Hard, quota.Status.Hard) {
+				if !quotaplan.Same(entry.Hard, quota.Spec.Hard) || !quotaplan.Same(entry.Hard, quota.Status.Hard) {
 					return fmt.Sprintf("%s: ledger %v, status %v", entry.Namespace, entry.Hard, quota.Status)
 				}
 				sum.Add(entry.Hard[name])
@@ -307,7 +307,7 @@ func quotaLate(f *field, stop *func()) {
 	ctx, cancel := context.WithCancel(f.Context())
 	f.rush(ctx, &clients, "late-a", 4, 10*time.Millisecond)
 	f.eventually("the share of late-b to be lowered", func() string {
-		if q := f.quotas("late")["late-b"]; share.Same(q.Spec.Hard, q.Status.Hard) {
+		if q := f.quotas("late")["late-b"]; quotaplan.Same(q.Spec.Hard, q.Status.Hard) {
 			return fmt.Sprint(q.Spec.Hard)
 		}
 		return ""
@@ -336,7 +336,7 @@ func quotaLate(f *field, stop *func()) {
 	}
 	f.eventually("the shares to be in force", func() string {
 		for _, q := range f.quotas("late") {
-			if !share.Same(q.Spec.Hard, q.Status.Hard) {
+			if !quotaplan.Same(q.Spec.Hard, q.Status.Hard) {
 				return fmt.Sprint(q.Status)
 			}
 		}
@@ -446,7 +446,7 @@ func quotaQuiet(f *field) {
 			f.Errorf("wrote %s: %v", write, t)
 		}
 	}
-	if after := f.quotas("quiet")["quiet-a"]; !share.Same(after.Spec.Hard, before["quiet-a"].Spec.Hard) {
+	if after := f.quotas("quiet")["quiet-a"]; !quotaplan.Same(after.Spec.Hard, before["quiet-a"].Spec.Hard) {
 		f.Errorf("%v, and was %v", after.Spec.Hard, before["quiet-a"].Spec.Hard)
 	}
 
@@ -520,7 +520,7 @@ func quotaNamespaces(f *field) {
 		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(grow), grow); err != nil {
 			return err.Error()
 		}
-		if !share.Same(quota.Status.Hard, amounts("configmaps", "40")) || len(grow.Status.Shares) > 0 {
+		if !quotaplan.Same(quota.Status.Hard, amounts("configmaps", "40")) || len(grow.Status.Shares) > 0 {
 			return fmt.Sprintf("%v, ledger %v", quota.Status.Hard, grow.Status.Shares)
 		}
 		return ""

@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/reach"
+	"croft.dev/croft/internal/netpol"
 )
 
 // Parts are what a Scratch is made of, for the tests that take it apart.
@@ -33,7 +33,7 @@ func Judge(a attack.Attack, err error, warnings []string, outcome error) Result 
 }
 
 // OfflineRunner judges flows by some network policies, and nothing else.
-func OfflineRunner(policies *reach.Map) *Runner { return &Runner{policies: policies} }
+func OfflineRunner(policies *netpol.Map) *Runner { return &Runner{policies: policies} }
 
 // Tell has a Runner tell of each answer to a request, or of none any more. No request
 // may be under way.

@@ -6,14 +6,14 @@ import (
 	"fmt"
 
 	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/reach"
+	"croft.dev/croft/internal/netpol"
 )
 
-func (r *Runner) reach(ctx context.Context) (*reach.Map, error) {
+func (r *Runner) reach(ctx context.Context) (*netpol.Map, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.policies == nil {
-		policies, err := reach.Read(ctx, r.admin)
+		policies, err := netpol.Read(ctx, r.admin)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +52,7 @@ func (r *Runner) judgePairs(ctx context.Context, a attack.Attack) Result {
 	}
 	var wrong []string
 	judge := func(from, to string) bool {
-		var verdict reach.Verdict
+		var verdict netpol.Verdict
 		if verdict, err = policies.Connects(from, to, a.Pairs.Port, a.Pairs.Protocol); err != nil {
 			return false
 		}
@@ -64,7 +64,7 @@ func (r *Runner) judgePairs(ctx context.Context, a attack.Attack) Result {
 	}
 	var judged, total int
 	if a.Pairs.From == nil {
-		judged, total = policies.EachPair(reach.MaxPairs, judge)
+		judged, total = policies.EachPair(netpol.MaxPairs, judge)
 	} else {
 		judged, total = eachFrom(a.Pairs.From, policies, judge)
 	}
@@ -91,7 +91,7 @@ func (r *Runner) judgePairs(ctx context.Context, a attack.Attack) Result {
 }
 
 // eachFrom hands on each pair of some namespaces and every tenant's.
-func eachFrom(sources []string, policies *reach.Map, do func(from, to string) bool) (judged, total int) {
+func eachFrom(sources []string, policies *netpol.Map, do func(from, to string) bool) (judged, total int) {
 	for _, namespaces := range policies.Tenants() {
 		for _, to := range namespaces {
 			for _, from := range sources {

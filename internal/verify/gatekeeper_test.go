@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/verify"
@@ -79,7 +79,7 @@ func (l *lab) withoutTwins(p *proving) {
 		twins[a.StoppedBy.Policy] = append(twins[a.StoppedBy.Policy], a.StoppedBy.Rule)
 	}
 	// A pod that claims to belong to a Node is refused for that alone as well.
-	twins[admission.PodsPolicy] = append(twins[admission.PodsPolicy], walls.OwnersRule)
+	twins[admissionpolicy.PodsPolicy] = append(twins[admissionpolicy.PodsPolicy], walls.OwnersRule)
 	for _, o := range p.platformObjects() {
 		policy, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
 		if !ok {
@@ -88,7 +88,7 @@ func (l *lab) withoutTwins(p *proving) {
 		_, err := l.make(l.t.Context(), edited(policy, func(live client.Object) {
 			validations := live.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations
 			for i := range validations {
-				if slices.Contains(twins[policy.Name], ruleName(admission.MessageOf(validations[i]))) {
+				if slices.Contains(twins[policy.Name], ruleName(admissionpolicy.MessageOf(validations[i]))) {
 					validations[i].Expression, validations[i].Message, validations[i].MessageExpression = "true", "", ""
 				}
 			}
@@ -132,7 +132,7 @@ func (l *lab) gatekeeperMutants(p *proving) []mutant {
 			continue
 		}
 		m := mutant{name: "mutators " + generic(u) + " deleted", object: "mutators", suspects: changedByGatekeeper}
-		if gvk.Group == admission.ConstraintsGroup {
+		if gvk.Group == admissionpolicy.ConstraintsGroup {
 			m = mutant{name: "constraints " + gvk.Kind + " deleted", object: strings.ToLower(gvk.Kind), suspects: constrainedBy(gvk.Kind)}
 		}
 		if each[m.name] == nil {

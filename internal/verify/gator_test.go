@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/sandbox"
@@ -94,7 +94,7 @@ func few(attacks []attack.Attack) []attack.Attack {
 // template and its cases.
 type suite struct {
 	dir         string
-	constrained admission.Constrained
+	constrained admissionpolicy.Constrained
 	// blind leaves the template as it stands.
 	blind bool
 	tests []any

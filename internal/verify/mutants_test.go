@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
@@ -33,7 +33,7 @@ func (l *lab) ruleMutants(objects []client.Object) []mutant {
 		switch o := o.(type) {
 		case *admissionv1.ValidatingAdmissionPolicy:
 			for i := range o.Spec.Validations {
-				rule := ruleName(admission.MessageOf(o.Spec.Validations[i]))
+				rule := ruleName(admissionpolicy.MessageOf(o.Spec.Validations[i]))
 				all = append(all, mutant{
 					name: fmt.Sprintf("policy %s: rule %s asks nothing", o.Name, rule), object: o.Name,
 					suspects: func(a attack.Attack) bool { return a.StoppedBy.Policy == o.Name && a.StoppedBy.Rule == rule },
@@ -77,7 +77,7 @@ func (l *lab) policyMutants(objects []client.Object) []mutant {
 
 func expressionOf(o *admissionv1.MutatingAdmissionPolicy) string {
 	expression := o.Spec.Mutations[0].JSONPatch.Expression
-	if patch, ok := strings.CutPrefix(expression, admission.RulelessUpdate); ok {
+	if patch, ok := strings.CutPrefix(expression, admissionpolicy.RulelessUpdate); ok {
 		return strings.TrimSuffix(patch, ")")
 	}
 	return expression
@@ -306,7 +306,7 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &wide); err != nil {
 			l.t.Fatal(err)
 		}
-		m.mutate = edited(s.namespaceOf(o), func(live client.Object) { admission.Annotate(live, wide) })
+		m.mutate = edited(s.namespaceOf(o), func(live client.Object) { admissionpolicy.Annotate(live, wide) })
 		all = append(all, m)
 	}
 	return all
@@ -382,13 +382,13 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 				continue
 			}
 			for i := range checking.Spec.Validations {
-				rule := ruleName(admission.MessageOf(checking.Spec.Validations[i]))
+				rule := ruleName(admissionpolicy.MessageOf(checking.Spec.Validations[i]))
 				stops := func(a attack.Attack) bool { return a.StoppedBy.Policy == checking.Name && a.StoppedBy.Rule == rule }
 				if slices.ContainsFunc(l.scenes, func(s *proving) bool { return len(l.attacks(s, stops)) > 0 }) {
 					continue
 				}
 				m := mutant{name: fmt.Sprintf("policy %s: rule %s asks nothing", checking.Name, rule), object: "deep", buried: &buried{
-					before: nothing, attacks: changed, refusal: "'" + checking.Name + "' denied request: " + admission.Refusal(rule),
+					before: nothing, attacks: changed, refusal: "'" + checking.Name + "' denied request: " + admissionpolicy.Refusal(rule),
 					rule: edited(checking, func(live client.Object) {
 						live.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations[i].Expression = "true"
 					}),

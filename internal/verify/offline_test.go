@@ -24,7 +24,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/evaluator"
-	"croft.dev/croft/internal/reach"
+	"croft.dev/croft/internal/netpol"
 	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/verify"
 	"croft.dev/croft/internal/wall"
@@ -90,7 +90,7 @@ func offlineRunner(objects []client.Object) (*verify.Runner, error) {
 			}
 		}
 	}
-	found, err := reach.Of(namespaces, policies)
+	found, err := netpol.Of(namespaces, policies)
 	return verify.OfflineRunner(found), err
 }
 

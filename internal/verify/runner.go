@@ -25,7 +25,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/reach"
+	"croft.dev/croft/internal/netpol"
 )
 
 // user is the name under which verify acts where a tenant's access names only
@@ -52,7 +52,7 @@ type Runner struct {
 
 	mu sync.Mutex
 	// policies and served are read once, when the first attack needs them.
-	policies *reach.Map
+	policies *netpol.Map
 	served   *served
 	// leftovers are objects that were prepared and could not be deleted.
 	leftovers []leftover

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/wall/nodes"
@@ -61,7 +61,7 @@ func TestWhatWasMayStay(t *testing.T) {
 		again := &networkingv1.Ingress{ObjectMeta: meta("again"), Spec: *ingress.Spec.DeepCopy()}
 		return p.admin.Create(ctx, again, client.DryRunAll)
 	})
-	p.refused(t, "another pod", attack.ByPolicy(admission.PodsPolicy, nodes.AffinityRule), func(ctx context.Context) error {
+	p.refused(t, "another pod", attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.AffinityRule), func(ctx context.Context) error {
 		again := &corev1.Pod{ObjectMeta: meta("again"), Spec: attack.PodSpec()}
 		again.Spec.Affinity = pod.Spec.Affinity
 		return p.admin.Create(ctx, again, client.DryRunAll)
@@ -102,7 +102,7 @@ func TestWhatWasMayStay(t *testing.T) {
 func (p *proving) rule(t *testing.T, rules *v1alpha1.TenantRules) {
 	t.Helper()
 	annotations := map[string]any{}
-	for key, value := range admission.Annotations(rules.Spec) {
+	for key, value := range admissionpolicy.Annotations(rules.Spec) {
 		annotations[key] = value
 	}
 	if err := apply.New(p.admin).Mark(t.Context(), rules.Namespace, nil, annotations); err != nil {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // TestOverBefore changes objects that were over a bound before the bounds were there.
@@ -68,9 +68,9 @@ func TestOverBefore(t *testing.T) {
 	}{
 		{"label", "croft-network-floor", "networkpolicies", object("peers=501"), object("peers=501", labelled), ""},
 		{"take a finalizer off", "croft-network-floor", "networkpolicies", object("peers=501 finalizers=2"), object("peers=501"), ""},
-		{"change an entry", "croft-network-floor", "networkpolicies", object("peers=501"), object("peers=501", open), admission.BoundsRule},
-		{"lengthen", "croft-network-floor", "networkpolicies", object("peers=501"), object("peers=502"), admission.BoundsRule},
-		{"shorten to what is too long", "croft-network-floor", "networkpolicies", object("peers=502"), object("peers=501"), admission.BoundsRule},
+		{"change an entry", "croft-network-floor", "networkpolicies", object("peers=501"), object("peers=501", open), admissionpolicy.BoundsRule},
+		{"lengthen", "croft-network-floor", "networkpolicies", object("peers=501"), object("peers=502"), admissionpolicy.BoundsRule},
+		{"shorten to what is too long", "croft-network-floor", "networkpolicies", object("peers=502"), object("peers=501"), admissionpolicy.BoundsRule},
 		{"shorten", "croft-network-floor", "networkpolicies", object("peers=501"), object("peers=500"), ""},
 		{"shorten, and open", "croft-network-floor", "networkpolicies", object("peers=501"), object("peers=500", open), "ingress-from"},
 		{"label, with a host that is not granted any more", "croft-ingresses", "ingresses", object("hosts=251", foreign), object("hosts=251", foreign, labelled), ""},
@@ -78,11 +78,11 @@ func TestOverBefore(t *testing.T) {
 		{"shorten, with a host that is not granted any more", "croft-ingresses", "ingresses", object("hosts=251", foreign), object("hosts=250", foreign, classed("i")), "hosts"},
 		{"take one of too many finalizers off", "croft-finalizers", "configmaps", object("finalizers=60"), object("finalizers=59"), ""},
 		{"take the last of too many finalizers off", "croft-finalizers", "configmaps", object("finalizers=51"), object("finalizers=50"), ""},
-		{"put a finalizer in the place of one of too many", "croft-finalizers", "configmaps", object("finalizers=60"), object("finalizers=60", other), admission.BoundsRule},
+		{"put a finalizer in the place of one of too many", "croft-finalizers", "configmaps", object("finalizers=60"), object("finalizers=60", other), admissionpolicy.BoundsRule},
 		{"take a finalizer off a pod", "croft-pods", "pods", object("tolerations=101 finalizers=2"), object("tolerations=101 finalizers=1"), ""},
-		{"put a finalizer in the place of a pod's", "croft-pods", "pods", object("tolerations=101 finalizers=2"), object("tolerations=101 finalizers=1", other), admission.BoundsRule},
-		{"put a finalizer on a pod", "croft-pods", "pods", object("tolerations=101"), object("tolerations=101 finalizers=1"), admission.BoundsRule},
-		{"add a toleration", "croft-pods", "pods", object("tolerations=100"), object("tolerations=101"), admission.BoundsRule},
+		{"put a finalizer in the place of a pod's", "croft-pods", "pods", object("tolerations=101 finalizers=2"), object("tolerations=101 finalizers=1", other), admissionpolicy.BoundsRule},
+		{"put a finalizer on a pod", "croft-pods", "pods", object("tolerations=101"), object("tolerations=101 finalizers=1"), admissionpolicy.BoundsRule},
+		{"add a toleration", "croft-pods", "pods", object("tolerations=100"), object("tolerations=101"), admissionpolicy.BoundsRule},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			i := slices.IndexFunc(policies, func(l looked) bool { return l.name == c.policy && l.rules != nil })

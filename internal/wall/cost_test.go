@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
-	croftadmission "croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
 )
@@ -442,7 +442,7 @@ func shortened(value any, path []string) any {
 
 // fill puts entries like the sample at a bound's path, all into the first list there
 // or spread over all.
-func fill(t *testing.T, object map[string]any, b croftadmission.Bound, path string, from, to int, spread bool) {
+func fill(t *testing.T, object map[string]any, b admissionpolicy.Bound, path string, from, to int, spread bool) {
 	t.Helper()
 	holders, rest := []map[string]any{object}, path
 	for {
@@ -509,26 +509,26 @@ func list(object map[string]any, path string) []any {
 }
 
 // placeOf is where a bounded field is in an object.
-func placeOf(v croftadmission.Validating, b croftadmission.Bound) string {
-	if v.Name != croftadmission.PodTemplatesPolicy || b.Path == croftadmission.ClaimTemplatesPath {
+func placeOf(v admissionpolicy.Validating, b admissionpolicy.Bound) string {
+	if v.Name != admissionpolicy.PodTemplatesPolicy || b.Path == admissionpolicy.ClaimTemplatesPath {
 		return b.Path
 	}
 	return "spec.template." + b.Path
 }
 
 // largest is an object that has as many entries as the bounds let it have.
-func largest(t *testing.T, v croftadmission.Validating, spread bool) *unstructured.Unstructured {
+func largest(t *testing.T, v admissionpolicy.Validating, spread bool) *unstructured.Unstructured {
 	t.Helper()
 	u := dress(&unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"type": "ClusterIP", "gatewayClassName": "g", "issuerRef": map[string]any{"name": "a"}, "podSelector": map[string]any{}}}})
 	u.SetAnnotations(nil)
 	u.SetLabels(nil)
 	u.SetFinalizers(nil)
 	u.SetOwnerReferences(nil)
-	at(u.Object, placeOf(v, croftadmission.Bound{Path: "spec.a"}), true)
+	at(u.Object, placeOf(v, admissionpolicy.Bound{Path: "spec.a"}), true)
 	for i, b := range v.Bounds {
 		n := b.Max
 		// What one annotation lists is one of the annotations, too.
-		if slices.ContainsFunc(v.Bounds[i+1:], func(other croftadmission.Bound) bool { return other.Path == b.Path }) {
+		if slices.ContainsFunc(v.Bounds[i+1:], func(other admissionpolicy.Bound) bool { return other.Path == b.Path }) {
 			n--
 		}
 		fill(t, u.Object, b, placeOf(v, b), 0, n, spread)
@@ -554,7 +554,7 @@ func TestLargestObject(t *testing.T) {
 			kinds := map[any]bool{}
 			for i, kind := range l.at {
 				sample := samples[kind.Resource]
-				if kinds[sample] || v.Name == croftadmission.PodTemplatesPolicy && kind.Resource != "deployments" {
+				if kinds[sample] || v.Name == admissionpolicy.PodTemplatesPolicy && kind.Resource != "deployments" {
 					continue // as another kind
 				}
 				kinds[sample] = true
@@ -566,7 +566,7 @@ func TestLargestObject(t *testing.T) {
 					{spread, nil, open}, {first, nil, restricted}, {spread, spread, none},
 				} {
 					got := l.judge.judge(t, l.requests(i, c.object, c.old), c.rules)
-					if len(got.errs) > 0 || slices.ContainsFunc(got.refusals, func(m string) bool { return strings.Contains(m, "["+croftadmission.BoundsRule+"] ") }) {
+					if len(got.errs) > 0 || slices.ContainsFunc(got.refusals, func(m string) bool { return strings.Contains(m, "["+admissionpolicy.BoundsRule+"] ") }) {
 						t.Errorf("%s, %s: the largest object is not judged: %v %v", v.Name, kind.Resource, got.errs, got.refusals)
 					}
 					if got.cost > mostForLargest {
@@ -581,7 +581,7 @@ func TestLargestObject(t *testing.T) {
 					object := first.DeepCopy()
 					fill(t, object.Object, v.Bounds[over], placeOf(v, b), b.Max, b.Max+1, false)
 					got := l.judge.judge(t, l.requests(i, object, nil), none)
-					if !got.refusedBy(croftadmission.BoundsRule) || !strings.Contains(got.refusals[0], b.Path+": "+strconv.Itoa(b.Max+1)) {
+					if !got.refusedBy(admissionpolicy.BoundsRule) || !strings.Contains(got.refusals[0], b.Path+": "+strconv.Itoa(b.Max+1)) {
 						t.Errorf("%s, %s: %d entries in %s are one too many, and this is what came: %v %v", v.Name, kind.Resource, b.Max+1, b.Path, got.errs, got.refusals)
 					}
 				}

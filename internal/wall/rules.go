@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/estate"
 )
 
@@ -48,7 +48,7 @@ func Rules(p *estate.Platform) []Rule {
 			}
 		}
 		if w, ok := w.(asksPods); ok {
-			for _, o := range admission.PodPolicies([]admission.Pods{w.Pods(p)}) {
+			for _, o := range admissionpolicy.PodPolicies([]admissionpolicy.Pods{w.Pods(p)}) {
 				all = append(all, rulesOf(w.Name(), o, warning[o.GetName()])...)
 			}
 		}
@@ -61,18 +61,18 @@ func rulesOf(wall string, o client.Object, warns bool) []Rule {
 	rule := Rule{Wall: wall, Policy: o.GetName()}
 	switch o := o.(type) {
 	case *admissionv1.MutatingAdmissionPolicy:
-		rule.Says = o.Annotations[admission.SaysAnnotation]
+		rule.Says = o.Annotations[admissionpolicy.SaysAnnotation]
 		all = append(all, rule)
 	case *admissionv1.ValidatingAdmissionPolicy:
 		for _, v := range o.Spec.Validations {
 			rule.Name, rule.Exception, rule.Warns = "", "", warns
 			for key, says := range o.Annotations {
-				name, found := strings.CutPrefix(key, admission.RuleAnnotation)
-				if found && strings.Contains(admission.MessageOf(v), `"`+admission.Refusal(name)) {
+				name, found := strings.CutPrefix(key, admissionpolicy.RuleAnnotation)
+				if found && strings.Contains(admissionpolicy.MessageOf(v), `"`+admissionpolicy.Refusal(name)) {
 					rule.Name, rule.Says = name, says
 				}
 			}
-			if match := exception.FindStringSubmatch(admission.MessageOf(v)); match != nil {
+			if match := exception.FindStringSubmatch(admissionpolicy.MessageOf(v)); match != nil {
 				rule.Exception = match[1]
 			}
 			all = append(all, rule)

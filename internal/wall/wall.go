@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall/identity"
@@ -43,20 +43,20 @@ type Wall interface {
 // asksPods is a wall that has a part in the policies on pods.
 type asksPods interface {
 	Wall
-	Pods(*estate.Platform) admission.Pods
+	Pods(*estate.Platform) admissionpolicy.Pods
 }
 
 // checks is a wall with policies that deny, beside those on pods.
 type checks interface {
 	Wall
-	Policies(*estate.Platform) []admission.Validating
+	Policies(*estate.Platform) []admissionpolicy.Validating
 }
 
 // constrains is a wall some of whose policies Gatekeeper holds too, where it is
 // the engine.
 type constrains interface {
 	Wall
-	Constraints(*estate.Platform) []admission.Constrained
+	Constraints(*estate.Platform) []admissionpolicy.Constrained
 }
 
 // sharedWall marks what several walls have in common.
@@ -85,9 +85,9 @@ func All() []Wall {
 func PlatformObjects(p *estate.Platform) []client.Object {
 	all := collect(nil, func(w Wall) []client.Object { return w.Platform(p) })
 	parts := podParts(p)
-	onPods := admission.PodPolicies(parts)
+	onPods := admissionpolicy.PodPolicies(parts)
 	if p.Placement == v1alpha1.PlacementGatekeeper {
-		onPods = admission.PodChecks(parts)
+		onPods = admissionpolicy.PodChecks(parts)
 	}
 	for _, o := range onPods {
 		o.SetLabels(map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.WallLabel: sharedWall})
@@ -97,8 +97,8 @@ func PlatformObjects(p *estate.Platform) []client.Object {
 	return all
 }
 
-func podParts(p *estate.Platform) []admission.Pods {
-	var parts []admission.Pods
+func podParts(p *estate.Platform) []admissionpolicy.Pods {
+	var parts []admissionpolicy.Pods
 	for _, w := range All() {
 		if w, ok := w.(asksPods); ok {
 			parts = append(parts, w.Pods(p))
@@ -109,16 +109,16 @@ func podParts(p *estate.Platform) []admission.Pods {
 
 // Bounded are the policies that bound the lists which they go through, those on pods
 // last.
-func Bounded(p *estate.Platform) []admission.Validating {
-	var all []admission.Validating
+func Bounded(p *estate.Platform) []admissionpolicy.Validating {
+	var all []admissionpolicy.Validating
 	for _, w := range All() {
 		if w, ok := w.(checks); ok {
 			all = append(all, w.Policies(p)...)
 		}
 	}
 	parts := podParts(p)
-	all = append(all, admission.CheckPods(parts...), admission.WarnOfTemplates(parts...))
-	return slices.DeleteFunc(all, func(v admission.Validating) bool { return !v.Bounded() })
+	all = append(all, admissionpolicy.CheckPods(parts...), admissionpolicy.WarnOfTemplates(parts...))
+	return slices.DeleteFunc(all, func(v admissionpolicy.Validating) bool { return !v.Bounded() })
 }
 
 // PoolObjects returns what all walls want for one pool, in the order in which
@@ -151,17 +151,17 @@ func annotate(p *estate.Platform, objects []client.Object) {
 		if !ok {
 			continue
 		}
-		admission.Annotate(o, rules[o.Name])
+		admissionpolicy.Annotate(o, rules[o.Name])
 		if p.Placement == v1alpha1.PlacementGatekeeper {
-			admission.MarkForGatekeeper(o)
+			admissionpolicy.MarkForGatekeeper(o)
 		}
 	}
 }
 
 // Constrained are the policies of all walls that Gatekeeper holds too, where it is
 // the engine.
-func Constrained(p *estate.Platform) []admission.Constrained {
-	var all []admission.Constrained
+func Constrained(p *estate.Platform) []admissionpolicy.Constrained {
+	var all []admissionpolicy.Constrained
 	for _, w := range All() {
 		if w, ok := w.(constrains); ok {
 			all = append(all, w.Constraints(p)...)
@@ -188,7 +188,7 @@ func Objects(e *estate.Estate) []client.Object {
 func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	var all []attack.Attack
 	for _, w := range All() {
-		var constraints []admission.Constrained
+		var constraints []admissionpolicy.Constrained
 		if c, ok := w.(constrains); ok && p.Placement == v1alpha1.PlacementGatekeeper {
 			constraints = c.Constraints(p)
 		}
@@ -203,7 +203,7 @@ func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 
 // alsoByConstraint adds to a policy the constraint of the same rules, where
 // Gatekeeper holds them too. The policy is asked first.
-func alsoByConstraint(constraints []admission.Constrained, by attack.Stopper) attack.Stopper {
+func alsoByConstraint(constraints []admissionpolicy.Constrained, by attack.Stopper) attack.Stopper {
 	if by.Refuses == nil {
 		return by
 	}
@@ -261,7 +261,7 @@ func byRank(a, b client.Object) int {
 		if r, ok := ranks[gvk.Kind]; ok {
 			return r
 		}
-		if gvk.Group == admission.ConstraintsGroup {
+		if gvk.Group == admissionpolicy.ConstraintsGroup {
 			return constraintRank
 		}
 		return otherRank

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 )
 
 // done reports whether nothing of a NodeClaim is still to come.
@@ -77,7 +77,7 @@ func launchesFailed(s *Snapshot, pool string) []Step {
 // node will do likewise.
 func warned(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
 	for _, e := range s.about("NodeClaim", claim.Name) {
-		found := cause.Match(e.Message)
+		found := catalog.Match(e.Message)
 		if e.Type != corev1.EventTypeWarning || len(found) == 0 || done(claim) && found[0].ID != "unregistered-taint-missing" {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 )
 
 // nodeSteps judge a node.
@@ -20,7 +20,7 @@ func nodeSteps(s *Snapshot, node *corev1.Node) []Step {
 	object := "node/" + node.Name
 	var steps []Step
 	for _, c := range node.Status.Conditions {
-		text := cause.Condition(string(c.Type), string(c.Status), c.Reason, c.Message)
+		text := catalog.Condition(string(c.Type), string(c.Status), c.Reason, c.Message)
 		switch {
 		case c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue:
 			steps = append(steps, bad(LinkNode, object, text))

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 )
 
 const nodePoolLabel = karpenterv1.NodePoolLabelKey
@@ -16,7 +16,7 @@ const nodePoolLabel = karpenterv1.NodePoolLabelKey
 // condition is one of any kind of object.
 type condition struct{ kind, status, reason, message string }
 
-func (c condition) String() string { return cause.Condition(c.kind, c.status, c.reason, c.message) }
+func (c condition) String() string { return catalog.Condition(c.kind, c.status, c.reason, c.message) }
 
 // conditionsOf reads the conditions of a node class, of whichever provider.
 func conditionsOf(o *unstructured.Unstructured) []condition {
@@ -79,7 +79,7 @@ func classSteps(s *Snapshot, pool *karpenterv1.NodePool) []Step {
 		if s.hidden(strings.ToLower(ref.Kind)) {
 			return []Step{askAdmin(LinkClass, object, "croft why nodepool/"+pool.Name)}
 		}
-		return []Step{bad(LinkClass, object, cause.Condition("NodeClassReady", "False", "NodeClassNotFound", "NodeClass not found on cluster"))}
+		return []Step{bad(LinkClass, object, catalog.Condition("NodeClassReady", "False", "NodeClassNotFound", "NodeClass not found on cluster"))}
 	}
 	return ClassSteps(object, class, time.Now())
 }

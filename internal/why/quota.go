@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/cause"
-	"croft.dev/croft/internal/share"
+	"croft.dev/croft/internal/catalog"
+	"croft.dev/croft/internal/quotaplan"
 	"croft.dev/croft/internal/wall/policy"
 )
 
 // quotas reads how the tenant's quota is divided, if it refused something.
 func (g *gatherer) quotas(ctx context.Context) error {
 	if g.Rules == nil || !slices.ContainsFunc(g.Events, func(e corev1.Event) bool {
-		_, refused := share.ParseRefusal(e.Message)
+		_, refused := quotaplan.ParseRefusal(e.Message)
 		return refused
 	}) {
 		return nil
@@ -82,7 +82,7 @@ func difference(a, b resource.Quantity) resource.Quantity {
 // exceeded says of an object that the quota refused whether the tenant's quota is
 // used up, or only the namespace's share of it.
 func exceeded(s *Snapshot, e *corev1.Event, step Step) Step {
-	r, ok := share.ParseRefusal(e.Message)
+	r, ok := quotaplan.ParseRefusal(e.Message)
 	if !ok || len(s.Quotas) == 0 || s.hidden("resourcequota") || step.Finding == nil {
 		return step
 	}
@@ -101,7 +101,7 @@ func exceeded(s *Snapshot, e *corev1.Event, step Step) Step {
 func (s *Snapshot) refusedFor(e *corev1.Event) time.Duration {
 	first := last(*e)
 	for _, other := range s.about(e.InvolvedObject.Kind, e.InvolvedObject.Name) {
-		if _, ok := share.ParseRefusal(other.Message); !ok {
+		if _, ok := quotaplan.ParseRefusal(other.Message); !ok {
 			continue
 		}
 		for _, t := range []time.Time{other.FirstTimestamp.Time, last(other)} {
@@ -115,7 +115,7 @@ func (s *Snapshot) refusedFor(e *corev1.Event) time.Duration {
 
 // exceeds judges one resource; the more has to be done about it, the larger is
 // what it returns.
-func (s *Snapshot) exceeds(name corev1.ResourceName, requested resource.Quantity, ago time.Duration) (int, *cause.Finding) {
+func (s *Snapshot) exceeds(name corev1.ResourceName, requested resource.Quantity, ago time.Duration) (int, *catalog.Finding) {
 	h := s.holding(name)
 	all, others := h.free.DeepCopy(), difference(h.elsewhere, h.reserved)
 	all.Add(h.elsewhere)
@@ -144,8 +144,8 @@ func (s *Snapshot) otherNamespaces() []string {
 }
 
 // finding is a row of the catalogue whose cause is told in more detail.
-func finding(id, because string) *cause.Finding {
-	row := cause.Lookup(id)
+func finding(id, because string) *catalog.Finding {
+	row := catalog.Lookup(id)
 	f := row.Finding("")
 	f.Cause = because
 	return &f

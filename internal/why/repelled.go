@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 )
 
 // Anti-affinity holds both ways: a pod that runs keeps away every later pod that its
@@ -141,7 +141,7 @@ func repelled(s *Snapshot, step Step, seen string) Step {
 	if !s.hidden("nodepool") {
 		seen += ": " + step.Seen
 	}
-	finding := cause.Lookup(repelledID).Finding(seen)
+	finding := catalog.Lookup(repelledID).Finding(seen)
 	return Step{Link: step.Link, Object: step.Object, Verdict: Bad, Seen: seen, Finding: &finding}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 )
 
 // Verdict is how one link of the chain is.
@@ -55,7 +55,7 @@ type Step struct {
 	Seen    string  `json:"seen"`
 	// Finding is what the catalogue says of it; of a step that is Waiting, what it
 	// says if that stays so.
-	Finding *cause.Finding `json:"finding,omitempty"`
+	Finding *catalog.Finding `json:"finding,omitempty"`
 }
 
 // Story is what there is to tell of a Target.
@@ -66,8 +66,8 @@ type Story struct {
 	// Summary says in one line how the Target is.
 	Summary string `json:"summary"`
 	// First is what to mend first.
-	First *cause.Finding `json:"first,omitempty"`
-	Steps []Step         `json:"steps,omitempty"`
+	First *catalog.Finding `json:"first,omitempty"`
+	Steps []Step           `json:"steps,omitempty"`
 }
 
 // conclude fills in what follows from the steps.
@@ -91,10 +91,10 @@ func conclude(s Story) Story {
 }
 
 // Decode puts what encoded messages tell into the story.
-func (s *Story) Decode(ctx context.Context, decode cause.Decode) {
+func (s *Story) Decode(ctx context.Context, decode catalog.Decode) {
 	for _, step := range s.Steps {
 		if step.Finding != nil {
-			*step.Finding = cause.Decoded(ctx, *step.Finding, decode)
+			*step.Finding = catalog.Decoded(ctx, *step.Finding, decode)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func waiting(link Link, object, seen string) Step {
 // bad is what was seen, with the first row of the catalogue that it shows.
 func bad(link Link, object, seen string) Step {
 	step := Step{Link: link, Object: object, Verdict: Bad, Seen: seen}
-	if found := cause.Match(seen); len(found) > 0 {
+	if found := catalog.Match(seen); len(found) > 0 {
 		step.Finding = &found[0]
 	}
 	return step
@@ -119,7 +119,7 @@ func bad(link Link, object, seen string) Step {
 // judged is a row that no text shows.
 func judged(link Link, object, seen, id string) Step {
 	step := Step{Link: link, Object: object, Verdict: Bad, Seen: seen}
-	if row := cause.Lookup(id); row != nil {
+	if row := catalog.Lookup(id); row != nil {
 		finding := row.Finding(seen)
 		step.Finding = &finding
 	}

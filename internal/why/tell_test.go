@@ -15,7 +15,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 	"croft.dev/croft/internal/why"
 )
 
@@ -114,7 +114,7 @@ func report(into any, conditions ...metav1.Condition) {
 // `croft why` to name its row first; what is seen in logs is explained by -f.
 func TestEachRowIsTold(t *testing.T) {
 	walked := map[string]bool{}
-	for _, row := range cause.Rows() {
+	for _, row := range catalog.Rows() {
 		for _, text := range row.Texts {
 			if found := why.Explain("all is well\n" + text + "\nall is well\n"); len(found) != 1 || found[0].ID != row.ID {
 				t.Errorf("%s: %q is explained by %+v", row.ID, text, found)
@@ -132,7 +132,7 @@ func TestEachRowIsTold(t *testing.T) {
 		}
 	}
 	for _, id := range []string{
-		cause.UnauthorizedID, "explicit-deny", "instance-profile-name", "spot-service-linked-role", "insufficient-capacity", "account-quota", "subnet-full",
+		catalog.UnauthorizedID, "explicit-deny", "instance-profile-name", "spot-service-linked-role", "insufficient-capacity", "account-quota", "subnet-full",
 		"network-mismatch", "launch-failed", "subnets-not-found", "security-groups-not-found", "amis-not-found", "dry-run-denied", "not-registered", "startup-taint",
 	} {
 		if !walked[id] {

@@ -4,16 +4,16 @@ import (
 	"slices"
 	"strings"
 
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 )
 
 // Explain finds what lines of a log, or any other text, show. Each cause is told
 // once, by the line that shows it first.
-func Explain(text string) []cause.Finding {
-	var all []cause.Finding
+func Explain(text string) []catalog.Finding {
+	var all []catalog.Finding
 	for line := range strings.Lines(text) {
-		for _, f := range cause.Match(line) {
-			if !slices.ContainsFunc(all, func(g cause.Finding) bool { return g.ID == f.ID }) {
+		for _, f := range catalog.Match(line) {
+			if !slices.ContainsFunc(all, func(g catalog.Finding) bool { return g.ID == f.ID }) {
 				all = append(all, f)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
-	"croft.dev/croft/internal/cause"
+	"croft.dev/croft/internal/catalog"
 )
 
 // unscheduled walks from a pod without a node to what keeps one from it.
@@ -60,7 +60,7 @@ func scheduler(s *Snapshot, pod *corev1.Pod) Step {
 	if c == nil || c.Status != corev1.ConditionFalse {
 		return waiting(LinkScheduler, object, "the scheduler has not looked at it yet")
 	}
-	for _, f := range cause.Match(c.Message) {
+	for _, f := range catalog.Match(c.Message) {
 		if f.ID != "taint-not-tolerated" {
 			step := bad(LinkScheduler, object, f.Seen)
 			step.Finding = &f
@@ -97,7 +97,7 @@ func karpenterSays(s *Snapshot, pod *corev1.Pod) (steps []Step, nominated string
 func failedScheduling(object, pool string, parts []string) []Step {
 	if len(parts) == 0 {
 		step := bad(LinkKarpenter, object, "Karpenter does not consider pool "+pool+" for it")
-		finding := cause.Lookup("no-pool").Finding(step.Seen)
+		finding := catalog.Lookup("no-pool").Finding(step.Seen)
 		step.Finding = &finding
 		return []Step{step}
 	}

@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/reach"
+	"croft.dev/croft/internal/netpol"
 	"croft.dev/croft/internal/wall/network"
 )
 
@@ -53,7 +53,7 @@ func TestDialectsAgree(t *testing.T) {
 			}
 		}
 	}
-	judges := map[string]*reach.Map{}
+	judges := map[string]*netpol.Map{}
 	for name, dialect := range dialects {
 		dialect.PlatformNamespaces = []string{"ingress"}
 		p := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{Network: dialect, ClusterDNS: []string{"10.100.0.10"}}}
@@ -61,7 +61,7 @@ func TestDialectsAgree(t *testing.T) {
 		for _, tenant := range tenants {
 			objects = append(objects, network.Wall{}.Tenant(p, tenant)...)
 		}
-		m, err := reach.Of(namespaces, objects)
+		m, err := netpol.Of(namespaces, objects)
 		if err != nil {
 			t.Fatal(err)
 		}

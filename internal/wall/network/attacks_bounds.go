@@ -6,7 +6,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 )
@@ -15,7 +15,7 @@ import (
 // an API server that all tenants share.
 func bounds(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
-	byBounds := attack.ByPolicy(FloorPolicy, admission.BoundsRule)
+	byBounds := attack.ByPolicy(FloorPolicy, admissionpolicy.BoundsRule)
 	peers := func(n int) []networkingv1.NetworkPolicyIngressRule {
 		from := make([]networkingv1.NetworkPolicyPeer, n)
 		for i := range from {
@@ -57,7 +57,7 @@ func bounds(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 			return list
 		}
 		all = append(all, attack.Because("the API server is everybody's, and what CEL takes grows with the square of a list", nil,
-			attack.Creating("calico-list-more-rules", "write a Calico NetworkPolicy with more rules than croft goes through", attack.ByPolicy(CalicoFloorPolicy, admission.BoundsRule),
+			attack.Creating("calico-list-more-rules", "write a Calico NetworkPolicy with more rules than croft goes through", attack.ByPolicy(CalicoFloorPolicy, admissionpolicy.BoundsRule),
 				ownCalico(kind, own, "calico-list-more-rules", 500, rules(mostRules+1), nil)),
 			attack.Creating("calico-list-many-rules", "write a Calico NetworkPolicy with as many rules as croft goes through", attack.Nobody,
 				ownCalico(kind, own, "calico-list-many-rules", 500, rules(mostRules), nil)))...)

@@ -1,6 +1,6 @@
 package network
 
-import "croft.dev/croft/internal/admission"
+import "croft.dev/croft/internal/admissionpolicy"
 
 // What floorBounds and calicoBounds have in common.
 const (
@@ -13,36 +13,36 @@ const (
 )
 
 // floorBounds are of tenants' own NetworkPolicies.
-func floorBounds() []admission.Bound {
-	var all []admission.Bound
+func floorBounds() []admissionpolicy.Bound {
+	var all []admissionpolicy.Bound
 	for _, direction := range []struct{ rules, peers, sample string }{
 		{"spec.ingress", "from", `{"podSelector": {}}`},
 		{"spec.egress", "to", `{"ipBlock": {"cidr": "0.0.0.0/0"}}`},
 	} {
 		peers := direction.rules + "[]." + direction.peers
 		all = append(all,
-			admission.Bound{Path: direction.rules, Max: mostRules, Because: fewPolicies, Instead: peersWay, Sample: `{}`},
-			admission.Bound{Path: peers, Max: mostPeers, Because: peersReason, Instead: peersWay, Sample: direction.sample},
-			admission.Bound{Path: direction.rules + "[].ports", Max: mostPeers, Because: fewPolicies, Instead: "write ranges by endPort, or several NetworkPolicies", Sample: `{"port": 53}`},
-			admission.Bound{
+			admissionpolicy.Bound{Path: direction.rules, Max: mostRules, Because: fewPolicies, Instead: peersWay, Sample: `{}`},
+			admissionpolicy.Bound{Path: peers, Max: mostPeers, Because: peersReason, Instead: peersWay, Sample: direction.sample},
+			admissionpolicy.Bound{Path: direction.rules + "[].ports", Max: mostPeers, Because: fewPolicies, Instead: "write ranges by endPort, or several NetworkPolicies", Sample: `{"port": 53}`},
+			admissionpolicy.Bound{
 				Path: peers + "[].namespaceSelector.matchExpressions", Max: mostPeers, Because: "one for each peer", Instead: peersWay,
 				Sample: `{"key": "` + namespaceName + `", "operator": "In"}`,
 			},
-			admission.Bound{
+			admissionpolicy.Bound{
 				Path: peers + "[].namespaceSelector.matchExpressions[].values", Max: mostPeers, Because: "a tenant and the platform have up to 128 namespaces", Instead: peersWay, Sample: `"shop"`,
 			},
 		)
 	}
-	return append(all, admission.Bound{
+	return append(all, admissionpolicy.Bound{
 		Path: "spec.egress[].to[].ipBlock.except", Max: mostPeers, Because: "one for each peer", Instead: peersWay, Sample: `"169.254.169.254/32"`,
 	})
 }
 
 // calicoBounds are of tenants' own NetworkPolicies of Calico, whose rules each have
 // lists of networks and what is left out of them.
-func calicoBounds() []admission.Bound {
+func calicoBounds() []admissionpolicy.Bound {
 	const way = "write several policies, or wider blocks"
-	return []admission.Bound{
+	return []admissionpolicy.Bound{
 		{Path: "spec.ingress", Max: mostRules, Because: fewPolicies, Instead: way, Sample: `{"action": "Allow", "source": {"namespaceSelector": "kubernetes.io/metadata.name == 'shop'"}}`},
 		{Path: "spec.egress", Max: mostRules, Because: fewPolicies, Instead: way, Sample: `{"action": "Allow", "protocol": "UDP", "destination": {}}`},
 		{Path: "spec.egress[].destination.nets", Max: mostPeers, Because: peersReason, Instead: way, Sample: `"0.0.0.0/0"`},

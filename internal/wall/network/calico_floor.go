@@ -7,7 +7,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // CalicoFloorPolicy is the name of the policy on tenants' own Calico
@@ -27,18 +27,18 @@ const (
 //
 // Deny is theirs to use: what they deny is their own. Pass is asked what Allow
 // is, since behind the last tier everything is let through.
-func calicoFloor(admins, metadata []string) admission.Validating {
+func calicoFloor(admins, metadata []string) admissionpolicy.Validating {
 	operations := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
-	return admission.Validating{
+	return admissionpolicy.Validating{
 		Name: CalicoFloorPolicy,
-		Resources: []admission.Resource{
+		Resources: []admissionpolicy.Resource{
 			{Group: string(v1alpha1.CalicoGroup), Version: "*", Resources: []string{"networkpolicies"}, Operations: operations},
 			{Group: string(v1alpha1.CalicoStorageGroup), Version: "*", Resources: []string{"networkpolicies"}, Operations: operations},
 		},
-		Selection: admission.Unmarked,
-		Only:      admission.NotByPlatform(admins),
+		Selection: admissionpolicy.Unmarked,
+		Only:      admissionpolicy.NotByPlatform(admins),
 		Bounds:    calicoBounds(),
-		Variables: []admission.Variable{
+		Variables: []admissionpolicy.Variable{
 			{Name: "ingress", Expression: opening("ingress")},
 			{Name: "egress", Expression: opening("egress")},
 			{Name: "near", Expression: `params.spec.namespaces + params.spec.platformNamespaces`},
@@ -48,7 +48,7 @@ func calicoFloor(admins, metadata []string) admission.Validating {
 			{Name: "unchanged", Expression: unchanged},
 			{Name: "metadata", Expression: addresses(metadata)},
 		},
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			{
 				Name: CalicoOrderRule, Says: "a tenant's own Calico NetworkPolicies come after croft's guard, in the default tier",
 				Holds: fmt.Sprintf(`(!has(object.spec.order) || double(object.spec.order) > %d.0) && (!has(object.spec.tier) || object.spec.tier in ["", "default"])`, guardOrder),

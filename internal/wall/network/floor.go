@@ -6,7 +6,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // FloorPolicy is the name of the policy on tenants' own NetworkPolicies.
@@ -24,24 +24,24 @@ const (
 // Tenants may write whatever stays within their own namespaces, the platform's
 // and the networks that they may reach anyway. What carries croft's mark is left
 // to the protection of that mark.
-func floor(admins, metadata []string) admission.Validating {
-	return admission.Validating{
+func floor(admins, metadata []string) admissionpolicy.Validating {
+	return admissionpolicy.Validating{
 		Name: FloorPolicy,
-		Resources: []admission.Resource{{
+		Resources: []admissionpolicy.Resource{{
 			Group: "networking.k8s.io", Version: "v1", Resources: []string{"networkpolicies"},
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 		}},
-		Selection: admission.Unmarked,
-		Only:      admission.NotByPlatform(admins),
+		Selection: admissionpolicy.Unmarked,
+		Only:      admissionpolicy.NotByPlatform(admins),
 		Bounds:    floorBounds(),
-		Variables: []admission.Variable{
+		Variables: []admissionpolicy.Variable{
 			{Name: "ingress", Expression: `has(object.spec.ingress) ? object.spec.ingress : []`},
 			{Name: "egress", Expression: `has(object.spec.egress) ? object.spec.egress : []`},
 			{Name: "near", Expression: `params.spec.namespaces + params.spec.platformNamespaces`},
 			{Name: "unchanged", Expression: unchanged},
 			{Name: "metadata", Expression: addresses(metadata)},
 		},
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			{
 				Name: IngressRule, Says: "a tenant's own NetworkPolicies let in its own namespaces and the platform's, and nobody else",
 				Holds: `variables.unchanged || variables.ingress.all(rule, has(rule.from) && rule.from.size() > 0 && rule.from.all(peer,
@@ -109,7 +109,7 @@ func addresses(networks []string) string {
 	quoted := make([]string, len(networks))
 	for i, n := range networks {
 		address, _, _ := strings.Cut(n, "/")
-		quoted[i] = admission.Quote(address)
+		quoted[i] = admissionpolicy.Quote(address)
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
 }

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/estate"
 )
 
@@ -19,8 +19,8 @@ type Wall struct{}
 func (Wall) Name() string { return "network" }
 
 // Policies are the floors under tenants' own policies.
-func (Wall) Policies(p *estate.Platform) []admission.Validating {
-	all := []admission.Validating{floor(p.Admins, metadata(p))}
+func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
+	all := []admissionpolicy.Validating{floor(p.Admins, metadata(p))}
 	if p.Network.Dialect == v1alpha1.DialectCalico {
 		all = append(all, calicoFloor(p.Admins, metadata(p)))
 	}

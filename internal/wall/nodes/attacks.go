@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 )
@@ -73,7 +73,7 @@ func (s scene) strays() []attack.Attack {
 		}
 	}
 	afterwards := func(name, summary string, t corev1.Toleration) attack.Attack {
-		return attack.Changing(name, summary, attack.ByPolicy(admission.PodsPolicy, TolerationsRule),
+		return attack.Changing(name, summary, attack.ByPolicy(admissionpolicy.PodsPolicy, TolerationsRule),
 			attack.Pod(s.namespace, "croft-"+name), toleration(t))
 	}
 	all := []attack.Attack{
@@ -102,7 +102,7 @@ func (s scene) strays() []attack.Attack {
 		s.create("choose-scheduler", "ask for a scheduler of one's own", SchedulerRule, func(p *corev1.Pod) {
 			p.Spec.SchedulerName = "my-scheduler"
 		}),
-		attack.Creating("pass-for-probe", "pass a pod for a probe of another engine, which nothing gives a place", attack.ByPolicy(admission.PodsPolicy, NodeSelectorRule),
+		attack.Creating("pass-for-probe", "pass a pod for a probe of another engine, which nothing gives a place", attack.ByPolicy(admissionpolicy.PodsPolicy, NodeSelectorRule),
 			attack.Pod(s.namespace, "croft-pass-for-probe", func(p *corev1.Pod) {
 				p.Labels = map[string]string{v1alpha1.ProbeLabel: s.otherEngine()}
 				p.Spec.Containers[0].ImagePullPolicy = corev1.PullAlways
@@ -174,7 +174,7 @@ func (s scene) selecting() attack.Attack {
 
 // harmless is an attack by a pod that is let in, and placed on the tenant's pool.
 func (s scene) harmless(name, summary string, edit func(*corev1.Pod)) attack.Attack {
-	a := attack.Creating(name, summary, attack.ByEngine(s.engine, admission.PodsPolicy), attack.Pod(s.namespace, "croft-"+name, edit))
+	a := attack.Creating(name, summary, attack.ByEngine(s.engine, admissionpolicy.PodsPolicy), attack.Pod(s.namespace, "croft-"+name, edit))
 	a.Outcome = attack.As(func(p *corev1.Pod) error { return s.placed(&p.Spec) })
 	return a
 }
@@ -266,7 +266,7 @@ func (s scene) create(name, summary, rule string, edit func(*corev1.Pod)) attack
 	return attack.Attack{
 		Name: name, Kind: attack.Breach, Summary: summary,
 		Request:   &attack.Request{Verb: attack.Create, Object: attack.Pod(s.namespace, "croft-"+name, edit)},
-		StoppedBy: attack.ByPolicy(admission.PodsPolicy, rule),
+		StoppedBy: attack.ByPolicy(admissionpolicy.PodsPolicy, rule),
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 )
 
@@ -30,9 +30,9 @@ func (s scene) bounds() []attack.Attack {
 	// Kubernetes adds tolerations, and croft that of the pool.
 	const added = 10
 	return attack.Because("the API server and the scheduler are everybody's, and what they take grows with the square of a list", nil,
-		s.create("tolerate-more", "write a pod with more tolerations than croft goes through", admission.BoundsRule, func(p *corev1.Pod) { p.Spec.Tolerations = tolerating(mostTolerations + 1) }),
-		s.create("ask-for-more-nodes", "write a pod with more terms of node affinity than the scheduler should go through", admission.BoundsRule, func(p *corev1.Pod) { p.Spec.Affinity = terms(21) }),
-		attack.Creating("tolerate-more-in-template", "write a Deployment whose pods have more tolerations than croft goes through", attack.ByWarning(admission.PodTemplatesPolicy, admission.BoundsRule),
+		s.create("tolerate-more", "write a pod with more tolerations than croft goes through", admissionpolicy.BoundsRule, func(p *corev1.Pod) { p.Spec.Tolerations = tolerating(mostTolerations + 1) }),
+		s.create("ask-for-more-nodes", "write a pod with more terms of node affinity than the scheduler should go through", admissionpolicy.BoundsRule, func(p *corev1.Pod) { p.Spec.Affinity = terms(21) }),
+		attack.Creating("tolerate-more-in-template", "write a Deployment whose pods have more tolerations than croft goes through", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, admissionpolicy.BoundsRule),
 			attack.Deployment(s.namespace, "croft-tolerate-more", attack.Template(func(t *corev1.PodTemplateSpec) { t.Spec.Tolerations = tolerating(mostTolerations + 1) }))),
 		attack.Creating("tolerate-much", "write a pod with nearly as many tolerations as croft goes through", attack.Nobody,
 			attack.Pod(s.namespace, "croft-tolerate-much", func(p *corev1.Pod) {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 )
 
@@ -89,7 +89,7 @@ func (s scene) nobodys() []attack.Attack {
 func (s scene) templates() []attack.Attack {
 	all := []attack.Attack{s.unplaced()}
 	warned := func(name, summary, rule string, object client.Object) {
-		all = append(all, attack.Creating(name, summary, attack.ByWarning(admission.PodTemplatesPolicy, rule), object))
+		all = append(all, attack.Creating(name, summary, attack.ByWarning(admissionpolicy.PodTemplatesPolicy, rule), object))
 	}
 	stray := attack.Template(func(t *corev1.PodTemplateSpec) {
 		t.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
@@ -98,13 +98,13 @@ func (s scene) templates() []attack.Attack {
 		kind := maker.GetObjectKind().GroupVersionKind().Kind
 		warned("tolerate-in-"+strings.ToLower(kind), "tolerate every taint in the template of a "+kind, TolerationsRule, maker)
 	}
-	all = append(all, attack.Changing("tolerate-in-template-later", "tolerate every taint in a template that is there", attack.ByWarning(admission.PodTemplatesPolicy, TolerationsRule),
+	all = append(all, attack.Changing("tolerate-in-template-later", "tolerate every taint in a template that is there", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, TolerationsRule),
 		&corev1.PodTemplate{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "croft-tolerate-later-in-template"}, Template: attack.Template(),
 		}, func(t *corev1.PodTemplate) { t.Template.Spec.Tolerations = stray.Spec.Tolerations }))
 	for _, maker := range attack.Makers(s.namespace, "croft-tolerate-later", attack.Template()) {
-		by := attack.ByWarning(admission.PodTemplatesPolicy, TolerationsRule)
+		by := attack.ByWarning(admissionpolicy.PodTemplatesPolicy, TolerationsRule)
 		switch maker := maker.(type) {
 		case *appsv1.Deployment:
 			all = append(all, attack.Changing("tolerate-in-deployment-later", "tolerate every taint in a Deployment that is there", by, maker,

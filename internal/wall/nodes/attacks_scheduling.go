@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 )
 
@@ -154,7 +154,7 @@ func (s scene) scheduling() []attack.Attack {
 		tooMany("ask-with-many-node-terms", "write more terms of node affinity than a pod may have", affine(requireNodes(maxTerms+1))),
 		tooMany("ask-with-many-preferred-node-terms", "write more preferred terms of node affinity than a pod may have", affine(preferNodes(maxTerms+1))),
 		tooMany("ask-with-many-spreads", "write more spread constraints than a pod may have", func(p *corev1.Pod) { p.Spec.TopologySpreadConstraints = spread(maxTerms + 1) }),
-		attack.Changing("ask-with-many-node-terms-later", "add terms of node affinity to a pod that waits behind a gate", attack.ByPolicy(admission.PodsPolicy, TermsRule),
+		attack.Changing("ask-with-many-node-terms-later", "add terms of node affinity to a pod that waits behind a gate", attack.ByPolicy(admissionpolicy.PodsPolicy, TermsRule),
 			attack.Pod(s.namespace, "croft-ask-with-many-node-terms-later"), affine(requireNodes(maxTerms+1))),
 	)...)
 	return all
@@ -167,10 +167,10 @@ func (s scene) schedulingTemplates() []attack.Attack {
 	for _, maker := range attack.Makers(s.namespace, "croft-repellent", template) {
 		kind := maker.GetObjectKind().GroupVersionKind().Kind
 		all = append(all, attack.Creating("repel-others-in-"+strings.ToLower(kind), "keep all pods off all nodes by the template of a "+kind,
-			attack.ByWarning(admission.PodTemplatesPolicy, AffinityRule), maker))
+			attack.ByWarning(admissionpolicy.PodTemplatesPolicy, AffinityRule), maker))
 	}
 	return append(all, attack.Creating("ask-with-many-terms-in-template", "write more terms of anti-affinity than a pod may have in the template of a Deployment",
-		attack.ByWarning(admission.PodTemplatesPolicy, TermsRule),
+		attack.ByWarning(admissionpolicy.PodTemplatesPolicy, TermsRule),
 		attack.Deployment(s.namespace, "croft-many-terms", attack.Template(func(t *corev1.PodTemplateSpec) { t.Spec.Affinity = avoid(many(maxTerms + 1)...) }))))
 }
 

@@ -1,6 +1,6 @@
 package nodes
 
-import "croft.dev/croft/internal/admission"
+import "croft.dev/croft/internal/admissionpolicy"
 
 const (
 	required  = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
@@ -14,7 +14,7 @@ const (
 
 // podBounds are of what places a pod. Terms of node affinity are read by no rule,
 // but by the scheduler and by Karpenter, which all tenants share.
-var podBounds = []admission.Bound{
+var podBounds = []admissionpolicy.Bound{
 	{
 		Path: "spec.tolerations", Max: mostTolerations, Because: "a tenant's pods tolerate its pools and the dozen conditions of nodes", Instead: "remove those that repeat others",
 		Patched: true, Sample: `{"key": "node.kubernetes.io/condition-%d", "operator": "Exists"}`,
@@ -34,6 +34,6 @@ var podBounds = []admission.Bound{
 const mostTolerations = 100
 
 // templateBounds are of what placeDaemonSets goes through.
-func templateBounds() []admission.Bound {
-	return []admission.Bound{{Path: "spec.template.spec.tolerations", Max: mostTolerations}}
+func templateBounds() []admissionpolicy.Bound {
+	return []admissionpolicy.Bound{{Path: "spec.template.spec.tolerations", Max: mostTolerations}}
 }

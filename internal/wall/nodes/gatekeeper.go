@@ -3,16 +3,16 @@ package nodes
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/estate"
 )
 
 // placementConstraint is the check of where pods may run, as Gatekeeper holds it.
-func placementConstraint(poolKey string) admission.Constrained {
-	return admission.Constrained{
+func placementConstraint(poolKey string) admissionpolicy.Constrained {
+	return admissionpolicy.Constrained{
 		Kind:    "CroftPlacement",
 		Matches: map[string][]string{"": {"Pod"}},
-		Policy:  admission.CheckPods(podPart(poolKey)),
+		Policy:  admissionpolicy.CheckPods(podPart(poolKey)),
 	}
 }
 
@@ -34,7 +34,7 @@ func mutators(poolKey string, t *estate.Tenant) []client.Object {
 		{"", "", "Pod", "spec", []string{"CREATE"}},
 		{"-daemonset", "apps", "DaemonSet", "spec.template.spec", []string{"CREATE", "UPDATE"}},
 	} {
-		m := admission.Mutator{Group: placed.group, Version: "v1", ObjectKind: placed.kind, Operations: placed.operations}
+		m := admissionpolicy.Mutator{Group: placed.group, Version: "v1", ObjectKind: placed.kind, Operations: placed.operations}
 		selector, toleration := m, m
 		selector.Kind, selector.Name = "Assign", "pool"+placed.suffix
 		selector.Location = placed.spec + `.nodeSelector."` + poolKey + `"`

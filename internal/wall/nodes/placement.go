@@ -5,7 +5,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // DaemonSetPolicy is the name of the policy that places the pods of a tenant's
@@ -33,20 +33,22 @@ const (
 // podPart is the first two of the four layers of placement: pods are placed at
 // creation, and whatever became of them is checked. The other two, the taints and
 // the label that a node cannot forge, come with each pool.
-func podPart(poolKey string) admission.Pods {
+func podPart(poolKey string) admissionpolicy.Pods {
 	variables, patch := place(poolKey, "spec")
 	asked, scheduling := schedulingPart()
 	// A variable costs more than its value.
-	keyed := func(expression string) string { return strings.ReplaceAll(expression, "KEY", admission.Quote(poolKey)) }
-	return admission.Pods{
+	keyed := func(expression string) string {
+		return strings.ReplaceAll(expression, "KEY", admissionpolicy.Quote(poolKey))
+	}
+	return admissionpolicy.Pods{
 		Bounds: podBounds,
-		Variables: append([]admission.Variable{
-			{Name: "key", Expression: admission.Quote(poolKey)},
+		Variables: append([]admissionpolicy.Variable{
+			{Name: "key", Expression: admissionpolicy.Quote(poolKey)},
 			{Name: "pools", Expression: `params.spec.pools.map(p, string(p)).join(", ")`},
 			{Name: "selected", Expression: keyed(`has(variables.spec.nodeSelector) && KEY in variables.spec.nodeSelector
 				? variables.spec.nodeSelector[KEY] : ""`)},
 		}, asked...),
-		Rules: append([]admission.Rule{
+		Rules: append([]admissionpolicy.Rule{
 			{
 				Name: TolerationsRule, Says: "pods tolerate the taint of the tenant's pools and the life cycle of nodes, and nothing else",
 				Holds:   `!has(variables.spec.tolerations) || variables.spec.tolerations.all(t, ` + keyed(tolerated) + `)`,
@@ -75,7 +77,7 @@ func podPart(poolKey string) admission.Pods {
 		}, scheduling...),
 		// On an update only what changed is asked about, so that pods which are older
 		// than the policy can still be labelled, finished and deleted.
-		PodRules: []admission.Rule{{
+		PodRules: []admissionpolicy.Rule{{
 			Name: NodeSelectorRule, Says: "pods select one of the tenant's pools",
 			// Most tenants have one pool.
 			Fine: keyed(`has(variables.spec.nodeSelector) && KEY in variables.spec.nodeSelector && variables.spec.nodeSelector[KEY] == params.written.pools`),
@@ -84,7 +86,7 @@ func podPart(poolKey string) admission.Pods {
 			Message: `"spec.nodeSelector: pods of tenant " + params.spec.tenant + " run on pool " + variables.pools
 				+ ": leave out " + variables.key + ", or set it to one of these"`,
 		}},
-		TemplateRules: []admission.Rule{{
+		TemplateRules: []admissionpolicy.Rule{{
 			Name: NodeSelectorRule, Says: "templates name no pool that is not the tenant's: their pods run on the tenant's default pool instead",
 			Holds: `variables.selected == "" || variables.selected in params.spec.pools`,
 			Message: `"its pods will run elsewhere: spec.nodeSelector: " + variables.selected + " is not a pool of tenant " + params.spec.tenant + ": " + variables.pools
@@ -98,7 +100,7 @@ func podPart(poolKey string) admission.Pods {
 		// only looks like it is refused if the pool is not its tenant's.
 		Done: strings.ReplaceAll(`has(object.spec.nodeSelector) && KEY in object.spec.nodeSelector && has(object.spec.tolerations) &&
 			object.spec.tolerations.size() > 0 && [object.spec.tolerations[object.spec.tolerations.size() - 1]].all(t, has(t.key) && t.key == KEY &&
-			has(t.value) && t.value == object.spec.nodeSelector[KEY] && (!has(t.operator) || t.operator == "Equal") && !has(t.effect))`, "KEY", admission.Quote(poolKey)),
+			has(t.value) && t.value == object.spec.nodeSelector[KEY] && (!has(t.operator) || t.operator == "Equal") && !has(t.effect))`, "KEY", admissionpolicy.Quote(poolKey)),
 	}
 }
 
@@ -112,16 +114,16 @@ const tolerated = `has(t.key) && (t.key.startsWith("node.kubernetes.io/") ||
 // that the template's own selector and tolerations let it on, before any pod is
 // admitted: an unplaced template would get pods only for nodes that the tenant may
 // not have.
-func placeDaemonSets(poolKey string) admission.Mutating {
+func placeDaemonSets(poolKey string) admissionpolicy.Mutating {
 	variables, patch := place(poolKey, "spec", "template", "spec")
-	return admission.Mutating{
+	return admissionpolicy.Mutating{
 		Name: DaemonSetPolicy,
 		Says: "DaemonSets get the nodeSelector and the toleration of the tenant's pool in their template",
-		Resources: []admission.Resource{{
+		Resources: []admissionpolicy.Resource{{
 			Group: "apps", Version: "v1", Resources: []string{"daemonsets"},
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 		}},
-		Only:      map[string]string{"within-bounds": admission.Within(templateBounds())},
+		Only:      map[string]string{"within-bounds": admissionpolicy.Within(templateBounds())},
 		Variables: variables,
 		Patch:     patch,
 	}
@@ -135,14 +137,14 @@ func placeDaemonSets(poolKey string) admission.Mutating {
 // The values are plain CEL maps: an Object{} inside a list can panic the
 // request (kubernetes/kubernetes#139032), and an ApplyConfiguration may not
 // touch the atomic nodeSelector and tolerations at all.
-func place(poolKey string, path ...string) ([]admission.Variable, string) {
+func place(poolKey string, path ...string) ([]admissionpolicy.Variable, string) {
 	object, pointer := "object", ""
 	for _, p := range path {
 		object += "." + p
 		pointer += "/" + p
 	}
-	return []admission.Variable{
-			{Name: "key", Expression: admission.Quote(poolKey)},
+	return []admissionpolicy.Variable{
+			{Name: "key", Expression: admissionpolicy.Quote(poolKey)},
 			{Name: "pod", Expression: object},
 			{Name: "asked", Expression: `has(variables.pod.nodeSelector) && variables.key in variables.pod.nodeSelector
 				? variables.pod.nodeSelector[variables.key] : ""`},
@@ -161,13 +163,13 @@ func place(poolKey string, path ...string) ([]admission.Variable, string) {
 
 // checkBinding lets only the scheduler bind pods. A Binding shows nothing of its
 // pod, so it can be judged only by who sends it.
-func checkBinding() admission.Validating {
-	return admission.Validating{
+func checkBinding() admissionpolicy.Validating {
+	return admissionpolicy.Validating{
 		Name: BindingPolicy,
-		Resources: []admission.Resource{
+		Resources: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"pods/binding", "bindings"}, Operations: []admissionv1.OperationType{admissionv1.Create}},
 		},
-		Rules: []admission.Rule{{
+		Rules: []admissionpolicy.Rule{{
 			Name: BindingRule, Says: "only the scheduler binds pods to nodes",
 			Holds:   `request.userInfo.username == "system:kube-scheduler"`,
 			Message: `"only the scheduler binds pods of tenant " + params.spec.tenant + " to nodes: create the pod without spec.nodeName and let it be scheduled"`,
@@ -182,16 +184,16 @@ const clusterWide = `authorizer.group(request.resource.group).resource(request.r
 // checkCapacity keeps tenants from asking for nodes, or for the scheduler's attention,
 // by anything but pods. Karpenter and the scheduler read these objects, and the
 // templates that they name, without any rule on pods being asked.
-func checkCapacity() admission.Validating {
+func checkCapacity() admissionpolicy.Validating {
 	write := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
-	return admission.Validating{
+	return admissionpolicy.Validating{
 		Name:     CapacityPolicy,
 		Ruleless: true,
-		Resources: []admission.Resource{
+		Resources: []admissionpolicy.Resource{
 			{Group: "autoscaling.x-k8s.io", Version: "*", Resources: []string{"capacitybuffers", "provisioningrequests"}, Operations: write},
 			{Group: "scheduling.k8s.io", Version: "*", Resources: []string{"workloads", "podgroups"}, Operations: write},
 		},
-		Rules: []admission.Rule{{
+		Rules: []admissionpolicy.Rule{{
 			Name: CapacityRule, Says: "tenants ask for nodes by pods alone: CapacityBuffers, ProvisioningRequests, Workloads and PodGroups are written by the platform",
 			Holds:   `request.operation == "UPDATE" && dyn(object).spec == dyn(oldObject).spec || ` + clusterWide,
 			Message: `request.kind.kind + ": nodes are made and pods are grouped by it without any rule on pods being asked: create the pods themselves, with a low priority to hold room; a platform admin may write it for you"`,

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // The rules on what pods ask of the scheduler beside a node.
@@ -23,8 +23,8 @@ const maxTerms = 10
 // schedulingPart is what pods may ask of the scheduler. Required anti-affinity holds
 // for pods that come later, too: a term that reaches into other namespaces keeps their
 // pods off nodes. Affinity to their pods shows by where a pod lands what runs there.
-func schedulingPart() ([]admission.Variable, []admission.Rule) {
-	variables := []admission.Variable{
+func schedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) {
+	variables := []admissionpolicy.Variable{
 		// A pod's own affinity to pods never changes.
 		{Name: "podTerms", Expression: `!variables.new || !has(variables.spec.affinity) ? [] :
 			` + podTerms("podAffinity") + ` + ` + podTerms("podAntiAffinity")},
@@ -36,7 +36,7 @@ func schedulingPart() ([]admission.Variable, []admission.Rule) {
 			has(t.namespaces) && !t.namespaces.all(n, n in params.spec.namespaces) ||
 			has(t.namespaceSelector) && !(` + ownNamespaces("t.namespaceSelector") + `))`},
 	}
-	rules := []admission.Rule{
+	rules := []admissionpolicy.Rule{
 		{
 			Name: AffinityRule, Says: "affinity and anti-affinity look at pods of the tenant's own namespaces only",
 			Fine:  `!has(variables.spec.affinity)`,

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/estate"
 )
 
@@ -28,11 +28,11 @@ func (Wall) Platform(p *estate.Platform) []client.Object {
 }
 
 // Pods returns how pods are placed.
-func (Wall) Pods(p *estate.Platform) admission.Pods { return podPart(p.NodePoolKey) }
+func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return podPart(p.NodePoolKey) }
 
 // Constraints are the checks that Gatekeeper holds too.
-func (Wall) Constraints(p *estate.Platform) []admission.Constrained {
-	return []admission.Constrained{placementConstraint(p.NodePoolKey)}
+func (Wall) Constraints(p *estate.Platform) []admissionpolicy.Constrained {
+	return []admissionpolicy.Constrained{placementConstraint(p.NodePoolKey)}
 }
 
 // Pool returns the pool's node class and its NodePool.

@@ -6,7 +6,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/estate"
 )
 
@@ -63,16 +63,16 @@ func subjectsOf(binding string) string {
 // checkRoleBindings keeps tenants from letting others into their namespaces. What
 // croft marked as its own is protected otherwise, and is written before there are
 // TenantRules.
-func checkRoleBindings(admins []string) admission.Validating {
-	return admission.Validating{
+func checkRoleBindings(admins []string) admissionpolicy.Validating {
+	return admissionpolicy.Validating{
 		Name:      RoleBindingsPolicy,
-		Selection: admission.Unmarked,
-		Only:      admission.NotByPlatform(admins),
-		Resources: []admission.Resource{
+		Selection: admissionpolicy.Unmarked,
+		Only:      admissionpolicy.NotByPlatform(admins),
+		Resources: []admissionpolicy.Resource{
 			{Group: "rbac.authorization.k8s.io", Version: "v1", Resources: []string{"rolebindings"}, Operations: write},
 		},
 		Bounds: subjectBounds,
-		Variables: []admission.Variable{
+		Variables: []admissionpolicy.Variable{
 			{Name: "everybody", Expression: `["Group:system:authenticated", "Group:system:unauthenticated", "User:system:anonymous", "Group:system:serviceaccounts"]`},
 			{Name: "same", Expression: before(`has(object.subjects) == has(oldObject.subjects) && (!has(object.subjects) || object.subjects == oldObject.subjects)`, `false`)},
 			{Name: "before", Expression: before(subjectsOf("oldObject"), `[]`)},
@@ -82,7 +82,7 @@ func checkRoleBindings(admins []string) admission.Validating {
 				s.startsWith("Group:") ? "Group:*" in params.spec.subjects && !s.startsWith("Group:system:") :
 				"User:*" in params.spec.subjects && !s.startsWith("User:system:")))`},
 		},
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			{
 				Name: EverybodyRule, Says: "roles are bound to somebody, not to everybody",
 				Holds: `variables.subjects.all(s, !(s in variables.everybody))`,
@@ -102,15 +102,15 @@ func checkRoleBindings(admins []string) admission.Validating {
 
 // checkRoles asks of Roles what RBAC does not: its names may hold anything but
 // slashes, so whoever prints them prints what a tenant likes.
-func checkRoles() admission.Validating {
-	return admission.Validating{
+func checkRoles() admissionpolicy.Validating {
+	return admissionpolicy.Validating{
 		Name:     RolesPolicy,
 		Ruleless: true,
-		Resources: []admission.Resource{
+		Resources: []admissionpolicy.Resource{
 			{Group: "rbac.authorization.k8s.io", Version: "v1", Resources: []string{"roles"}, Operations: write},
 		},
 		Bounds: roleBounds,
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			printableNameRule(),
 			{
 				Name: AggregationRule, Says: "Roles carry no labels of aggregation, which are for ClusterRoles",
@@ -122,8 +122,8 @@ func checkRoles() admission.Validating {
 	}
 }
 
-func printableNameRule() admission.Rule {
-	return admission.Rule{
+func printableNameRule() admissionpolicy.Rule {
+	return admissionpolicy.Rule{
 		Name: RoleNameRule, Says: "names of Roles and RoleBindings are printable, without blanks",
 		Holds:   `request.operation != "CREATE" || object.metadata.name.matches("^[!-~]+$")`,
 		Message: `"metadata.name: it holds blanks, control characters or letters beyond ASCII, which terminals and logs may obey in place of showing: use letters, digits and -.:_@"`,
@@ -144,18 +144,18 @@ const (
 // checkAccounts bounds what a service account is good for: its identity at a cloud,
 // and how long its tokens live. Kubelets ask for the tokens that pods mount, which
 // end with the pod.
-func checkAccounts() admission.Validating {
+func checkAccounts() admissionpolicy.Validating {
 	create := []admissionv1.OperationType{admissionv1.Create}
-	return admission.Validating{
+	return admissionpolicy.Validating{
 		Name: AccountsPolicy,
-		Resources: []admission.Resource{
+		Resources: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"serviceaccounts"}, Operations: write},
 			{Version: "v1", Resources: []string{"serviceaccounts/token", "secrets"}, Operations: create},
 		},
 		Only: map[string]string{"concerns-identity": `request.resource.resource == "secrets" ? [dyn(object)].exists(o, has(o.type) && o.type in ` + quoted([]string{tokenSecretType, bootstrapSecretType}) + `) :
 			has(request.subResource) && request.subResource == "token" ? !("system:nodes" in request.userInfo.groups) :
 			has(object.metadata.annotations) && ` + quoted(cloudIdentities) + `.exists(k, k in object.metadata.annotations)`},
-		Variables: []admission.Variable{
+		Variables: []admissionpolicy.Variable{
 			{Name: "object", Expression: `dyn(object)`},
 			{Name: "isSecret", Expression: `request.resource.resource == "secrets"`},
 			{Name: "isToken", Expression: `has(request.subResource) && request.subResource == "token"`},
@@ -165,7 +165,7 @@ func checkAccounts() admission.Validating {
 				.filter(v, v != "" && !params.spec.cloudIdentities.exists(i, i == v || i.endsWith("*") && v.startsWith(i.substring(0, i.size() - 1))))`},
 			{Name: "seconds", Expression: `variables.isToken && has(variables.object.spec.expirationSeconds) ? variables.object.spec.expirationSeconds : 0`},
 		},
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			{
 				Name: CloudIdentityRule, Says: "service accounts name identities at a cloud of the tenant's cloudIdentities only",
 				Holds: `variables.identities.size() == 0`,

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"croft.dev/croft/internal/addons"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // The names of the policies on what makes add-ons act. What they ask of pods is in
@@ -85,22 +85,22 @@ var valueChecks = []struct {
 	fine  string
 }{
 	// What ends a value in nginx's or HAProxy's configuration, or continues it.
-	{addons.Text, `!V.matches(` + admission.Quote("[\\x00-\\x08\\x0a-\\x1f\\x7f;{}\"'`\\\\#]") + `)`},
-	{addons.Rules, `V.matches(` + admission.Quote(`^[\t\n\x20-\x5b\x5d-\x7e]*$`) + `) && !V.lowerAscii().matches("host-?header|targetgroup")`},
+	{addons.Text, `!V.matches(` + admissionpolicy.Quote("[\\x00-\\x08\\x0a-\\x1f\\x7f;{}\"'`\\\\#]") + `)`},
+	{addons.Rules, `V.matches(` + admissionpolicy.Quote(`^[\t\n\x20-\x5b\x5d-\x7e]*$`) + `) && !V.lowerAscii().matches("host-?header|targetgroup")`},
 	{addons.OneOf, `V.split(",").all(v, v.trim() in CLASS.substring(7).split(","))`},
 	{addons.Hosts, `V.lowerAscii().split(",").map(h, h.trim()).all(h, h == "" || h.matches("^([*][.])?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$") && ` + granted("h") + `)`},
 	// The form keeps out what a URL's readers disagree about, such as users in it.
-	{addons.URL, `V.lowerAscii().matches(` + admission.Quote("^https?://([$]host|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:[0-9]{1,5})?([/?][^\\x00-\\x20\\x7f;{}\"'`\\\\#]*)?$") + `) &&
+	{addons.URL, `V.lowerAscii().matches(` + admissionpolicy.Quote("^https?://([$]host|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:[0-9]{1,5})?([/?][^\\x00-\\x20\\x7f;{}\"'`\\\\#]*)?$") + `) &&
 		` + urlWithin("V", `(h == "$host" || h.matches("`+hostname+`") && (`+granted("h")+` || `+clusterNames("h")+`))`)},
 	{addons.Object, objects},
 	{addons.Namespaces, `V.split(",").all(n, n.trim() in params.spec.namespaces)`},
 	{addons.Prefixed, `V.lowerAscii().split(",").all(m, m.trim() == "" || m.trim().endsWith("@file") || m.trim().endsWith("@kubernetescrd") &&
 		(params.spec.namespaces + params.spec.platformNamespaces).exists(n, m.trim().startsWith(n + "-")))`},
 	{addons.Shared, `params.spec.namespaces.exists(n, V == n || V.startsWith(n + "."))`},
-	{addons.Networks, `V.size() <= 4096 && (` + objects + ` || V.matches(` + admission.Quote(multusJSON) + `) &&
-		V.findAll(` + admission.Quote(`"namespace"\s*:\s*"[a-z0-9.-]+"`) + `).all(n, n.findAll("[a-z0-9.-]+")[1] in params.spec.namespaces))`},
-	{addons.Settings, `V.size() <= 4096 && V.matches(` + admission.Quote(`^[A-Za-z0-9_.,:"'{}\[\]\s/-]*$`) + `) &&
-		V.findAll(` + admission.Quote(`[^\s,:"'{}\[\]]+["']?\s*:`) + `).all(k, k.find(` + admission.Quote(`^[^\s,:"'{}\[\]]+`) + `) in CLASS.substring(9).split(","))`},
+	{addons.Networks, `V.size() <= 4096 && (` + objects + ` || V.matches(` + admissionpolicy.Quote(multusJSON) + `) &&
+		V.findAll(` + admissionpolicy.Quote(`"namespace"\s*:\s*"[a-z0-9.-]+"`) + `).all(n, n.findAll("[a-z0-9.-]+")[1] in params.spec.namespaces))`},
+	{addons.Settings, `V.size() <= 4096 && V.matches(` + admissionpolicy.Quote(`^[A-Za-z0-9_.,:"'{}\[\]\s/-]*$`) + `) &&
+		V.findAll(` + admissionpolicy.Quote(`[^\s,:"'{}\[\]]+["']?\s*:`) + `).all(k, k.find(` + admissionpolicy.Quote(`^[^\s,:"'{}\[\]]+`) + `) in CLASS.substring(9).split(","))`},
 	{addons.KeepsNode, `params.spec.doNotDisrupt || CLASS.startsWith("keeps-node:") && V in CLASS.substring(11).split(",")`},
 	{addons.Unknown, `params.spec.unknownAnnotations in ["Allow", "Warn"]`},
 }
@@ -110,7 +110,7 @@ var valueChecks = []struct {
 // long it is. The variables annotations and annotationsBefore are the object's;
 // handsOn says that there are the variables infrastructure and infrastructureBefore of
 // those that it hands on, as a Gateway does.
-func addonVariables(table, harmless string, classes []addons.Class, handsOn bool) []admission.Variable {
+func addonVariables(table, harmless string, classes []addons.Class, handsOn bool) []admissionpolicy.Variable {
 	changed := func(now, before string) string {
 		return with(`NOW.transformList(k, v, !(k.split("/")[0] in HARMLESS) && !(k in BEFORE && BEFORE[k] == v), [string(k), string(v), string(KEY)])`,
 			"NOW", now, "BEFORE", before, "HARMLESS", harmless, "KEY", normal("k"))
@@ -130,7 +130,7 @@ func addonVariables(table, harmless string, classes []addons.Class, handsOn bool
 		is := ofClasses([]addons.Class{c.class})
 		fmt.Fprintf(&fine, "%s ? (%s) :\n", is, with(c.fine, "CLASS", "a[2]", "V", "a[1]"))
 	}
-	return []admission.Variable{
+	return []admissionpolicy.Variable{
 		{Name: "catalogue", Expression: table},
 		// Of each: its key, its value, and what the catalogue may have it under.
 		{Name: "asked", Expression: `(` + asked + `).map(a, a[2].contains("/")
@@ -178,21 +178,21 @@ func literal(table map[string]string, without []string) string {
 const anyRefused = `variables.refused.size() == 0 || `
 
 // addonRules are the rules about the classes that a table has.
-func addonRules(classes []addons.Class) []admission.Rule {
-	var all []admission.Rule
+func addonRules(classes []addons.Class) []admissionpolicy.Rule {
+	var all []admissionpolicy.Rule
 	for _, r := range classRules() {
 		has := slices.DeleteFunc(slices.Clone(r.classes), func(c addons.Class) bool { return !slices.Contains(classes, c) })
 		if len(has) == 0 {
 			continue
 		}
 		of := `variables.refused.filter(a, ` + ofClasses(has) + `)`
-		all = append(all, admission.Rule{
+		all = append(all, admissionpolicy.Rule{
 			Name: r.name, Says: r.says,
 			Holds:   anyRefused + of + `.size() == 0`,
 			Message: `"metadata.annotations: " + ` + someAnnotations(of) + ` + ` + r.what,
 		})
 	}
-	return append(all, admission.Rule{
+	return append(all, admissionpolicy.Rule{
 		Name: UnknownAnnotationsRule, Says: "annotations that the catalogue of add-ons does not know are decided by policy.unknownAnnotations",
 		Holds:   anyRefused + `variables.refused.filter(a, a[2] == "unknown").size() == 0`,
 		Message: `"metadata.annotations: " + ` + someAnnotations(`variables.refused.filter(a, a[2] == "unknown")`) + ` + ` + unknownAdvice,
@@ -203,7 +203,7 @@ const unknownAdvice = `": croft does not know the add-on that reads it: remove i
 
 // podAnnotationsRule says the same of pods as addonRules does of other kinds, in one
 // rule. What keeps a node is another's.
-func podAnnotationsRule(classes []addons.Class) admission.Rule {
+func podAnnotationsRule(classes []addons.Class) admissionpolicy.Rule {
 	const of = `variables.refused.filter(a, !a[2].startsWith("keeps-node"))`
 	var what strings.Builder
 	for _, r := range classRules() {
@@ -211,7 +211,7 @@ func podAnnotationsRule(classes []addons.Class) admission.Rule {
 			fmt.Fprintf(&what, "[%s[0]].exists(a, %s) ? %s :\n", of, ofClasses(has), r.what)
 		}
 	}
-	return admission.Rule{
+	return admissionpolicy.Rule{
 		Name: PodAnnotationsRule, Says: "annotations have no add-on do what the tenant may not; those that the catalogue of add-ons does not know are decided by policy.unknownAnnotations",
 		Holds: unannotated + anyRefused + of + `.size() == 0` + ofAddonsThemselves,
 		// The message of a rule that asks the authorizer is made for every request.
@@ -238,7 +238,7 @@ var valued = []addons.Class{addons.OneOf, addons.KeepsNode, addons.Settings}
 func setOf(keys []string) string {
 	all := make([]string, len(keys))
 	for i, k := range keys {
-		all[i] = admission.Quote(k) + ": 0"
+		all[i] = admissionpolicy.Quote(k) + ": 0"
 	}
 	return "{" + strings.Join(all, ", ") + "}"
 }
@@ -252,12 +252,12 @@ func someAnnotations(list string) string {
 // printable is a text as a message may have it: the API server throws one away that
 // has line breaks, and a terminal obeys other control characters.
 func printable(text string) string {
-	return with(`(!TEXT.matches(`+admission.Quote(`^[\x20-\x7e]*$`)+`) ? "(a value with control characters or others than ASCII)" : TEXT.size() > 200 ? TEXT.substring(0, 200) + "…" : TEXT)`, "TEXT", text)
+	return with(`(!TEXT.matches(`+admissionpolicy.Quote(`^[\x20-\x7e]*$`)+`) ? "(a value with control characters or others than ASCII)" : TEXT.size() > 200 ? TEXT.substring(0, 200) + "…" : TEXT)`, "TEXT", text)
 }
 
 // annotated are the kinds that add-ons read annotations and labels of, but pods.
-func annotated() []admission.Resource {
-	return []admission.Resource{
+func annotated() []admissionpolicy.Resource {
+	return []admissionpolicy.Resource{
 		{Version: "v1", Resources: []string{"services", "secrets", "configmaps", "persistentvolumeclaims"}, Operations: write},
 		{Group: "networking.k8s.io", Version: "v1", Resources: []string{"ingresses"}, Operations: write},
 		{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"gateways", "httproutes", "grpcroutes", "tlsroutes"}, Operations: write},
@@ -266,19 +266,19 @@ func annotated() []admission.Resource {
 
 // annotationsOf is a policy on all annotated kinds, without rules, and the classes that
 // its variables tell apart.
-func annotationsOf(name string) (admission.Validating, []addons.Class) {
+func annotationsOf(name string) (admissionpolicy.Validating, []addons.Class) {
 	edge, data := addons.Table(addons.Edge), addons.Table(addons.Data)
 	infrastructure := func(object string) string { return handedOn(object, "annotations") }
 	classes := valueClasses(edge, data)
 	harmless := intersection(addons.HarmlessPrefixes(addons.Edge), addons.HarmlessPrefixes(addons.Data))
-	return admission.Validating{
+	return admissionpolicy.Validating{
 		Name: name, Resources: annotated(),
 		Bounds: slices.Concat(annotationBounds(), infrastructureBounds()),
-		Early: append([]admission.Variable{
+		Early: append([]admissionpolicy.Variable{
 			{Name: "annotations", Expression: annotations("dyn(object).metadata")},
 			{Name: "infrastructure", Expression: infrastructure("dyn(object)")},
 		}, earlyAnnotations(harmless, edge, data)...),
-		Variables: append([]admission.Variable{
+		Variables: append([]admissionpolicy.Variable{
 			{Name: "annotationsBefore", Expression: before(annotations("dyn(oldObject).metadata"), `{}`)},
 			{Name: "infrastructureBefore", Expression: before(infrastructure("dyn(oldObject)"), `{}`)},
 		}, addonVariables(`dyn(object).kind in ["Secret", "ConfigMap", "PersistentVolumeClaim"] ?
@@ -298,7 +298,7 @@ func intersection(a, b []string) []string {
 
 // checkAnnotations keeps tenants from having an add-on do what they may not. What an
 // object carried before it may keep.
-func checkAnnotations() admission.Validating {
+func checkAnnotations() admissionpolicy.Validating {
 	policy, classes := annotationsOf(AnnotationsPolicy)
 	// Most objects carry none.
 	policy.Only = map[string]string{"annotated": `has(object.metadata.annotations) || object.kind == "Gateway" ||
@@ -310,19 +310,19 @@ func checkAnnotations() admission.Validating {
 
 // warnOfAnnotations says which annotations the catalogue does not know, to tenants
 // whose policy.unknownAnnotations is Warn.
-func warnOfAnnotations() admission.Validating {
+func warnOfAnnotations() admissionpolicy.Validating {
 	policy, _ := annotationsOf(UnknownAnnotationsPolicy)
 	policy.Warns = true
 	// The other policy refuses what has more. The Gateway API bounds what Gateways hand on.
 	policy.Bounds = nil
 	policy.Only = map[string]string{"annotated": fmt.Sprintf(`has(object.metadata.annotations) ? object.metadata.annotations.size() <= %d : object.kind == "Gateway"`, mostMarks)}
-	policy.Rules = []admission.Rule{unknownWarning("")}
+	policy.Rules = []admissionpolicy.Rule{unknownWarning("")}
 	return policy
 }
 
 // unknownWarning warns of what is not known.
-func unknownWarning(none string) admission.Rule {
-	return admission.Rule{
+func unknownWarning(none string) admissionpolicy.Rule {
+	return admissionpolicy.Rule{
 		Name: UnknownWarningRule, Says: "annotations are those that the catalogue of add-ons knows, where policy.unknownAnnotations is Warn",
 		Holds: none + `params.spec.unknownAnnotations != "Warn" || variables.judged.filter(a, a[2] == "unknown").size() == 0`,
 		Message: `"metadata.annotations: " + ` + someAnnotations(`variables.judged.filter(a, a[2] == "unknown")`) +
@@ -338,11 +338,11 @@ func labelKeys(on addons.Kinds) string {
 	return quoted(all)
 }
 
-func labelVariables(on addons.Kinds) []admission.Variable {
+func labelVariables(on addons.Kinds) []admissionpolicy.Variable {
 	labels := func(o string) string {
 		return with(`(has(OBJECT.metadata.labels) ? OBJECT.metadata.labels : {})`, "OBJECT", o)
 	}
-	return []admission.Variable{
+	return []admissionpolicy.Variable{
 		{Name: "labels", Expression: labels("dyn(object)")},
 		{Name: "labelsBefore", Expression: before(labels("dyn(oldObject)"), `{}`)},
 		{Name: "handedLabels", Expression: handedOn("dyn(object)", "labels")},
@@ -352,17 +352,17 @@ func labelVariables(on addons.Kinds) []admission.Variable {
 }
 
 // refusedLabels are those that are new or changed and make an add-on act.
-func refusedLabels(on addons.Kinds, of ...string) admission.Variable {
+func refusedLabels(on addons.Kinds, of ...string) admissionpolicy.Variable {
 	var changed []string
 	for _, labels := range of {
 		changed = append(changed, with(`l in variables.NOW && !(l in variables.NOWBefore && variables.NOWBefore[l] == variables.NOW[l])`, "NOW", labels))
 	}
-	return admission.Variable{Name: "refusedLabels", Expression: labelKeys(on) + `.filter(l, (` + strings.Join(changed, " || ") + `) &&
+	return admissionpolicy.Variable{Name: "refusedLabels", Expression: labelKeys(on) + `.filter(l, (` + strings.Join(changed, " || ") + `) &&
 			!("*" in params.spec.annotations || l in params.spec.annotations))`}
 }
 
-func labelsRule() admission.Rule {
-	return admission.Rule{
+func labelsRule() admissionpolicy.Rule {
+	return admissionpolicy.Rule{
 		Name: LabelsRule, Says: "no label has an add-on use or open what is not the tenant's",
 		Holds:   noLabelOf(addons.Edge|addons.Data) + ` && variables.handedLabels.size() == 0 || variables.refusedLabels.size() == 0`,
 		Message: labelsMessage,
@@ -373,7 +373,7 @@ func labelsRule() admission.Rule {
 func noLabelOf(on addons.Kinds) string {
 	var there []string
 	for _, l := range addons.Labels(on) {
-		there = append(there, admission.Quote(l.Key)+` in variables.labels`)
+		there = append(there, admissionpolicy.Quote(l.Key)+` in variables.labels`)
 	}
 	return `!(` + strings.Join(there, " || ") + `)`
 }

@@ -17,7 +17,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/addons"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // TestAnnotations fails if the rules on annotations let through a value that reaches
@@ -139,7 +139,7 @@ func TestAnnotations(t *testing.T) {
 
 // TestPodAnnotations does so for pods.
 func TestPodAnnotations(t *testing.T) {
-	policy := compile(t, admission.CheckPods(podPart(nil)))
+	policy := compile(t, admissionpolicy.CheckPods(podPart(nil)))
 	for _, c := range []struct{ key, value, rule string }{
 		{"k8s.v1.cni.cncf.io/networks", "net1, a/net2@eth1", ""},
 		{"k8s.v1.cni.cncf.io/networks", "a/net1,b/net2", PodAnnotationsRule},
@@ -263,7 +263,7 @@ func TestAnnotationsOfWorkloads(t *testing.T) {
 func TestTypes(t *testing.T) {
 	texts := cel.MapType(cel.StringType, cel.StringType)
 	known := map[string]*cel.Type{"annotations": texts, "annotationsBefore": texts, "labels": texts, "labelsBefore": texts, "handedLabels": texts, "handedLabelsBefore": texts}
-	for _, policy := range []admission.Validating{checkAnnotations(), warnOfAnnotations(), checkIngresses(), admission.CheckPods(podPart(nil))} {
+	for _, policy := range []admissionpolicy.Validating{checkAnnotations(), warnOfAnnotations(), checkIngresses(), admissionpolicy.CheckPods(podPart(nil))} {
 		env, _ := environmentOf(t).Extend()
 		for _, v := range declared(policy) {
 			ast, issues := env.Compile(v.Expression)
@@ -371,11 +371,11 @@ func environmentOf(t *testing.T) *cel.Env {
 }
 
 // declared are a policy's variables, with those that it has for its bounds.
-func declared(policy admission.Validating) []admission.Variable {
-	return slices.Concat(policy.Early, []admission.Variable{{Name: "comparable", Expression: `request.operation == "UPDATE"`}}, policy.Variables)
+func declared(policy admissionpolicy.Validating) []admissionpolicy.Variable {
+	return slices.Concat(policy.Early, []admissionpolicy.Variable{{Name: "comparable", Expression: `request.operation == "UPDATE"`}}, policy.Variables)
 }
 
-func compile(t *testing.T, policy admission.Validating) *compiled {
+func compile(t *testing.T, policy admissionpolicy.Validating) *compiled {
 	t.Helper()
 	env := environmentOf(t)
 	one := func(name, expression string) program {

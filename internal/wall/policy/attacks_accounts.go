@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 )
@@ -144,7 +144,7 @@ func (s scene) accounts() []attack.Attack {
 		attack.Creating("aggregate-role", "label a Role for aggregation into others", byAggregation, role("aggregate-role", aggregates)),
 		attack.Changing("aggregate-role-later", "label a Role that is there for aggregation into others", byAggregation, role("aggregate-role-later", nil),
 			func(r *rbacv1.Role) { r.Labels = aggregates }),
-		attack.Creating("label-a-role-more", "write a Role with more labels than croft goes through", attack.ByPolicy(RolesPolicy, admission.BoundsRule), role("label-a-role-more", many)),
+		attack.Creating("label-a-role-more", "write a Role with more labels than croft goes through", attack.ByPolicy(RolesPolicy, admissionpolicy.BoundsRule), role("label-a-role-more", many)),
 		attack.Creating("name-role-freely", "name a Role as charts do", attack.Nobody, role("gitlab:project_env@42.review", nil)),
 	)
 	return append(append(all, s.identities()...), s.tokens()...)

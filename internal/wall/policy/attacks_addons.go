@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 )
 
@@ -312,11 +312,11 @@ func (s scene) annotatedPods() []attack.Attack {
 	var all []attack.Attack
 	annotate := func(key, value string) map[string]string { return map[string]string{key: value} }
 	by := func(name, summary, rule, key, value string) {
-		all = append(all, attack.Creating(name, summary, attack.ByPolicy(admission.PodsPolicy, rule), s.pod(name, func(p *corev1.Pod) { p.Annotations = annotate(key, value) })))
+		all = append(all, attack.Creating(name, summary, attack.ByPolicy(admissionpolicy.PodsPolicy, rule), s.pod(name, func(p *corev1.Pod) { p.Annotations = annotate(key, value) })))
 	}
 	refused := func(name, summary, key, value string) { by(name, summary, PodAnnotationsRule, key, value) }
 	inTemplate := func(name, summary, rule string, edit func(*corev1.PodTemplateSpec)) {
-		all = append(all, attack.Creating(name, summary, attack.ByWarning(admission.PodTemplatesPolicy, rule), s.deployment(name, edit)))
+		all = append(all, attack.Creating(name, summary, attack.ByWarning(admissionpolicy.PodTemplatesPolicy, rule), s.deployment(name, edit)))
 	}
 	may := func(name, summary, key, value string) {
 		all = append(all, attack.Creating(name, summary, attack.Nobody, s.pod(name, func(p *corev1.Pod) { p.Annotations = annotate(key, value) })))
@@ -362,10 +362,10 @@ func (s scene) annotatedPods() []attack.Attack {
 	} else {
 		may("check-own-by-datadog-as-allowed", "have Datadog's agent check a pod, as the tenant may", "ad.datadoghq.com/app.checks", `{"redisdb":{"instances":[{"host":"%%host%%"}]}}`)
 	}
-	all = append(all, attack.Changing("assume-any-role-later", "have kube2iam give a pod that is there any role of the nodes", attack.ByPolicy(admission.PodsPolicy, PodAnnotationsRule),
+	all = append(all, attack.Changing("assume-any-role-later", "have kube2iam give a pod that is there any role of the nodes", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule),
 		s.pod("assume-later"), func(p *corev1.Pod) { p.Annotations = annotate(role, "admin") }))
 	binding := annotate("aadpodidbinding", "admin")
-	all = append(all, attack.Creating("assume-any-identity", "have aad-pod-identity give a pod any identity of the nodes", attack.ByPolicy(admission.PodsPolicy, PodMarksRule),
+	all = append(all, attack.Creating("assume-any-identity", "have aad-pod-identity give a pod any identity of the nodes", attack.ByPolicy(admissionpolicy.PodsPolicy, PodMarksRule),
 		s.pod("assume-any-identity", func(p *corev1.Pod) { p.Labels = binding })))
 	inTemplate("assume-any-identity-in-template", "have aad-pod-identity give the pods of a Deployment any identity of the nodes", PodMarksRule, func(t *corev1.PodTemplateSpec) { t.Labels["aadpodidbinding"] = "admin" })
 	inTemplate("assume-any-role-in-template", "have kube2iam give the pods of a Deployment any role of the nodes", PodAnnotationsRule, func(t *corev1.PodTemplateSpec) { t.Annotations = annotate(role, "admin") })
@@ -437,15 +437,15 @@ func (s scene) unknownAnnotations() []attack.Attack {
 	case v1alpha1.UnknownDeny:
 		all = append(all,
 			attack.Creating("carry-unknown-annotation", "carry an annotation that nobody knows", attack.ByPolicy(AnnotationsPolicy, UnknownAnnotationsRule), ingress("carry-unknown")),
-			attack.Creating("carry-unknown-annotation-as-pod", "carry an annotation that nobody knows on a pod", attack.ByPolicy(admission.PodsPolicy, PodAnnotationsRule), pod),
-			attack.Creating("carry-unknown-annotation-in-template", "carry an annotation that nobody knows on the pods of a Deployment", attack.ByWarning(admission.PodTemplatesPolicy, PodAnnotationsRule), template("carry-unknown")))
+			attack.Creating("carry-unknown-annotation-as-pod", "carry an annotation that nobody knows on a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule), pod),
+			attack.Creating("carry-unknown-annotation-in-template", "carry an annotation that nobody knows on the pods of a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, PodAnnotationsRule), template("carry-unknown")))
 	case v1alpha1.UnknownWarn:
 		all = append(all, s.unwarned()...)
 		all = append(all,
 			attack.Creating("carry-annotation-unwarned", "carry an annotation that nobody knows, without a word about it", attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule), ingress("carry-unwarned")),
 			attack.Changing("carry-annotation-unwarned-later", "add an annotation that nobody knows, without a word about it", attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule), secret, later),
 			attack.Creating("carry-annotation-unwarned-in-template", "carry an annotation that nobody knows on the pods of a Deployment, without a word about it",
-				attack.ByWarning(admission.PodTemplatesPolicy, UnknownWarningRule), template("carry-unwarned")))
+				attack.ByWarning(admissionpolicy.PodTemplatesPolicy, UnknownWarningRule), template("carry-unwarned")))
 	case v1alpha1.UnknownAllow:
 		// Nothing is said of them.
 	}

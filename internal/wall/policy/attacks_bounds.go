@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 )
 
@@ -18,7 +18,7 @@ import (
 // API server that all tenants share.
 func (s scene) bounds() []attack.Attack {
 	long := func(policy, name, summary string, object client.Object) attack.Attack {
-		return attack.Creating(name, summary, attack.ByPolicy(policy, admission.BoundsRule), object)
+		return attack.Creating(name, summary, attack.ByPolicy(policy, admissionpolicy.BoundsRule), object)
 	}
 	host := s.host
 	if host == "" {
@@ -69,7 +69,7 @@ func (s scene) bounds() []attack.Attack {
 	}
 	own := &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own}}
 	labelled := attack.Mistake(present(attack.Changing("label-namespace-more-when-permitted", "put more labels on the namespace than croft goes through",
-		attack.ByPolicy(NamespacesPolicy, admission.BoundsRule), own, func(n *corev1.Namespace) {
+		attack.ByPolicy(NamespacesPolicy, admissionpolicy.BoundsRule), own, func(n *corev1.Namespace) {
 			for i := range mostMarks {
 				n.Labels[fmt.Sprintf("example.com/l-%d", i)] = ""
 			}
@@ -78,12 +78,12 @@ func (s scene) bounds() []attack.Attack {
 		"gatewayClassName": "croft-verify", "listeners": []any{map[string]any{"name": "http", "port": int64(80), "protocol": "HTTP", "hostname": host}},
 	})
 	all := []attack.Attack{
-		long(admission.PodsPolicy, "mount-more", "write a pod with more volumes than croft goes through", s.pod("mount-more", func(p *corev1.Pod) {
+		long(admissionpolicy.PodsPolicy, "mount-more", "write a pod with more volumes than croft goes through", s.pod("mount-more", func(p *corev1.Pod) {
 			for i := range 201 {
 				p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: fmt.Sprintf("v%d", i), VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 			}
 		})),
-		long(admission.PodsPolicy, "note-more", "write a pod with more annotations than croft goes through", s.pod("note-more", func(p *corev1.Pod) {
+		long(admissionpolicy.PodsPolicy, "note-more", "write a pod with more annotations than croft goes through", s.pod("note-more", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{}
 			for i := range mostMarks + 1 {
 				p.Annotations[fmt.Sprintf("example.com/note-%d", i)] = ""

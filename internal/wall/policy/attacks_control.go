@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 )
 
@@ -59,7 +59,7 @@ func (s scene) controls() []attack.Attack {
 	}
 	stay := func(o client.Object) { o.SetFinalizers([]string{"example.com/stay"}) }
 	byFinalizers := attack.ByPolicy(FinalizersPolicy, FinalizersRule)
-	byPods := attack.ByPolicy(admission.PodsPolicy, FinalizersRule)
+	byPods := attack.ByPolicy(admissionpolicy.PodsPolicy, FinalizersRule)
 	finalized := func(o client.Object, finalizers ...string) client.Object {
 		o.SetFinalizers(finalizers)
 		return o
@@ -81,7 +81,7 @@ func (s scene) controls() []attack.Attack {
 		attack.Creating("stay-for-ever-as-job", "write an object with the finalizer of Jobs' pods, which nobody takes off it", byFinalizers, finalized(held("stay-as-job"), jobFinalizer)),
 		attack.Creating("stay-for-dependents", "write an object that waits for others when it is deleted", byFinalizers, finalized(held("stay-for-dependents"), metav1.FinalizerDeleteDependents)),
 		attack.Creating("stay-for-ever-as-pod-of-claim", "write a pod with the finalizer of volume claims, which nobody takes off it", byPods, finalized(s.pod("stay-as-claim"), claimFinalizer)),
-		attack.Creating("stay-for-ever-in-template", "put a finalizer on the pods of a Deployment", attack.ByWarning(admission.PodTemplatesPolicy, FinalizersRule), template("stay-in-template")),
+		attack.Creating("stay-for-ever-in-template", "put a finalizer on the pods of a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, FinalizersRule), template("stay-in-template")),
 		toldByTenant(attack.Creating("stay-for-ever-by-template", "have a controller make a pod with the finalizer that a template has", byPods, finalized(s.pod("stay-by-template"), "example.com/stay"))),
 		toldByTenant(attack.Creating("stay-for-ever-by-claim-template", "have a controller make a volume claim with the finalizer that a StatefulSet's claim template has", byFinalizers, finalized(s.volumeClaim("stay-by-claim-template"), "example.com/stay"))),
 		attack.Creating("use-known-finalizer", "write a pod with the finalizer of Jobs' pods", attack.Nobody, finalized(s.pod("protected"), jobFinalizer)),
@@ -100,7 +100,7 @@ func (s scene) controls() []attack.Attack {
 		attack.Creating("be-owned-by-tenant", "write an object that the Tenant waits for when it is deleted", byOwners, owned(held("of-tenant"), v1alpha1.GroupVersion.String(), "Tenant")),
 		attack.Changing("be-owned-by-node-later", "make an object that is there one that a Node waits for", byOwners, held("of-node-later"),
 			func(c *corev1.ConfigMap) { owned(c, "v1", "Node") }),
-		attack.Creating("be-owned-by-node-as-pod", "write a pod that a Node waits for when it is deleted", attack.ByPolicy(admission.PodsPolicy, OwnersRule), owned(s.pod("of-node"), "v1", "Node")),
+		attack.Creating("be-owned-by-node-as-pod", "write a pod that a Node waits for when it is deleted", attack.ByPolicy(admissionpolicy.PodsPolicy, OwnersRule), owned(s.pod("of-node"), "v1", "Node")),
 		attack.Creating("be-owned-by-a-configmap", "write an object that another one owns", attack.Nobody, owned(held("of-configmap"), "v1", "ConfigMap")),
 	)...)
 	return append(append(append(all, s.marks()...), s.namespaces()...), s.devices()...)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 )
 
@@ -140,7 +140,7 @@ func (s scene) slowClaims() []attack.Attack {
 
 // podsWithDevices use claims, and ask for devices without one.
 func (s scene) podsWithDevices() []attack.Attack {
-	byPods := func(rule string) attack.Stopper { return attack.ByPolicy(admission.PodsPolicy, rule) }
+	byPods := func(rule string) attack.Stopper { return attack.ByPolicy(admissionpolicy.PodsPolicy, rule) }
 	claims := func(n int) []corev1.PodResourceClaim {
 		var all []corev1.PodResourceClaim
 		for i := range n {
@@ -172,14 +172,14 @@ func (s scene) podsWithDevices() []attack.Attack {
 	many := func(p *corev1.PodSpec) { p.ResourceClaims = claims(maxDeviceClaims + 1) }
 	all := []attack.Attack{
 		attack.Creating("use-many-claims", "use more claims of devices than a pod may", byPods(DeviceClaimsRule), pod("use-many-claims", many)),
-		attack.Creating("use-many-claims-in-template", "use more claims of devices than a pod may, by a Deployment", attack.ByWarning(admission.PodTemplatesPolicy, DeviceClaimsRule), template("use-many-claims", many)),
+		attack.Creating("use-many-claims-in-template", "use more claims of devices than a pod may, by a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, DeviceClaimsRule), template("use-many-claims", many)),
 		attack.Creating("use-some-claims", "use as many claims of devices as a pod may", attack.Nobody, pod("use-some-claims", func(p *corev1.PodSpec) { p.ResourceClaims = claims(maxDeviceClaims) })),
 	}
 	if !slices.Contains(s.by.Allowances.DeviceClasses, "*") {
 		all = append(all,
 			attack.Creating("run-with-other-device", "ask for a device of a class that is not the tenant's by a container's resources", byPods(DeviceClassRule), pod("run-with-other-device", device("other.example.com", container))),
 			attack.Creating("init-with-other-device", "ask for a device of a class that is not the tenant's by an init container's resources", byPods(DeviceClassRule), pod("init-with-other-device", device("other.example.com", initial))),
-			attack.Creating("run-with-other-device-in-template", "ask for a device of a class that is not the tenant's by a Deployment", attack.ByWarning(admission.PodTemplatesPolicy, DeviceClassRule),
+			attack.Creating("run-with-other-device-in-template", "ask for a device of a class that is not the tenant's by a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, DeviceClassRule),
 				template("run-with-other-device", device("other.example.com", container))),
 		)
 	}

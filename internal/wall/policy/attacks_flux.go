@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 )
 
@@ -74,7 +74,7 @@ func (s scene) fluxBounds(kustomization func(string, func(map[string]any)) *unst
 	}
 	other := []any{map[string]any{"name": "app", "namespace": s.other}}
 	apply(OtherNamespacesRule, "apply-to-other", "have Flux apply manifests to another tenant's namespace", func(m map[string]any) { m["targetNamespace"] = s.other })
-	apply(admission.BoundsRule, "wait-for-more", "have Flux wait for more Kustomizations than croft goes through", func(m map[string]any) {
+	apply(admissionpolicy.BoundsRule, "wait-for-more", "have Flux wait for more Kustomizations than croft goes through", func(m map[string]any) {
 		more := make([]any, 501)
 		for i := range more {
 			more[i] = map[string]any{"name": fmt.Sprint("d", i)}

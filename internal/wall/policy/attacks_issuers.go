@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 )
 
@@ -170,7 +170,7 @@ func (s scene) issuers() []attack.Attack {
 		for i := range solvers {
 			solvers[i] = map[string]any{"http01": map[string]any{"ingress": map[string]any{}}}
 		}
-		all = append(all, attack.Creating("solve-by-more", "write an Issuer with more solvers than croft goes through", attack.ByPolicy(IssuersPolicy, admission.BoundsRule), issuer("solve-by-more",
+		all = append(all, attack.Creating("solve-by-more", "write an Issuer with more solvers than croft goes through", attack.ByPolicy(IssuersPolicy, admissionpolicy.BoundsRule), issuer("solve-by-more",
 			map[string]any{"acme": map[string]any{"server": "https://acme.example.com", "privateKeySecretRef": map[string]any{"name": "key"}, "solvers": solvers}})))
 		all = append(all, attack.Creating("issue-by-own-vault", "write an Issuer of a Vault in one's own namespace", attack.Nobody, issuer("issue-by-own-vault", vault("https://vault."+s.own+".svc:8200"))))
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 )
 
@@ -23,10 +23,10 @@ func (s scene) asks() []attack.Attack {
 	may := s.by.Allowances
 	var all []attack.Attack
 	refused := func(name, summary, rule string, edit func(*corev1.Pod)) {
-		all = append(all, attack.Creating(name, summary, attack.ByPolicy(admission.PodsPolicy, rule), s.pod(name, edit)))
+		all = append(all, attack.Creating(name, summary, attack.ByPolicy(admissionpolicy.PodsPolicy, rule), s.pod(name, edit)))
 	}
 	inTemplate := func(name, summary, rule string, edit func(*corev1.PodTemplateSpec)) {
-		all = append(all, attack.Creating(name, summary, attack.ByWarning(admission.PodTemplatesPolicy, rule), s.deployment(name, edit)))
+		all = append(all, attack.Creating(name, summary, attack.ByWarning(admissionpolicy.PodTemplatesPolicy, rule), s.deployment(name, edit)))
 	}
 	mayToo := func(name, summary string, edit func(*corev1.Pod)) {
 		all = append(all, attack.Creating(name, summary, attack.Nobody, s.pod(name, edit)))
@@ -45,9 +45,9 @@ func (s scene) asks() []attack.Attack {
 		refused("mount-image-from-other-registry", "mount an image from another registry as a volume", RegistryRule, func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "registry.example.com/other/app:1"}}}}
 		})
-		all = append(all, attack.Changing("pull-from-other-registry-later", "change the image of a pod that is there to another registry's", attack.ByPolicy(admission.PodsPolicy, RegistryRule),
+		all = append(all, attack.Changing("pull-from-other-registry-later", "change the image of a pod that is there to another registry's", attack.ByPolicy(admissionpolicy.PodsPolicy, RegistryRule),
 			s.pod("pull-from-other-registry-later"), image("registry.example.com/other/app:1")))
-		debug := attack.Changing("debug-from-other-registry", "debug a pod by an image of another registry", attack.ByPolicy(admission.PodsPolicy, RegistryRule),
+		debug := attack.Changing("debug-from-other-registry", "debug a pod by an image of another registry", attack.ByPolicy(admissionpolicy.PodsPolicy, RegistryRule),
 			s.pod("debug-from-other-registry"), func(p *corev1.Pod) {
 				p.Spec.EphemeralContainers = []corev1.EphemeralContainer{ephemeral(func(c *corev1.EphemeralContainer) { c.Image = "registry.example.com/other/app:1" })}
 			})
@@ -62,10 +62,10 @@ func (s scene) asks() []attack.Attack {
 			a.Name, a.Summary, a.Kind = name, summary, attack.Breach
 			if s.platform.Placement == v1alpha1.PlacementGatekeeper && len(may.ImagePullPolicies) > 1 {
 				// Gatekeeper cannot choose among several, and leaves it to the check.
-				a.StoppedBy = attack.ByPolicy(admission.PodsPolicy, PullPolicyRule)
+				a.StoppedBy = attack.ByPolicy(admissionpolicy.PodsPolicy, PullPolicyRule)
 				return a
 			}
-			a.StoppedBy = attack.ByEngine(s.platform.Placement, admission.PodsPolicy)
+			a.StoppedBy = attack.ByEngine(s.platform.Placement, admissionpolicy.PodsPolicy)
 			a.Outcome = attack.As(func(p *corev1.Pod) error {
 				for _, policy := range containers(p) {
 					if !slices.Contains(may.ImagePullPolicies, policy) {
@@ -147,7 +147,7 @@ func (s scene) asks() []attack.Attack {
 	})
 	marked := map[string]string{v1alpha1.TenantLabel: s.on.Name}
 	refused("mark-pod", "label a pod as another tenant's, by a label of croft's", PodMarksRule, func(p *corev1.Pod) { p.Labels = marked })
-	all = append(all, attack.Changing("mark-pod-later", "label a pod that is there as another tenant's, by a label of croft's", attack.ByPolicy(admission.PodsPolicy, PodMarksRule),
+	all = append(all, attack.Changing("mark-pod-later", "label a pod that is there as another tenant's, by a label of croft's", attack.ByPolicy(admissionpolicy.PodsPolicy, PodMarksRule),
 		s.pod("mark-pod-later"), func(p *corev1.Pod) { p.Labels = marked }))
 	inTemplate("mark-pods-in-template", "label the pods of a Deployment as another tenant's, by a label of croft's", PodMarksRule, func(t *corev1.PodTemplateSpec) {
 		t.Labels[v1alpha1.TenantLabel] = s.on.Name
@@ -165,7 +165,7 @@ func (s scene) asks() []attack.Attack {
 		mayToo("hold-node-as-allowed", "keep a node from being disrupted, as the tenant may", func(p *corev1.Pod) { p.Annotations = hold })
 	} else {
 		refused("hold-node", "keep a node from ever being disrupted", DoNotDisruptRule, func(p *corev1.Pod) { p.Annotations = hold })
-		all = append(all, attack.Changing("hold-node-later", "keep a node from being disrupted by a pod that is there", attack.ByPolicy(admission.PodsPolicy, DoNotDisruptRule),
+		all = append(all, attack.Changing("hold-node-later", "keep a node from being disrupted by a pod that is there", attack.ByPolicy(admissionpolicy.PodsPolicy, DoNotDisruptRule),
 			s.pod("hold-node-later"), func(p *corev1.Pod) { p.Annotations = hold }))
 		inTemplate("hold-node-in-template", "keep nodes from being disrupted by a Deployment", DoNotDisruptRule, func(t *corev1.PodTemplateSpec) { t.Annotations = hold })
 	}
@@ -174,7 +174,7 @@ func (s scene) asks() []attack.Attack {
 	inTemplate("announce-pods-as-other-host", "have a DNS record of another tenant's host point at the pods of a Deployment", PodAnnotationsRule,
 		func(t *corev1.PodTemplateSpec) { t.Annotations = foreign })
 	all = append(all, attack.Changing("announce-pods-as-other-host-later", "have a DNS record of another tenant's host point at the pods of a template that is there",
-		attack.ByWarning(admission.PodTemplatesPolicy, PodAnnotationsRule), &corev1.PodTemplate{
+		attack.ByWarning(admissionpolicy.PodTemplatesPolicy, PodAnnotationsRule), &corev1.PodTemplate{
 			TypeMeta: core("PodTemplate"), ObjectMeta: s.meta("announce-pods-later"), Template: attack.Template(),
 		}, func(t *corev1.PodTemplate) { t.Template.Annotations = foreign }))
 	return attack.Because("what one tenant takes beyond its own, others miss, or lose to it", nil, append(all, s.terminations()...)...)

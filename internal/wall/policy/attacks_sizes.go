@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 )
@@ -69,7 +69,7 @@ func (s scene) sizes() []attack.Attack {
 	env := func(spec *corev1.PodSpec) {
 		spec.Containers[0].Env = append(spec.Containers[0].Env, corev1.EnvVar{Name: "LONG", Value: long(others)})
 	}
-	by, byPods := attack.ByPolicy(SizesPolicy, SizeRule), attack.ByPolicy(admission.PodsPolicy, SizeRule)
+	by, byPods := attack.ByPolicy(SizesPolicy, SizeRule), attack.ByPolicy(admissionpolicy.PodsPolicy, SizeRule)
 	all := []attack.Attack{
 		attack.Creating("fill-a-configmap", "write a ConfigMap of more than maxObjectBytes", by, config("fill-a-configmap", data)),
 		attack.Changing("fill-a-configmap-later", "let a ConfigMap that is there grow beyond maxObjectBytes", by, config("fill-a-configmap-later", 1),
@@ -166,7 +166,7 @@ func (s scene) controllers() []attack.Attack {
 		attack.Creating("name-many-owners", "have the garbage collector look up many owners that are not there", byOwners, config("name-many-owners", maxOwners+1)),
 		attack.Changing("name-many-owners-later", "have the garbage collector look up many owners of an object that is there", byOwners, config("name-many-owners-later", 0),
 			func(c *corev1.ConfigMap) { owned(c, maxOwners+1) }),
-		attack.Creating("name-many-owners-of-a-pod", "have the garbage collector look up many owners of a pod", attack.ByPolicy(admission.PodsPolicy, OwnerCountRule),
+		attack.Creating("name-many-owners-of-a-pod", "have the garbage collector look up many owners of a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, OwnerCountRule),
 			s.pod("name-many-owners-of-a-pod", func(p *corev1.Pod) { owned(p, maxOwners+1) })),
 		attack.Creating("name-some-owners", "write an object with several owners", attack.Nobody, config("name-some-owners", 3)),
 		attack.Creating("scale-by-too-many", "scale by more metrics than the controller can ask for", byMetrics, scaler("scale-by-too-many", maxMetrics+1)),

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 )
 
@@ -73,7 +73,7 @@ func (s scene) volumes() []attack.Attack {
 		return s.pod(name, func(p *corev1.Pod) { edit(&p.Spec) })
 	}
 	// The restricted level refuses these types, too, and is asked first.
-	by := attack.ByPolicy(admission.PodsPolicy, VolumeTypesRule)
+	by := attack.ByPolicy(admissionpolicy.PodsPolicy, VolumeTypesRule)
 	restricted := s.by.PodSecurity == v1alpha1.PodSecurityRestricted
 	if restricted {
 		by = attack.ByPodSecurity
@@ -94,7 +94,7 @@ func (s scene) volumes() []attack.Attack {
 		})) {
 			kind := o.GetObjectKind().GroupVersionKind().Kind
 			all = append(all, attack.Creating("mount-nfs-export-in-"+strings.ToLower(kind), "mount an NFS export by a "+kind,
-				attack.ByWarning(admission.PodTemplatesPolicy, VolumeTypesRule), o))
+				attack.ByWarning(admissionpolicy.PodTemplatesPolicy, VolumeTypesRule), o))
 		}
 	}
 	all = attack.Because("the disk, or the server, holds another tenant's data, and no NetworkPolicy is asked on a node", []string{podSecurityStandards}, all...)
@@ -160,9 +160,9 @@ func (s scene) volumes() []attack.Attack {
 	for _, w := range wishes {
 		inPod, inSet := "mount-"+w.name+"-by-pod", "mount-"+w.name+"-by-statefulset"
 		claims = append(claims,
-			attack.Creating(inPod, "claim "+w.summary+" by an ephemeral volume", attack.ByPolicy(admission.PodsPolicy, ClaimTemplatesRule),
+			attack.Creating(inPod, "claim "+w.summary+" by an ephemeral volume", attack.ByPolicy(admissionpolicy.PodsPolicy, ClaimTemplatesRule),
 				pod(inPod, mounting(ephemeral(func(t *corev1.PersistentVolumeClaimTemplate) { w.edit(&t.ObjectMeta, &t.Spec) })))),
-			attack.Creating(inSet, "claim "+w.summary+" by a StatefulSet", attack.ByWarning(admission.PodTemplatesPolicy, ClaimTemplatesRule),
+			attack.Creating(inSet, "claim "+w.summary+" by a StatefulSet", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, ClaimTemplatesRule),
 				set(inSet, func(c *corev1.PersistentVolumeClaim) { w.edit(&c.ObjectMeta, &c.Spec) })))
 	}
 	claims = append(claims, attack.Creating("mount-volumes-by-statefulset", "claim a volume for each pod of a StatefulSet", attack.Nobody,

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"croft.dev/croft/internal/addons"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // mostMarks are the most labels, and the most annotations, of an object.
@@ -16,8 +16,8 @@ const fewMarks = "objects have some tens; what is configured by more of them is 
 
 // annotationBounds are those of objects whose annotations add-ons read: see
 // earlyAnnotations.
-func annotationBounds() []admission.Bound {
-	return []admission.Bound{
+func annotationBounds() []admissionpolicy.Bound {
+	return []admissionpolicy.Bound{
 		{Path: "metadata.annotations", Max: mostMarks, Because: fewMarks, Instead: "remove those that nothing reads", Sample: `{"example.org/note-%d": "x"}`},
 		{
 			Path: "metadata.annotations", Max: mostHosts, Of: "hosts and other names in annotations", Because: manyHosts,
@@ -27,8 +27,8 @@ func annotationBounds() []admission.Bound {
 }
 
 // infrastructureBounds are those of annotations that an object hands on.
-func infrastructureBounds() []admission.Bound {
-	return []admission.Bound{
+func infrastructureBounds() []admissionpolicy.Bound {
+	return []admissionpolicy.Bound{
 		{
 			Path: "spec.infrastructure.annotations", Max: 64, Because: "the Gateway API itself allows 8", Instead: "remove those that nothing reads",
 			Size: `variables.infrastructure.size()`, Sample: `{"example.org/note-%d": "x"}`,
@@ -48,7 +48,7 @@ func listedIn(annotations string) string {
 // earlyAnnotations are what annotationBounds ask about, and granted. The variable
 // annotations is the object's. Most objects have only annotations that are harmless
 // whatever they say: one pass finds that out, and nothing else is asked.
-func earlyAnnotations(harmless []string, tables ...map[string]string) []admission.Variable {
+func earlyAnnotations(harmless []string, tables ...map[string]string) []admissionpolicy.Variable {
 	var keys []string
 	for _, table := range tables {
 		for key, code := range table {
@@ -60,7 +60,7 @@ func earlyAnnotations(harmless []string, tables ...map[string]string) []admissio
 	}
 	slices.Sort(keys)
 	plain := `variables.annotations.all(k, k.split("/")[0] in ` + setOf(harmless) + `)`
-	return []admission.Variable{wildcards(), {Name: "plain", Expression: plain}, {Name: "listing", Expression: "{" + strings.Join(slices.Compact(keys), ", ") + "}"}}
+	return []admissionpolicy.Variable{wildcards(), {Name: "plain", Expression: plain}, {Name: "listing", Expression: "{" + strings.Join(slices.Compact(keys), ", ") + "}"}}
 }
 
 // listing are the classes of values that are lists.
@@ -73,14 +73,14 @@ const (
 	manyHosts = "an object with more is split by host without any change for those who call it"
 )
 
-var ingressBounds = []admission.Bound{
+var ingressBounds = []admissionpolicy.Bound{
 	{Path: "spec.rules", Max: mostHosts, Because: manyHosts, Sample: `{"host": "h%d.shop.example.org"}`},
 	{Path: "spec.rules[].http.paths", Max: 1000, Because: "the controller's configuration, which all tenants share, has a section for each", Sample: `{"path": "/%d", "pathType": "Prefix"}`},
 	{Path: "spec.tls", Max: 100, Because: "load balancers serve up to some tens of certificates", Sample: `{}`},
 	{Path: "spec.tls[].hosts", Max: mostHosts, Because: manyHosts, Sample: `"h%d.shop.example.org"`},
 }
 
-var certificateBounds = []admission.Bound{
+var certificateBounds = []admissionpolicy.Bound{
 	{Path: "spec.dnsNames", Max: mostHosts, Because: "public authorities certify up to 100 names at once", Instead: "write several Certificates", Sample: `"h%d.shop.example.org"`},
 	{Path: "spec.secretTemplate.labels", Max: 50, Because: fewMarks, Instead: "remove those that nothing reads", Sample: `{"example.org/l-%d": "x"}`},
 	{Path: "spec.secretTemplate.annotations", Max: 50, Because: fewMarks, Instead: "remove those that nothing reads", Sample: `{"example.org/a-%d": "x"}`},
@@ -88,14 +88,14 @@ var certificateBounds = []admission.Bound{
 
 // serviceBounds: what a node's kube-proxy and a load balancer have to be told of each
 // Service is as long as these lists.
-var serviceBounds = []admission.Bound{
+var serviceBounds = []admissionpolicy.Bound{
 	{Path: "spec.clusterIPs", Max: 10, Because: "Kubernetes itself allows one of each family", Instead: "remove the field", Sample: `"10.0.0.%d"`},
 	{Path: "spec.externalIPs", Max: 50, Because: "only a Service from before may have any", Instead: "remove the field", Sample: `"203.0.113.7"`},
 	{Path: "spec.ports", Max: 200, Because: "every node has rules for each port; load balancers have up to 50", Instead: "write several Services", Sample: `{"name": "p%d", "port": %d}`},
 	{Path: "spec.loadBalancerSourceRanges", Max: 500, Because: "every node has a rule for each; the firewalls of clouds have up to some hundreds", Instead: "write wider ranges", Sample: `"10.1.0.0/16"`},
 }
 
-var subjectBounds = []admission.Bound{
+var subjectBounds = []admissionpolicy.Bound{
 	{Path: "subjects", Max: 500, Because: "more people than that are a group", Instead: "bind a group, or write several RoleBindings", Sample: `{"kind": "User", "name": "dev-%d"}`},
 }
 
@@ -104,7 +104,7 @@ const (
 	mostOwners     = 50
 )
 
-var finalizerBounds = []admission.Bound{
+var finalizerBounds = []admissionpolicy.Bound{
 	{Path: "metadata.finalizers", Max: mostFinalizers, Because: "every controller has one, and an object has few controllers", Instead: "take off those of controllers that are gone", Sample: `"example.org/f-%d"`},
 	{
 		Path: "metadata.ownerReferences", Max: mostOwners, Because: "an object has one controller", Instead: "name fewer owners",
@@ -113,28 +113,28 @@ var finalizerBounds = []admission.Bound{
 }
 
 // markBounds are of namespaces.
-var markBounds = []admission.Bound{
+var markBounds = []admissionpolicy.Bound{
 	{Path: "metadata.labels", Max: mostMarks, Because: fewMarks, Instead: "remove those that nothing reads", Sample: `{"croft.dev/l-%d": "x"}`},
 	{Path: "metadata.annotations", Max: mostMarks, Because: fewMarks, Instead: "remove those that nothing reads", Sample: `{"croft.dev/a-%d": "x"}`},
 }
 
-var issuerBounds = []admission.Bound{
+var issuerBounds = []admissionpolicy.Bound{
 	{Path: "spec.acme.solvers", Max: 100, Because: "cert-manager looks for one that fits, in order", Instead: "write several Issuers", Sample: `{"http01": {}}`},
 }
 
-var roleBounds = []admission.Bound{
+var roleBounds = []admissionpolicy.Bound{
 	{Path: "metadata.labels", Max: mostMarks, Because: fewMarks, Instead: "remove those that nothing reads", Sample: `{"example.org/l-%d": "x"}`},
 }
 
 // fluxBounds are of what Flux applies.
-var fluxBounds = []admission.Bound{
+var fluxBounds = []admissionpolicy.Bound{
 	{Path: "spec.dependsOn", Max: 500, Because: "it waits for each of them", Instead: "depend on fewer", Sample: `{"name": "d%d"}`},
 	{Path: "spec.healthChecks", Max: 500, Because: "the controller asks for each of them", Instead: "check fewer", Sample: `{"kind": "Deployment", "name": "d%d"}`},
 }
 
 // podBounds are of a pod's lists that rules go through. Its environment, its ports
 // and its probes are read by none.
-var podBounds = []admission.Bound{
+var podBounds = []admissionpolicy.Bound{
 	{
 		Path: "spec.containers", Max: mostContainers, Because: fewContainers, Instead: "run several pods", Patched: true,
 		Sample: `{"name": "c%d", "image": "registry.example.org/shop/app:%d", "imagePullPolicy": "Always"}`,

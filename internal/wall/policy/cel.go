@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // The pieces that the rules' CEL expressions are put together from.
@@ -17,13 +17,13 @@ func annotations(metadata string) string {
 // before is an expression about oldObject, where there is one that rules may look
 // at.
 func before(expression, otherwise string) string {
-	return admission.Comparable + ` ? ` + expression + ` : ` + otherwise
+	return admissionpolicy.Comparable + ` ? ` + expression + ` : ` + otherwise
 }
 
 // specVariables are the spec of an object of a custom resource, as it is and as it
 // was, empty where the object is new.
-func specVariables() []admission.Variable {
-	return []admission.Variable{
+func specVariables() []admissionpolicy.Variable {
+	return []admissionpolicy.Variable{
 		{Name: "spec", Expression: `dyn(object).spec`},
 		{Name: "specBefore", Expression: before(`dyn(oldObject).spec`, `{}`)},
 		{Name: "unchanged", Expression: `variables.spec == variables.specBefore`},
@@ -32,8 +32,8 @@ func specVariables() []admission.Variable {
 
 // refusedNew are those values of variables.spec that were not there before and of
 // which an expression on VALUE does not hold.
-func refusedNew(name, values, holds string) admission.Variable {
-	return admission.Variable{Name: name, Expression: with(`NOW.filter(v, !HOLDS && !(v in EARLIER))`,
+func refusedNew(name, values, holds string) admissionpolicy.Variable {
+	return admissionpolicy.Variable{Name: name, Expression: with(`NOW.filter(v, !HOLDS && !(v in EARLIER))`,
 		"NOW", values, "HOLDS", with(holds, "VALUE", "v"), "EARLIER", strings.ReplaceAll(values, "variables.spec", "variables.specBefore"))}
 }
 
@@ -63,8 +63,8 @@ func granted(host string) string {
 
 // wildcards is the variable that granted needs: what the hosts below each wildcard
 // among the tenant's domains end with.
-func wildcards() admission.Variable {
-	return admission.Variable{Name: "wildcards", Expression: `params.spec.domains.filter(d, d.startsWith("*.")).map(d, d.substring(1))`}
+func wildcards() admissionpolicy.Variable {
+	return admissionpolicy.Variable{Name: "wildcards", Expression: `params.spec.domains.filter(d, d.startsWith("*.")).map(d, d.substring(1))`}
 }
 
 // hosts says which hosts the tenant may serve.
@@ -80,7 +80,7 @@ func with(expression string, oldnew ...string) string {
 func quoted(values []string) string {
 	all := make([]string, len(values))
 	for i, v := range values {
-		all[i] = admission.Quote(v)
+		all[i] = admissionpolicy.Quote(v)
 	}
 	return "[" + strings.Join(all, ", ") + "]"
 }

@@ -3,7 +3,7 @@ package policy
 import (
 	"strconv"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // The names of the policies on what RBAC alone should withhold, or cannot tell
@@ -28,15 +28,15 @@ const clusterWide = `authorizer.group(request.resource.group).resource(request.r
 
 // checkEndpoints keeps traffic to Services from being sent to whatever address
 // somebody writes (CVE-2021-25740).
-func checkEndpoints() admission.Validating {
-	return admission.Validating{
+func checkEndpoints() admissionpolicy.Validating {
+	return admissionpolicy.Validating{
 		Name:     EndpointsPolicy,
 		Ruleless: true,
-		Resources: []admission.Resource{
+		Resources: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"endpoints"}, Operations: write},
 			{Group: "discovery.k8s.io", Version: "v1", Resources: []string{"endpointslices"}, Operations: write},
 		},
-		Rules: []admission.Rule{{
+		Rules: []admissionpolicy.Rule{{
 			Name: EndpointsRule, Says: "Endpoints and EndpointSlices are written by controllers of the whole cluster",
 			Holds:   clusterWide,
 			Message: `"the addresses behind a Service are found for it: give the Service a selector"`,
@@ -58,27 +58,27 @@ const (
 //
 // Claims are made by controllers of the whole cluster from what tenants write in
 // StatefulSets, finalizers included: so controllers put none on a claim that is new.
-func checkDeletion(more []string) admission.Validating {
-	return admission.Validating{
+func checkDeletion(more []string) admissionpolicy.Validating {
+	return admissionpolicy.Validating{
 		Name:     FinalizersPolicy,
 		Ruleless: true,
-		Resources: []admission.Resource{
+		Resources: []admissionpolicy.Resource{
 			{Group: "*", Version: "*", Resources: []string{"*"}, Operations: write},
 		},
-		Except: []admission.Resource{
+		Except: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"pods"}, Operations: write},
 		},
 		Only: map[string]string{"has-finalizers-or-owners": `object != null && has(object.metadata) && (has(object.metadata.finalizers) ||
 			has(object.metadata.ownerReferences) && (object.metadata.ownerReferences.size() > ` + strconv.Itoa(mostOwners) + ` ||
 			object.metadata.ownerReferences.exists(o, ` + ofTheCluster + `)))`},
 		Bounds: finalizerBounds,
-		Variables: []admission.Variable{
+		Variables: []admissionpolicy.Variable{
 			{Name: "isClaim", Expression: `request.resource.group == "" && request.resource.resource == "persistentvolumeclaims"`},
 			{Name: "finalizers", Expression: `has(object.metadata.finalizers) ? object.metadata.finalizers : []`},
 			{Name: "finalizersBefore", Expression: `request.operation == "UPDATE" && has(oldObject.metadata.finalizers) ? oldObject.metadata.finalizers : []`},
 			refusedFinalizers(`f in ` + quoted(more) + ` || variables.isClaim && f == "` + claimFinalizer + `"`),
 		},
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			finalizersRule(`(!variables.isClaim || request.operation == "UPDATE")`),
 			ownersRule(),
 		},
@@ -86,22 +86,22 @@ func checkDeletion(more []string) admission.Validating {
 }
 
 // refusedOfPods are the finalizers of pods, and of templates, that are not to be.
-func refusedOfPods(more []string) admission.Variable {
+func refusedOfPods(more []string) admissionpolicy.Variable {
 	return refusedFinalizers(`f in ` + quoted(append([]string{jobFinalizer}, more...)))
 }
 
 // refusedFinalizers are those that are not allowed and were not there before. Of more
 // than can be compared any may be taken off.
-func refusedFinalizers(allowed string) admission.Variable {
-	return admission.Variable{Name: "refusedFinalizers", Expression: with(`variables.finalizersBefore.size() > MOST && variables.finalizers.size() < variables.finalizersBefore.size() ? [] :
+func refusedFinalizers(allowed string) admissionpolicy.Variable {
+	return admissionpolicy.Variable{Name: "refusedFinalizers", Expression: with(`variables.finalizersBefore.size() > MOST && variables.finalizers.size() < variables.finalizersBefore.size() ? [] :
 		variables.finalizers.filter(f, !(ALLOWED) && (variables.finalizersBefore.size() > MOST || !(f in variables.finalizersBefore)))`,
 		"ALLOWED", allowed, "MOST", strconv.Itoa(mostFinalizers))}
 }
 
 // finalizersRule lets controllers of the whole cluster put on what they like, where
 // they have not been told to by a tenant.
-func finalizersRule(untold string) admission.Rule {
-	return admission.Rule{
+func finalizersRule(untold string) admissionpolicy.Rule {
+	return admissionpolicy.Rule{
 		Name: FinalizersRule, Says: "tenants put no finalizers on their objects but Kubernetes' own of that kind and the Platform's finalizers",
 		Fine:    `variables.finalizers.size() == 0`,
 		Holds:   `variables.refusedFinalizers.size() == 0 || ` + untold + ` && (` + clusterWide + `)`,
@@ -113,8 +113,8 @@ func finalizersRule(untold string) admission.Rule {
 const ofTheCluster = `o.apiVersion == "v1" && o.kind in ["Namespace", "Node", "PersistentVolume"] ||
 	o.apiVersion.startsWith("croft.dev/") || o.apiVersion.startsWith("karpenter.sh/")`
 
-func ownersRule() admission.Rule {
-	return admission.Rule{
+func ownersRule() admissionpolicy.Rule {
+	return admissionpolicy.Rule{
 		Name: OwnersRule, Says: "objects of tenants are owned by none of the whole cluster",
 		Fine: `!has(object.metadata.ownerReferences)`,
 		Holds: `object.metadata.ownerReferences.all(o, !(` + ofTheCluster + `) ||

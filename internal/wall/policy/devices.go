@@ -6,7 +6,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // DevicesPolicy is the name of the policy on claims of devices.
@@ -37,16 +37,16 @@ const deviceResource = "deviceclass.resource.kubernetes.io/"
 // checkDevices lets claims ask for devices of the tenant's classes, within bounds. A
 // claim's devices never change. Claims that the scheduler and the claims' controller
 // make for pods are judged like others: what they say comes from the tenant.
-func checkDevices() admission.Validating {
+func checkDevices() admissionpolicy.Validating {
 	allowedClass := `has(o.deviceClassName) && ` + allowed("deviceClasses", "o.deviceClassName")
 	bounds := strings.NewReplacer("REQUESTS", strconv.Itoa(maxDeviceRequests), "DEVICES", strconv.Itoa(maxDevices), "SELECTORS", strconv.Itoa(maxDeviceSelectors))
-	return admission.Validating{
+	return admissionpolicy.Validating{
 		Name: DevicesPolicy,
-		Resources: []admission.Resource{{
+		Resources: []admissionpolicy.Resource{{
 			Group: "resource.k8s.io", Version: "*", Resources: []string{"resourceclaims", "resourceclaimtemplates"},
 			Operations: []admissionv1.OperationType{admissionv1.Create},
 		}},
-		Variables: []admission.Variable{
+		Variables: []admissionpolicy.Variable{
 			{Name: "spec", Expression: `request.resource.resource == "resourceclaimtemplates" ? dyn(object).spec.spec : dyn(object).spec`},
 			{Name: "requests", Expression: `has(variables.spec.devices) && has(variables.spec.devices.requests) ? variables.spec.devices.requests : []`},
 			// The alternatives of each request. Those of older versions of the API say what
@@ -57,7 +57,7 @@ func checkDevices() admission.Validating {
 			{Name: "alternatives", Expression: `variables.options.map(all, all.size()).sum()`},
 			{Name: "devices", Expression: `variables.options.map(all, all.map(o, has(o.count) ? int(o.count) : 1).max()).sum()`},
 		},
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			{
 				Name: DeviceClassRule, Says: "claims ask for devices of the tenant's deviceClasses only",
 				Holds: `variables.refused.size() == 0`,
@@ -76,8 +76,8 @@ func checkDevices() admission.Validating {
 }
 
 // podDevices are asked of pods, and of templates.
-func podDevices() []admission.Rule {
-	return []admission.Rule{
+func podDevices() []admissionpolicy.Rule {
+	return []admissionpolicy.Rule{
 		{
 			Name: DeviceClassRule, Says: "containers ask for devices of the tenant's deviceClasses only",
 			Fine: `!variables.new`,

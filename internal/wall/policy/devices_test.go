@@ -7,7 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 	"sigs.k8s.io/yaml"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // TestDeviceClaims judges claims as each version of the API writes them. Clusters of
@@ -50,7 +50,7 @@ func TestDeviceClaims(t *testing.T) {
 
 // refusedBy evaluates a policy as the API server does, without one, and names the first
 // rule that does not hold.
-func refusedBy(t *testing.T, p admission.Validating, input map[string]any) string {
+func refusedBy(t *testing.T, p admissionpolicy.Validating, input map[string]any) string {
 	t.Helper()
 	env, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Env(environment.StoredExpressions)
 	if err == nil {

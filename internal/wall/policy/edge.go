@@ -3,7 +3,7 @@ package policy
 import (
 	"slices"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // The names of the policies on what routes traffic from outside.
@@ -33,14 +33,14 @@ func clusterNames(host string) string {
 
 // hostVariables are the hosts of an object that the tenant may not serve, and that
 // it did not name before. Each expression gives a list of strings.
-func hostVariables(now, earlier string) []admission.Variable {
-	return []admission.Variable{
+func hostVariables(now, earlier string) []admissionpolicy.Variable {
+	return []admissionpolicy.Variable{
 		{Name: "hostsBefore", Expression: before(earlier, `[]`)},
 		{Name: "refusedHosts", Expression: now + `.filter(h, !` + granted("h") + ` && !(h in variables.hostsBefore))`},
 	}
 }
 
-func checkIngresses() admission.Validating {
+func checkIngresses() admissionpolicy.Validating {
 	ruleHosts := func(object string) string {
 		return with(`(has(OBJECT.spec.rules) ? OBJECT.spec.rules.map(r, has(r.host) ? r.host : "") : [])`, "OBJECT", object)
 	}
@@ -52,12 +52,12 @@ func checkIngresses() admission.Validating {
 	paths := func(object string) string {
 		return with(`(has(OBJECT.spec.rules) ? OBJECT.spec.rules.filter(r, has(r.http)).map(r, r.http.paths.filter(p, has(p.path)).map(p, p.path)) : [])`, "OBJECT", object)
 	}
-	return admission.Validating{
+	return admissionpolicy.Validating{
 		Name:      IngressesPolicy,
-		Resources: []admission.Resource{{Group: "networking.k8s.io", Version: "v1", Resources: []string{"ingresses"}, Operations: write}},
+		Resources: []admissionpolicy.Resource{{Group: "networking.k8s.io", Version: "v1", Resources: []string{"ingresses"}, Operations: write}},
 		Bounds:    ingressBounds,
-		Early:     []admission.Variable{wildcards()},
-		Variables: slices.Concat(hostVariables(ruleHosts("object"), ruleHosts("oldObject")), []admission.Variable{
+		Early:     []admissionpolicy.Variable{wildcards()},
+		Variables: slices.Concat(hostVariables(ruleHosts("object"), ruleHosts("oldObject")), []admissionpolicy.Variable{
 			{Name: "annotations", Expression: annotations("object.metadata")},
 			{Name: "annotationsBefore", Expression: before(annotations("oldObject.metadata"), `{}`)},
 			{Name: "tlsHostsBefore", Expression: before(tlsHosts("oldObject"), `[]`)},
@@ -69,10 +69,10 @@ func checkIngresses() admission.Validating {
 			{Name: "classesBefore", Expression: before(`(has(oldObject.spec.ingressClassName) ? [oldObject.spec.ingressClassName] : [])
 				+ ("kubernetes.io/ingress.class" in variables.annotationsBefore ? [variables.annotationsBefore["kubernetes.io/ingress.class"]] : [])`, `[]`)},
 			{Name: "pathsBefore", Expression: before(paths("oldObject"), `[]`)},
-			{Name: "refusedPaths", Expression: paths("object") + `.map(rule, rule.filter(p, p.matches(` + admission.Quote("[\\x00-\\x20\\x7f;{}\"'`#]") + `) &&
+			{Name: "refusedPaths", Expression: paths("object") + `.map(rule, rule.filter(p, p.matches(` + admissionpolicy.Quote("[\\x00-\\x20\\x7f;{}\"'`#]") + `) &&
 				!variables.pathsBefore.exists(earlier, p in earlier))).filter(rule, rule.size() > 0).map(rule, rule[0])`},
 		}),
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			{
 				Name: HostsRule, Says: "every rule has a host, and it is one of the tenant's",
 				Holds: `variables.refusedHosts.size() == 0`,
@@ -93,7 +93,7 @@ func checkIngresses() admission.Validating {
 			{
 				Name: ClassRule, Says: "the class is one of the tenant's ingressClasses",
 				Holds: `"*" in params.spec.ingressClasses || variables.classes.size() > 0 && variables.classes.all(c, c in params.spec.ingressClasses) ||
-					` + admission.Comparable + ` && variables.classes == variables.classesBefore`,
+					` + admissionpolicy.Comparable + ` && variables.classes == variables.classesBefore`,
 				Message: `"spec.ingressClassName: ingress classes of tenant " + params.spec.tenant + ": " + ` + listed("ingressClasses") +
 					` + "; name one of these; a platform admin allows others by policy.ingressClasses"`,
 			},
@@ -111,18 +111,18 @@ func checkIngresses() admission.Validating {
 // definitions bound the lists that are gone through, before any policy is asked: 16
 // hostnames, and 64 listeners of a Gateway.
 // A cluster without it is not concerned.
-func checkRoutes() admission.Validating {
+func checkRoutes() admissionpolicy.Validating {
 	hostnames := func(object string) string {
 		return with(`(has(OBJECT.spec.hostnames) && OBJECT.spec.hostnames.size() > 0 ? OBJECT.spec.hostnames : [""])`, "OBJECT", object)
 	}
-	return admission.Validating{
+	return admissionpolicy.Validating{
 		Name: RoutesPolicy,
-		Resources: []admission.Resource{
+		Resources: []admissionpolicy.Resource{
 			{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"httproutes", "grpcroutes", "tlsroutes"}, Operations: write},
 		},
-		Early:     []admission.Variable{wildcards()},
+		Early:     []admissionpolicy.Variable{wildcards()},
 		Variables: hostVariables(hostnames("object"), hostnames("oldObject")),
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			{
 				Name: HostsRule, Says: "every route has hostnames, and they are the tenant's",
 				Holds: `variables.refusedHosts.size() == 0`,
@@ -133,16 +133,16 @@ func checkRoutes() admission.Validating {
 	}
 }
 
-func checkGateways() admission.Validating {
+func checkGateways() admissionpolicy.Validating {
 	hostnames := func(object string) string {
 		return with(`OBJECT.spec.listeners.map(l, has(l.hostname) ? l.hostname : "")`, "OBJECT", object)
 	}
-	return admission.Validating{
+	return admissionpolicy.Validating{
 		Name:      GatewaysPolicy,
-		Resources: []admission.Resource{{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"gateways"}, Operations: write}},
-		Early:     []admission.Variable{wildcards()},
+		Resources: []admissionpolicy.Resource{{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"gateways"}, Operations: write}},
+		Early:     []admissionpolicy.Variable{wildcards()},
 		Variables: hostVariables(hostnames("object"), hostnames("oldObject")),
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			{
 				Name: HostsRule, Says: "every listener has a hostname, and it is one of the tenant's",
 				Holds: `variables.refusedHosts.size() == 0`,
@@ -168,20 +168,20 @@ func checkGateways() admission.Validating {
 // checkCertificates lets tenants ask for certificates of their hosts, and of
 // their Services. A CertificateRequest is opaque to policies: no role may write
 // it.
-func checkCertificates() admission.Validating {
+func checkCertificates() admissionpolicy.Validating {
 	names := func(object string) string {
 		return with(`((has(OBJECT.spec.dnsNames) ? OBJECT.spec.dnsNames : [])
 			+ (has(OBJECT.spec.commonName) && OBJECT.spec.commonName != "" ? [OBJECT.spec.commonName] : []))`, "OBJECT", object)
 	}
-	return admission.Validating{
+	return admissionpolicy.Validating{
 		Name:      CertificatesPolicy,
-		Resources: []admission.Resource{{Group: "cert-manager.io", Version: "*", Resources: []string{"certificates"}, Operations: write}},
+		Resources: []admissionpolicy.Resource{{Group: "cert-manager.io", Version: "*", Resources: []string{"certificates"}, Operations: write}},
 		Bounds:    certificateBounds,
-		Early:     []admission.Variable{wildcards()},
+		Early:     []admissionpolicy.Variable{wildcards()},
 		Variables: append(issuerVariables(),
-			admission.Variable{Name: "hostsBefore", Expression: before(names("oldObject"), `[]`)},
-			admission.Variable{Name: "refusedHosts", Expression: names("object") + `.filter(h, !` + granted("h") + ` && !` + ownService("h") + ` && !(h in variables.hostsBefore))`}),
-		Rules: append([]admission.Rule{
+			admissionpolicy.Variable{Name: "hostsBefore", Expression: before(names("oldObject"), `[]`)},
+			admissionpolicy.Variable{Name: "refusedHosts", Expression: names("object") + `.filter(h, !` + granted("h") + ` && !` + ownService("h") + ` && !(h in variables.hostsBefore))`}),
+		Rules: append([]admissionpolicy.Rule{
 			{
 				Name: HostsRule, Says: "certificates are for the tenant's hosts, and for its Services",
 				Holds:   `variables.refusedHosts.size() == 0`,

@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // EventsPolicy is the name of the policy on events.
@@ -22,21 +22,21 @@ var systemComponents = []string{
 
 // checkEvents keeps tenants from writing events in the name of the cluster, and from
 // changing those that are.
-func checkEvents() admission.Validating {
+func checkEvents() admissionpolicy.Validating {
 	// Of the two APIs, each has names of its own for the same.
 	claims := `[dyn(object)].exists(e, [
 		has(e.source) && has(e.source.component) ? e.source.component : "", has(e.reportingComponent) ? e.reportingComponent : "",
 		has(e.deprecatedSource) && has(e.deprecatedSource.component) ? e.deprecatedSource.component : "", has(e.reportingController) ? e.reportingController : ""
 		].exists(c, c in ` + quoted(systemComponents) + `))`
-	return admission.Validating{
+	return admissionpolicy.Validating{
 		Name:     EventsPolicy,
 		Ruleless: true,
-		Resources: []admission.Resource{
+		Resources: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"events"}, Operations: write},
 			{Group: "events.k8s.io", Version: "v1", Resources: []string{"events"}, Operations: write},
 		},
 		Only: map[string]string{"claims-to-be-of-the-cluster": claims},
-		Rules: []admission.Rule{{
+		Rules: []admissionpolicy.Rule{{
 			Name: EventSourceRule, Says: "events in the name of Kubernetes' components, Karpenter and croft are written by these",
 			Holds:   clusterWide,
 			Message: `"source.component, reportingController: the name of a component of the cluster would make people believe the event: name the component that writes it"`,

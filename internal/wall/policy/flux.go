@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // The names of the policies on what Flux does for tenants.
@@ -29,16 +29,16 @@ const (
 // checkFlux holds what Flux applies to the rights of a service account of the
 // namespace, as its lock-down for several tenants does, also where its
 // controllers were started without it.
-func checkFlux() admission.Validating {
-	return admission.Validating{
+func checkFlux() admissionpolicy.Validating {
+	return admissionpolicy.Validating{
 		Name: FluxPolicy,
-		Resources: []admission.Resource{
+		Resources: []admissionpolicy.Resource{
 			{Group: "kustomize.toolkit.fluxcd.io", Version: "*", Resources: []string{"kustomizations"}, Operations: write},
 			{Group: "helm.toolkit.fluxcd.io", Version: "*", Resources: []string{"helmreleases"}, Operations: write},
 		},
 		Bounds: fluxBounds,
 		Variables: append(specVariables(),
-			admission.Variable{Name: "sources", Expression: `(has(variables.spec.sourceRef) ? [variables.spec.sourceRef] : [])
+			admissionpolicy.Variable{Name: "sources", Expression: `(has(variables.spec.sourceRef) ? [variables.spec.sourceRef] : [])
 				+ (has(variables.spec.chartRef) ? [variables.spec.chartRef] : [])
 				+ (has(variables.spec.chart) ? [variables.spec.chart.spec.sourceRef] : [])`},
 			refusedNew("refusedNamespaces", `((has(variables.spec.targetNamespace) ? [variables.spec.targetNamespace] : [])
@@ -52,7 +52,7 @@ func checkFlux() admission.Validating {
 				.filter(a, a in variables.spec && "timeout" in variables.spec[a]).map(a, variables.spec[a].timeout))`,
 				`(VALUE.matches("`+goDuration+`") && duration(VALUE) <= duration("`+longestFluxTimeout+`"))`),
 		),
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			{
 				Name: ServiceAccountRule, Says: "Flux applies with the rights of a service account of the namespace",
 				Holds:   `variables.unchanged || has(variables.spec.serviceAccountName) && variables.spec.serviceAccountName != ""`,
@@ -95,12 +95,12 @@ func fields(of string, names ...string) string {
 	return with(`NAMES.filter(f, f in OF).map(f, string(OF[f]))`, "NAMES", quoted(names), "OF", of)
 }
 
-func refusedIntervals(intervals string) admission.Variable {
+func refusedIntervals(intervals string) admissionpolicy.Variable {
 	return refusedNew("refusedIntervals", intervals, `(VALUE.matches("`+goDuration+`") && duration(VALUE) >= duration("`+shortestFluxInterval+`"))`)
 }
 
-func intervalRule() admission.Rule {
-	return admission.Rule{
+func intervalRule() admissionpolicy.Rule {
+	return admissionpolicy.Rule{
 		Name: IntervalRule, Says: "Flux looks again after " + shortestFluxInterval + " or more",
 		Holds: `variables.refusedIntervals.size() == 0`,
 		Message: `"spec.interval: " + ` + some("variables.refusedIntervals", 3) + ` + ": Flux serves every tenant: write ` + shortestFluxInterval +
@@ -112,10 +112,10 @@ func intervalRule() admission.Rule {
 // and with the cloud identity of its own controller. Names are all that can be
 // judged here: what they resolve to, where a server redirects to, and what a
 // repository's submodules name, is for the network policies of Flux's namespace.
-func checkFluxSources() admission.Validating {
-	return admission.Validating{
+func checkFluxSources() admissionpolicy.Validating {
+	return admissionpolicy.Validating{
 		Name: FluxSourcesPolicy,
-		Resources: []admission.Resource{{
+		Resources: []admissionpolicy.Resource{{
 			Group: "source.toolkit.fluxcd.io", Version: "*",
 			Resources: []string{"gitrepositories", "ocirepositories", "helmrepositories", "helmcharts", "buckets"}, Operations: write,
 		}},
@@ -128,7 +128,7 @@ func checkFluxSources() admission.Validating {
 				h.matches("`+hostname+`") && params.spec.sourceHosts.exists(s, s.startsWith("*.") && h.endsWith(s.substring(1))) ||
 				"*" in params.spec.sourceHosts && `+outside("h")+` || h.matches("`+hostname+`") && `+clusterNames("h")+`)`)),
 		),
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			{
 				Name: ProviderRule, Says: "sources are fetched with a secret or a service account of the namespace",
 				Holds: `variables.unchanged || !has(variables.spec.provider) || variables.spec.provider == "generic" ||

@@ -3,14 +3,14 @@ package policy
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/estate"
 )
 
 // constraints are the rules that Gatekeeper holds too, where it is the engine:
 // those that platforms have long given to it, on Services and on hosts.
-func constraints() []admission.Constrained {
-	return []admission.Constrained{
+func constraints() []admissionpolicy.Constrained {
+	return []admissionpolicy.Constrained{
 		{Kind: "CroftServices", Matches: map[string][]string{"": {"Service"}}, Audits: true, Policy: checkServices()},
 		{Kind: "CroftIngresses", Matches: map[string][]string{"networking.k8s.io": {"Ingress"}}, Audits: true, Policy: checkIngresses()},
 		{
@@ -43,13 +43,13 @@ func pullPolicyMutators(t *estate.Tenant) []client.Object {
 		// They come to a pod that is there.
 		{"pull-debug", "ephemeralContainers", "UPDATE"},
 	} {
-		all = append(all, admission.Mutator{
+		all = append(all, admissionpolicy.Mutator{
 			Kind: "Assign", Name: containers.name, Version: "v1", ObjectKind: "Pod", Operations: []string{containers.operation},
 			Location: "spec." + containers.list + "[name: *].imagePullPolicy",
 			Value:    string(t.Allowances.ImagePullPolicies[0]),
 		}.Object(t.Name, t.Namespaces))
 	}
-	return append(all, admission.Mutator{
+	return append(all, admissionpolicy.Mutator{
 		Kind: "Assign", Name: "pull-volumes", Version: "v1", ObjectKind: "Pod", Operations: []string{"CREATE"},
 		Location: "spec.volumes[name: *].image.pullPolicy", Within: "spec.volumes[name: *].image",
 		Value: string(t.Allowances.ImagePullPolicies[0]),

@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // IssuersPolicy is the name of the policy on cert-manager's Issuers.
@@ -32,13 +32,13 @@ const (
 
 // issuerVariables are who issues a Certificate. What the namespace's own Issuer
 // vouches for nobody else trusts: a tenant may have a CA of its own.
-func issuerVariables() []admission.Variable {
+func issuerVariables() []admissionpolicy.Variable {
 	return append(specVariables(),
-		admission.Variable{Name: "issuerKind", Expression: `(has(variables.spec.issuerRef.kind) && variables.spec.issuerRef.kind != "" ? variables.spec.issuerRef.kind : "Issuer") +
+		admissionpolicy.Variable{Name: "issuerKind", Expression: `(has(variables.spec.issuerRef.kind) && variables.spec.issuerRef.kind != "" ? variables.spec.issuerRef.kind : "Issuer") +
 			(!has(variables.spec.issuerRef.group) || variables.spec.issuerRef.group in ["", "cert-manager.io"] ? "" : "." + variables.spec.issuerRef.group)`},
-		admission.Variable{Name: "sameIssuer", Expression: `"issuerRef" in variables.specBefore && variables.spec.issuerRef == variables.specBefore.issuerRef`},
+		admissionpolicy.Variable{Name: "sameIssuer", Expression: `"issuerRef" in variables.specBefore && variables.spec.issuerRef == variables.specBefore.issuerRef`},
 		// What an issuer of the platform's is asked for, and was not before.
-		admission.Variable{Name: "asked", Expression: `variables.issuerKind == "Issuer" ? [] : ["isCA", "usages", "subject", "duration"].filter(f, f in variables.spec &&
+		admissionpolicy.Variable{Name: "asked", Expression: `variables.issuerKind == "Issuer" ? [] : ["isCA", "usages", "subject", "duration"].filter(f, f in variables.spec &&
 			!(variables.sameIssuer && f in variables.specBefore && variables.specBefore[f] == variables.spec[f]))`},
 		refusedNew("refusedTemplate", `(!has(variables.spec.secretTemplate) ? [] :
 			(has(variables.spec.secretTemplate.annotations) ? variables.spec.secretTemplate.annotations.map(k, string(k)) : []) +
@@ -49,8 +49,8 @@ func issuerVariables() []admission.Variable {
 
 // issuerRules are what a Certificate asks of its issuer. The platform's issuers are
 // trusted by others than the tenant.
-func issuerRules() []admission.Rule {
-	return []admission.Rule{
+func issuerRules() []admissionpolicy.Rule {
+	return []admissionpolicy.Rule{
 		{
 			Name: AuthorityRule, Says: "the platform's issuers make no certificate authorities, and no certificates that sign code, time or revocations",
 			Holds: `!("isCA" in variables.asked && variables.spec.isCA) &&
@@ -89,20 +89,20 @@ func issuerRules() []admission.Rule {
 // what no tenant does, to addresses of their choice. What solvers make in the
 // namespace, such as pods and Ingresses, is judged there as the tenant's own.
 // Issuers of the platform's admins are theirs, in tenants' namespaces too.
-func checkIssuers(admins []string) admission.Validating {
+func checkIssuers(admins []string) admissionpolicy.Validating {
 	of := func(path, field string) string {
 		return with(`(has(variables.spec.PATH) && has(variables.spec.PATH.FIELD) ? [variables.spec.PATH.FIELD] : [])`, "PATH", path, "FIELD", field)
 	}
 	venafi := func(kind, field string) string {
 		return with(`(has(variables.spec.venafi) && has(variables.spec.venafi.KIND) && has(variables.spec.venafi.KIND.FIELD) ? [variables.spec.venafi.KIND.FIELD] : [])`, "KIND", kind, "FIELD", field)
 	}
-	return admission.Validating{
+	return admissionpolicy.Validating{
 		Name:      IssuersPolicy,
-		Resources: []admission.Resource{{Group: "cert-manager.io", Version: "*", Resources: []string{"issuers"}, Operations: write}},
-		Only:      admission.NotByPlatform(admins),
+		Resources: []admissionpolicy.Resource{{Group: "cert-manager.io", Version: "*", Resources: []string{"issuers"}, Operations: write}},
+		Only:      admissionpolicy.NotByPlatform(admins),
 		Bounds:    issuerBounds,
 		Variables: append(specVariables(),
-			admission.Variable{Name: "refusedTypes", Expression: `variables.spec.map(t, string(t)).filter(t, !(t in params.spec.issuerTypes) &&
+			admissionpolicy.Variable{Name: "refusedTypes", Expression: `variables.spec.map(t, string(t)).filter(t, !(t in params.spec.issuerTypes) &&
 				!(t in variables.specBefore && variables.specBefore[t] == variables.spec[t]))`},
 			refusedNew("refusedURLs", `(`+of("acme", "server")+` + `+of("vault", "server")+` + `+venafi("tpp", "url")+` + `+venafi("cloud", "url")+
 				` + `+venafi("ngts", "url")+` + `+venafi("ngts", "tokenEndpoint")+`)`, urlWithin("VALUE", outside("h"))),
@@ -111,9 +111,9 @@ func checkIssuers(admins []string) admission.Validating {
 				has(VALUE.route53) && !has(VALUE.route53.secretAccessKeySecretRef) && !has(VALUE.route53.auth) ||
 				has(VALUE.cloudDNS) && !has(VALUE.cloudDNS.serviceAccountSecretRef) ||
 				has(VALUE.azureDNS) && !has(VALUE.azureDNS.clientSecretSecretRef))`),
-			admission.Variable{Name: "refusedProviders", Expression: `variables.refusedSolvers.map(s, s.filter(k, k != "cnameStrategy").map(k, string(k)).join(" "))`},
+			admissionpolicy.Variable{Name: "refusedProviders", Expression: `variables.refusedSolvers.map(s, s.filter(k, k != "cnameStrategy").map(k, string(k)).join(" "))`},
 		),
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			{
 				Name: IssuerTypeRule, Says: "Issuers are of the tenant's issuerTypes",
 				Holds: `variables.refusedTypes.size() == 0`,

@@ -5,7 +5,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // NamespacesPolicy is the name of the policy on the tenants' namespaces
@@ -23,8 +23,8 @@ const (
 // croft, and those by which Kubernetes and its neighbours decide what may be done
 // there. A namespace would choose by its own labels which policies look at it, so
 // this one looks at all of them.
-func checkNamespaces(admins []string) admission.Validating {
-	only := admission.NotByPlatform(admins)
+func checkNamespaces(admins []string) admissionpolicy.Validating {
+	only := admissionpolicy.NotByPlatform(admins)
 	// One that has more marks than can be gone through may be anybody's.
 	only["of-a-tenant"] = with(`[object, oldObject].exists(n, n != null && (
 		has(n.metadata.labels) && (n.metadata.labels.size() > MOST || n.metadata.labels.exists(k, k.startsWith("croft.dev/"))) ||
@@ -33,26 +33,26 @@ func checkNamespaces(admins []string) admission.Validating {
 		return with(`dyn(ABSENT ? [] : (has(OBJECT.metadata.labels) ? OBJECT.metadata.labels.transformList(k, v, k.matches(variables.keys), k + "=" + v) : [])
 			+ (has(OBJECT.metadata.annotations) ? OBJECT.metadata.annotations.transformList(k, v, k.matches(variables.keys), k + "=" + v) : []))`, "OBJECT", object, "ABSENT", absent)
 	}
-	return admission.Validating{
+	return admissionpolicy.Validating{
 		Name:     NamespacesPolicy,
 		Ruleless: true,
 		Anywhere: true,
 		Only:     only,
-		Resources: []admission.Resource{
+		Resources: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"namespaces"}, Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}},
 			{Version: "v1", Resources: []string{"namespaces/status", "namespaces/finalize"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
 		},
 		Bounds: markBounds,
-		Variables: []admission.Variable{
+		Variables: []admissionpolicy.Variable{
 			{Name: "finalizes", Expression: `has(request.subResource) && request.subResource == "finalize"`},
 			{Name: "keys", Expression: `"^croft[.]dev/|^app[.]kubernetes[.]io/managed-by$|^pod-security[.]kubernetes[.]io/|^resource[.]kubernetes[.]io/|^scheduler[.]alpha[.]kubernetes[.]io/|^admission[.]gatekeeper[.]sh/"`},
 			{Name: "marks", Expression: marks("object", `object == null`)},
-			{Name: "marksBefore", Expression: marks("oldObject", `!`+admission.Comparable)},
+			{Name: "marksBefore", Expression: marks("oldObject", `!`+admissionpolicy.Comparable)},
 		},
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			{
 				Name: NamespaceMarksRule, Says: "the marks that put a namespace behind the walls are written by the platform alone",
-				Holds: `request.operation == "DELETE" || variables.finalizes || (request.operation == "CREATE" || ` + admission.Comparable + `) &&
+				Holds: `request.operation == "DELETE" || variables.finalizes || (request.operation == "CREATE" || ` + admissionpolicy.Comparable + `) &&
 					variables.marks.all(m, m in variables.marksBefore) && variables.marksBefore.all(m, m in variables.marks)`,
 				Message: `"metadata: the labels and annotations that put namespace " + request.name + " behind the walls (" + ` +
 					// Rules can be longer than a message may be.

@@ -6,7 +6,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/addons"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // The rules of pods.
@@ -34,13 +34,13 @@ var examinedVolumes = []string{"csi", "ephemeral", "image"}
 
 // podPart is what pods may ask for beside a place. Of what cannot change in a
 // pod's life only new pods are asked.
-func podPart(finalizers []string) admission.Pods {
+func podPart(finalizers []string) admissionpolicy.Pods {
 	variables, patch := setPullPolicy()
 	onPods, harmless := addons.Table(addons.Pods), addons.HarmlessPrefixes(addons.Pods)
-	return admission.Pods{
+	return admissionpolicy.Pods{
 		Bounds: slices.Concat(annotationBounds(), podBounds, finalizerBounds),
 		Early:  earlyAnnotations(harmless, onPods),
-		Variables: slices.Concat([]admission.Variable{
+		Variables: slices.Concat([]admissionpolicy.Variable{
 			// As a container runtime reads them: what has no registry is docker.io's.
 			{Name: "imagesBefore", Expression: `variables.specBefore.size() == 0 ? [] : ` + images("variables.specBefore[0]")},
 			{Name: "images", Expression: images("variables.spec") + `.filter(i, !(i in variables.imagesBefore))`},
@@ -59,9 +59,9 @@ func podPart(finalizers []string) admission.Pods {
 				.map(v, v.ephemeral.volumeClaimTemplate)`},
 			refusedClaimFields(),
 			{Name: "gracePeriod", Expression: `has(variables.spec.terminationGracePeriodSeconds) ? variables.spec.terminationGracePeriodSeconds : 30`},
-		}, addonVariables(literal(onPods, harmless), setOf(harmless), valueClasses(onPods), false), []admission.Variable{refusedLabels(addons.Pods, "labels")}, []admission.Variable{refusedOfPods(finalizers)}),
+		}, addonVariables(literal(onPods, harmless), setOf(harmless), valueClasses(onPods), false), []admissionpolicy.Variable{refusedLabels(addons.Pods, "labels")}, []admissionpolicy.Variable{refusedOfPods(finalizers)}),
 		Rules: append(podRules(), podDevices()...),
-		PodRules: []admission.Rule{{
+		PodRules: []admissionpolicy.Rule{{
 			Name: PullPolicyRule, Says: "containers and image volumes pull their image as the tenant's imagePullPolicies say, which is set for them",
 			Holds: `variables.new
 				? variables.spec.containers.all(c, c.imagePullPolicy == params.written.imagePullPolicies || c.imagePullPolicy in params.spec.imagePullPolicies) &&
@@ -71,7 +71,7 @@ func podPart(finalizers []string) admission.Pods {
 				variables.specBefore.exists(s, has(s.ephemeralContainers) && s.ephemeralContainers.exists(e, e.name == c.name)))`,
 			Message: `"spec.containers[].imagePullPolicy, spec.volumes[].image.pullPolicy: the tenant's imagePullPolicies are others, the first of which is set for you: remove the field"`,
 		}, podSizeRule(), ownerCountRule(), ownersRule()},
-		TemplateRules:  []admission.Rule{unknownWarning(unannotated)},
+		TemplateRules:  []admissionpolicy.Rule{unknownWarning(unannotated)},
 		PatchVariables: variables,
 		Patch:          patch,
 		// Conditions cannot read the tenant's rules. So this is about the policy that most
@@ -101,8 +101,8 @@ func images(spec string) string {
 }
 
 // podRules are asked of pods, and of the templates that pods are made from.
-func podRules() []admission.Rule {
-	return slices.Concat([]admission.Rule{
+func podRules() []admissionpolicy.Rule {
+	return slices.Concat([]admissionpolicy.Rule{
 		{
 			Name: RegistryRule, Says: "images come from the tenant's registries",
 			Fine:  `params.written.registries == "*"`,
@@ -178,17 +178,17 @@ func probesEnd(list string) string {
 // setPullPolicy gives containers the first of the tenant's pull policies, where
 // they ask for one that is not among them: with Always, whoever runs an image has
 // shown a secret that may pull it.
-func setPullPolicy() ([]admission.Variable, string) {
+func setPullPolicy() ([]admissionpolicy.Variable, string) {
 	each := func(list string) string {
 		return with(`(has(object.spec.LIST) ? object.spec.LIST.transformList(i, c, !(c.imagePullPolicy in params.spec.imagePullPolicies) && !(c.name in variables.before),
 			JSONPatch{op: "replace", path: "/spec/LIST/" + string(i) + "/imagePullPolicy", value: string(params.spec.imagePullPolicies[0])}) : [])`, "LIST", list)
 	}
 	// Of a pod that is there, only the ephemeral containers to come can change.
-	before := admission.Variable{Name: "before", Expression: `variables.new ? [] : oldObject.spec.containers.map(c, c.name)
+	before := admissionpolicy.Variable{Name: "before", Expression: `variables.new ? [] : oldObject.spec.containers.map(c, c.name)
 		+ (has(oldObject.spec.initContainers) ? oldObject.spec.initContainers.map(c, c.name) : [])
 		+ (has(oldObject.spec.ephemeralContainers) ? oldObject.spec.ephemeralContainers.map(c, c.name) : [])`}
 	volumes := `(variables.new && has(object.spec.volumes) ? object.spec.volumes.transformList(i, v,
 		has(v.image) && !(has(v.image.pullPolicy) && v.image.pullPolicy in params.spec.imagePullPolicies),
 		JSONPatch{op: "add", path: "/spec/volumes/" + string(i) + "/image/pullPolicy", value: string(params.spec.imagePullPolicies[0])}) : [])`
-	return []admission.Variable{before}, each("containers") + ` + ` + each("initContainers") + ` + ` + each("ephemeralContainers") + ` + ` + volumes
+	return []admissionpolicy.Variable{before}, each("containers") + ` + ` + each("initContainers") + ` + ` + each("ephemeralContainers") + ` + ` + volumes
 }

@@ -4,7 +4,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // ProtectionPolicy is the name of the policy that keeps what croft manages as it
@@ -17,11 +17,11 @@ const ProtectionRule = "managed-objects"
 // protection lets nobody but the platform change or delete what carries croft's
 // mark, or put that mark on something else. Tenants may write kinds of which
 // some objects are croft's, so RBAC alone cannot tell them apart.
-func protection(admins []string) admission.Validating {
+func protection(admins []string) admissionpolicy.Validating {
 	operations := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
-	return admission.Validating{
+	return admissionpolicy.Validating{
 		Name: ProtectionPolicy,
-		Resources: []admission.Resource{
+		Resources: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"resourcequotas", "limitranges"}, Operations: operations},
 			{Group: "networking.k8s.io", Version: "v1", Resources: []string{"networkpolicies"}, Operations: operations},
 			{Group: string(v1alpha1.CalicoGroup), Version: "*", Resources: []string{"networkpolicies"}, Operations: operations},
@@ -29,10 +29,10 @@ func protection(admins []string) admission.Validating {
 			{Group: "rbac.authorization.k8s.io", Version: "v1", Resources: []string{"rolebindings"}, Operations: operations},
 			{Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"tenantrules"}, Operations: operations},
 		},
-		Selection: admission.Marked,
+		Selection: admissionpolicy.Marked,
 		Ruleless:  true,
-		Only:      admission.NotByPlatform(admins),
-		Rules: []admission.Rule{{
+		Only:      admissionpolicy.NotByPlatform(admins),
+		Rules: []admissionpolicy.Rule{{
 			Name: ProtectionRule, Says: "what carries croft's mark is changed, deleted and marked by the platform alone",
 			Holds: `false`,
 			Message: `"objects labelled ` + v1alpha1.ManagedByLabel + `=` + v1alpha1.ManagedBy + ` are kept by croft: leave " +

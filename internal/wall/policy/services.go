@@ -3,7 +3,7 @@ package policy
 import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // ServicesPolicy is the name of the policy on Services.
@@ -21,12 +21,12 @@ var write = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 
 // checkServices keeps Services inside of the cluster, and out of other tenants'
 // namespaces. What a Service was before it may stay.
-func checkServices() admission.Validating {
-	return admission.Validating{
+func checkServices() admissionpolicy.Validating {
+	return admissionpolicy.Validating{
 		Name:      ServicesPolicy,
-		Resources: []admission.Resource{{Version: "v1", Resources: []string{"services"}, Operations: write}},
+		Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"services"}, Operations: write}},
 		Bounds:    serviceBounds,
-		Variables: []admission.Variable{
+		Variables: []admissionpolicy.Variable{
 			{Name: "typeBefore", Expression: before(`oldObject.spec.type`, `""`)},
 			{Name: "ipsBefore", Expression: before(`(has(oldObject.spec.externalIPs) ? oldObject.spec.externalIPs : [])`, `[]`)},
 			{Name: "nameBefore", Expression: before(`(has(oldObject.spec.externalName) ? oldObject.spec.externalName : "")`, `""`)},
@@ -36,7 +36,7 @@ func checkServices() admission.Validating {
 				allowed("clusterIPs", "ip") + `)`},
 			{Name: "name", Expression: `has(object.spec.externalName) ? object.spec.externalName : ""`},
 		},
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			{
 				Name: ServiceTypeRule, Says: "Services are of the tenant's serviceTypes",
 				Holds: `object.spec.type in params.spec.serviceTypes || object.spec.type == variables.typeBefore`,

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/estate"
 )
 
@@ -47,21 +47,21 @@ func size(object string) string { return with(`"%s".format([OBJECT]).size()`, "O
 // tenant takes of etcd. It looks at every kind, since whatever it left out would be
 // where the bytes go. Hence it reads no TenantRules: the API server finds them late
 // in a new namespace, and after its own restart, and everything would wait for them.
-func checkSizes() admission.Validating {
-	return admission.Validating{
+func checkSizes() admissionpolicy.Validating {
+	return admissionpolicy.Validating{
 		Name:     SizesPolicy,
 		Ruleless: true,
-		Resources: []admission.Resource{
+		Resources: []admissionpolicy.Resource{
 			{Group: "*", Version: "*", Resources: []string{"*"}, Operations: write, Namespaced: true},
 		},
-		Except: []admission.Resource{
+		Except: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"pods"}, Operations: write},
 			{Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"*"}, Operations: write},
 			// Tenants write none, and those of a Service with a thousand pods are larger.
 			{Version: "v1", Resources: []string{"endpoints"}, Operations: write},
 			{Group: "discovery.k8s.io", Version: "*", Resources: []string{"endpointslices"}, Operations: write},
 		},
-		Variables: []admission.Variable{
+		Variables: []admissionpolicy.Variable{
 			{Name: "object", Expression: `dyn(object)`},
 			{Name: "kind", Expression: `request.resource.group + "/" + request.resource.resource`},
 			{Name: "isHelm", Expression: `variables.kind == "/secrets" && has(variables.object.type) && variables.object.type == "helm.sh/release.v1"`},
@@ -77,7 +77,7 @@ func checkSizes() admission.Validating {
 			{Name: "size", Expression: `variables.text <= variables.most || variables.text * 3 / 4 > variables.most ? variables.text : variables.text - variables.encoded / 4`},
 			{Name: "sizeBefore", Expression: before(size("oldObject"), "0")},
 		},
-		Rules: []admission.Rule{{
+		Rules: []admissionpolicy.Rule{{
 			Name: SizeRule, Costly: true,
 			Says:  "objects are no larger than the tenant's maxObjectBytes (Secrets, ConfigMaps), maxHelmReleaseBytes (Helm's releases) and maxOtherObjectBytes (other kinds), Events and Leases no larger than 8 KiB",
 			Holds: fits("variables.size", "variables.most", "variables.text"),
@@ -89,8 +89,8 @@ func checkSizes() admission.Validating {
 }
 
 // ownerCountRule bounds what one object costs the garbage collector.
-func ownerCountRule() admission.Rule {
-	return admission.Rule{
+func ownerCountRule() admissionpolicy.Rule {
+	return admissionpolicy.Rule{
 		Name: OwnerCountRule, Says: "objects name at most " + strconv.Itoa(maxOwners) + " owners",
 		Fine:    `!has(object.metadata.ownerReferences) || object.metadata.ownerReferences.size() <= ` + strconv.Itoa(maxOwners),
 		Holds:   noMore("object.metadata", "oldObject.metadata", "ownerReferences", maxOwners),
@@ -99,12 +99,12 @@ func ownerCountRule() admission.Rule {
 }
 
 // checkAutoscalers bounds what one HorizontalPodAutoscaler costs its controller.
-func checkAutoscalers() admission.Validating {
-	return admission.Validating{
+func checkAutoscalers() admissionpolicy.Validating {
+	return admissionpolicy.Validating{
 		Name:      AutoscalersPolicy,
 		Ruleless:  true,
-		Resources: []admission.Resource{{Group: "autoscaling", Version: "v2", Resources: []string{"horizontalpodautoscalers"}, Operations: write}},
-		Rules: []admission.Rule{{
+		Resources: []admissionpolicy.Resource{{Group: "autoscaling", Version: "v2", Resources: []string{"horizontalpodautoscalers"}, Operations: write}},
+		Rules: []admissionpolicy.Rule{{
 			Name: MetricsRule, Says: "a HorizontalPodAutoscaler has at most " + strconv.Itoa(maxMetrics) + " metrics",
 			Holds: noMore("object.spec", "oldObject.spec", "metrics", maxMetrics),
 			Message: `"spec.metrics: there are " + string(object.spec.metrics.size()) + ", and each is asked for every 15 s: name ` + strconv.Itoa(maxMetrics) +
@@ -128,9 +128,9 @@ var podControllers = []string{
 }
 
 // podSizeRule asks pods what checkSizes asks other kinds.
-func podSizeRule() admission.Rule {
+func podSizeRule() admissionpolicy.Rule {
 	of := most(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)
-	return admission.Rule{
+	return admissionpolicy.Rule{
 		Name: SizeRule, Costly: true,
 		Says:  "pods are no larger than the tenant's maxOtherObjectBytes, and neither are the objects whose templates they are made from",
 		Fine:  `request.userInfo.username in ` + quoted(podControllers),
@@ -149,7 +149,7 @@ func fits(size, most, text string) string {
 // most is the bound that the namespace has.
 func most(annotation string, otherwise int) string {
 	return with(`(has(namespaceObject.metadata.annotations) && KEY in namespaceObject.metadata.annotations ? int(namespaceObject.metadata.annotations[KEY]) : OTHERWISE)`,
-		"KEY", admission.Quote(annotation), "OTHERWISE", strconv.Itoa(otherwise))
+		"KEY", admissionpolicy.Quote(annotation), "OTHERWISE", strconv.Itoa(otherwise))
 }
 
 // lengths are those of all values of a map of strings, added up.

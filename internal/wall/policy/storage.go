@@ -3,7 +3,7 @@ package policy
 import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // The names of the policies on what tenants share without seeing it.
@@ -46,7 +46,7 @@ const byVolumeControllers = `(!request.userInfo.username.startsWith("system:serv
 // annotation decides, but the field stays, and what else reads it.
 func classesOf(claim string) string {
 	return with(`((has(CLAIM.metadata) && has(CLAIM.metadata.annotations) && KEY in CLAIM.metadata.annotations ? [CLAIM.metadata.annotations[KEY]] : []) +
-		(has(CLAIM.spec.storageClassName) ? [CLAIM.spec.storageClassName] : []))`, "CLAIM", claim, "KEY", admission.Quote(classAnnotation))
+		(has(CLAIM.spec.storageClassName) ? [CLAIM.spec.storageClassName] : []))`, "CLAIM", claim, "KEY", admissionpolicy.Quote(classAnnotation))
 }
 
 // allowedClass is true where the tenant may use a storage class. The empty one is
@@ -81,11 +81,11 @@ func tooLarge(size string) string {
 // create claims of templates that tenants write, so whoever creates a claim is
 // asked alike; only the platform's admins, who restore volumes, may name one. A
 // claim that is there gets its volume from the volume controller.
-func checkClaims(admins []string) admission.Validating {
-	return admission.Validating{
+func checkClaims(admins []string) admissionpolicy.Validating {
+	return admissionpolicy.Validating{
 		Name:      ClaimsPolicy,
-		Resources: []admission.Resource{{Version: "v1", Resources: []string{"persistentvolumeclaims"}, Operations: write}},
-		Variables: []admission.Variable{
+		Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"persistentvolumeclaims"}, Operations: write}},
+		Variables: []admissionpolicy.Variable{
 			{Name: "new", Expression: `request.operation == "CREATE"`},
 			{Name: "volume", Expression: `has(object.spec.volumeName) ? object.spec.volumeName : ""`},
 			{Name: "volumeBefore", Expression: before(`(has(oldObject.spec.volumeName) ? oldObject.spec.volumeName : "")`, `""`)},
@@ -103,16 +103,16 @@ func checkClaims(admins []string) admission.Validating {
 			{Name: "refusedAnnotations", Expression: quoted(BindingAnnotations) + `.filter(a, a in variables.annotations &&
 				!(a in variables.annotationsBefore && variables.annotationsBefore[a] == variables.annotations[a]))`},
 		},
-		Rules: []admission.Rule{
+		Rules: []admissionpolicy.Rule{
 			{
 				Name: VolumeRule, Says: "claims do not choose their volume",
-				Holds: `variables.volume == variables.volumeBefore || ` + admission.ByAdmins(admins) + ` ||
+				Holds: `variables.volume == variables.volumeBefore || ` + admissionpolicy.ByAdmins(admins) + ` ||
 					!variables.new && ` + byVolumeControllers,
 				Message: `"spec.volumeName: the volume that a claim gets is found for it, since another may be another tenant's: remove the field"`,
 			},
 			{
 				Name: BindingRule, Says: "what the scheduler and the volume controller write about a claim is written by them",
-				Holds: `variables.refusedAnnotations.size() == 0 || ` + admission.ByAdmins(admins) + ` ||
+				Holds: `variables.refusedAnnotations.size() == 0 || ` + admissionpolicy.ByAdmins(admins) + ` ||
 					!variables.new && ` + byVolumeControllers,
 				Message: `"metadata.annotations: " + variables.refusedAnnotations.join(", ") + " is for Kubernetes to write, which decides where the volume comes from: remove it"`,
 			},
@@ -128,7 +128,7 @@ func checkClaims(admins []string) admission.Validating {
 				Message: `"spec.storageClassName: " + (variables.refusedClasses[0] != "" ? variables.refusedClasses[0] + " is not among the storage classes of the tenant" :
 					variables.classes.size() > 0 ? "the empty class asks for a volume that exists already" :
 					"the cluster has no default class, and without a class the claim gets a volume that exists already: name a class") +
-					(` + admission.Quote(classAnnotation) + ` in variables.annotations ? "; annotation ` + classAnnotation + ` comes before the field: remove it" : "") +
+					(` + admissionpolicy.Quote(classAnnotation) + ` in variables.annotations ? "; annotation ` + classAnnotation + ` comes before the field: remove it" : "") +
 					"; storage classes of tenant " + params.spec.tenant + ": " + ` +
 					listed("storageClasses") + ` + "; a platform admin allows others by policy.storageClasses"`,
 			},
@@ -151,11 +151,11 @@ func checkClaims(admins []string) admission.Validating {
 
 // refusedClaimFields are the fields for which claims would be refused that are made
 // from the templates in variables.claims.
-func refusedClaimFields() admission.Variable {
+func refusedClaimFields() admissionpolicy.Variable {
 	each := func(field, condition string) string {
 		return `variables.claims.exists(c, ` + condition + `) ? "` + field + `" : ""`
 	}
-	return admission.Variable{Name: "refusedClaimFields", Expression: `variables.claims.size() == 0 ? [] : [
+	return admissionpolicy.Variable{Name: "refusedClaimFields", Expression: `variables.claims.size() == 0 ? [] : [
 		` + each("spec.volumeName", `has(c.spec.volumeName) && c.spec.volumeName != ""`) + `,
 		` + each("spec.selector", `has(c.spec.selector)`) + `,
 		` + each("spec.dataSourceRef.namespace", `!(`+ownSource("c")+`)`) + `,
@@ -168,8 +168,8 @@ func refusedClaimFields() admission.Variable {
 
 // claimTemplatesRule says where people write it what checkClaims would say to a
 // controller.
-func claimTemplatesRule() admission.Rule {
-	return admission.Rule{
+func claimTemplatesRule() admissionpolicy.Rule {
+	return admissionpolicy.Rule{
 		Name: ClaimTemplatesRule, Says: "templates of claims ask for what claims may have",
 		Holds: `variables.volumes.size() == 0 && variables.claimTemplates.size() == 0 || variables.refusedClaimFields.size() == 0`,
 		Message: `"volumeClaimTemplates: claims with this " + variables.refusedClaimFields.join(", ") + " are refused: remove it; tenant " + params.spec.tenant +
@@ -181,11 +181,11 @@ func claimTemplatesRule() admission.Rule {
 // checkDisruption refuses budgets that no node could ever be emptied under: those of
 // which that can be seen. How many pods a budget is about is not known here, so the
 // pool's terminationGracePeriod ends those that come to the same by numbers.
-func checkDisruption() admission.Validating {
-	return admission.Validating{
+func checkDisruption() admissionpolicy.Validating {
+	return admissionpolicy.Validating{
 		Name:      DisruptionPolicy,
-		Resources: []admission.Resource{{Group: "policy", Version: "v1", Resources: []string{"poddisruptionbudgets"}, Operations: write}},
-		Rules: []admission.Rule{{
+		Resources: []admissionpolicy.Resource{{Group: "policy", Version: "v1", Resources: []string{"poddisruptionbudgets"}, Operations: write}},
+		Rules: []admissionpolicy.Rule{{
 			Name: DisruptionRule, Says: "a PodDisruptionBudget lets at least one pod go",
 			Holds: `!(has(object.spec.maxUnavailable) && string(object.spec.maxUnavailable).matches("^0+%?$") ||
 				has(object.spec.minAvailable) && string(object.spec.minAvailable).matches("^0*(100|9[0-9])%$|^0*[1-9][0-9]{3,}$")) ||
@@ -198,19 +198,19 @@ func checkDisruption() admission.Validating {
 // checkTermination holds whoever deletes or evicts a pod to the grace period that
 // the pod itself could have asked for. Of a pod without a node the API server
 // says none here, and gives it none.
-func checkTermination() admission.Validating {
-	return admission.Validating{
+func checkTermination() admissionpolicy.Validating {
+	return admissionpolicy.Validating{
 		Name: TerminationPolicy,
-		Resources: []admission.Resource{
+		Resources: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Delete}},
 			{Version: "v1", Resources: []string{"pods/eviction"}, Operations: []admissionv1.OperationType{admissionv1.Create}},
 		},
-		Variables: []admission.Variable{
+		Variables: []admissionpolicy.Variable{
 			{Name: "options", Expression: `request.operation == "DELETE" ? dyn(request.options) :
 				has(object.deleteOptions) ? dyn(object.deleteOptions) : dyn({})`},
 			{Name: "seconds", Expression: `variables.options != null && has(variables.options.gracePeriodSeconds) ? variables.options.gracePeriodSeconds : 0`},
 		},
-		Rules: []admission.Rule{{
+		Rules: []admissionpolicy.Rule{{
 			Name: GracePeriodRule, Says: "pods are deleted and evicted within the tenant's maxTerminationGracePeriodSeconds",
 			Holds: `variables.seconds <= params.spec.maxTerminationGracePeriodSeconds`,
 			Message: `"gracePeriodSeconds: " + string(variables.seconds) + " is more than the " + string(params.spec.maxTerminationGracePeriodSeconds) +

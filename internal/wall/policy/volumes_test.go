@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/verify"
@@ -63,7 +63,7 @@ func newJudge(t *testing.T) *judge {
 	}
 	for _, o := range wall.PlatformObjects(&estate.Platform{PlatformSpec: platform.Spec}) {
 		p, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
-		if ok && slices.Contains([]string{policy.ClaimsPolicy, admission.PodsPolicy, admission.PodTemplatesPolicy}, p.Name) {
+		if ok && slices.Contains([]string{policy.ClaimsPolicy, admissionpolicy.PodsPolicy, admissionpolicy.PodTemplatesPolicy}, p.Name) {
 			j.policies[p.Name] = compile(t, p)
 		}
 	}
@@ -103,7 +103,7 @@ func compile(t *testing.T, p *admissionv1.ValidatingAdmissionPolicy) compiled {
 	var rules, messages []apicel.ExpressionAccessor
 	for _, v := range p.Spec.Validations {
 		rules = append(rules, expression{text: v.Expression, gives: cel.BoolType})
-		messages = append(messages, expression{text: admission.MessageOf(v), gives: cel.StringType})
+		messages = append(messages, expression{text: admissionpolicy.MessageOf(v), gives: cel.StringType})
 	}
 	return compiled{
 		compiler.CompileCondition(rules, asking, environment.StoredExpressions),
@@ -150,7 +150,7 @@ func (j *judge) refusals(t testing.TB, name string, by *somebody, o, old client.
 	attributes := apiadmission.NewAttributesRecord(now, before, gvk, o.GetNamespace(), o.GetName(), gvr, "", operation, nil, false, by)
 	versioned := &apiadmission.VersionedAttributes{Attributes: attributes, VersionedObject: now, VersionedOldObject: before, VersionedKind: gvk}
 	request := apicel.CreateAdmissionRequest(attributes, metav1.GroupVersionResource(gvr), metav1.GroupVersionKind(gvk))
-	namespace := apicel.CreateNamespaceObject(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.GetNamespace(), Annotations: admission.Annotations(j.rules[o.GetNamespace()])}})
+	namespace := apicel.CreateNamespaceObject(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.GetNamespace(), Annotations: admissionpolicy.Annotations(j.rules[o.GetNamespace()])}})
 	evaluate := func(all apicel.ConditionEvaluator, with apicel.OptionalVariableBindings) []apicel.EvaluationResult {
 		results, _, err := all.ForInput(t.Context(), versioned, request, with, namespace, celconfig.RuntimeCELCostBudget)
 		if err != nil {
@@ -200,10 +200,10 @@ func about(refusals []string) []string {
 }
 
 var policyOf = map[string]string{
-	"PersistentVolumeClaim": policy.ClaimsPolicy, "Pod": admission.PodsPolicy,
-	"Deployment": admission.PodTemplatesPolicy, "StatefulSet": admission.PodTemplatesPolicy, "DaemonSet": admission.PodTemplatesPolicy,
-	"ReplicaSet": admission.PodTemplatesPolicy, "ReplicationController": admission.PodTemplatesPolicy, "PodTemplate": admission.PodTemplatesPolicy,
-	"Job": admission.PodTemplatesPolicy, "CronJob": admission.PodTemplatesPolicy,
+	"PersistentVolumeClaim": policy.ClaimsPolicy, "Pod": admissionpolicy.PodsPolicy,
+	"Deployment": admissionpolicy.PodTemplatesPolicy, "StatefulSet": admissionpolicy.PodTemplatesPolicy, "DaemonSet": admissionpolicy.PodTemplatesPolicy,
+	"ReplicaSet": admissionpolicy.PodTemplatesPolicy, "ReplicationController": admissionpolicy.PodTemplatesPolicy, "PodTemplate": admissionpolicy.PodTemplatesPolicy,
+	"Job": admissionpolicy.PodTemplatesPolicy, "CronJob": admissionpolicy.PodTemplatesPolicy,
 }
 
 // TestVolumeRules tries the attacks and mirrors that are about volumes without a
@@ -235,7 +235,7 @@ func TestVolumeRules(t *testing.T) {
 			switch {
 			case want:
 				tried++
-				if len(got) != 1 || !strings.HasPrefix(got[0], admission.Refusal(a.StoppedBy.Rule)) {
+				if len(got) != 1 || !strings.HasPrefix(got[0], admissionpolicy.Refusal(a.StoppedBy.Rule)) {
 					t.Errorf("want a refusal by rule %s, got %q", a.StoppedBy.Rule, got)
 				}
 			case len(got) > 0:
@@ -322,7 +322,7 @@ func TestWhoWritesClaims(t *testing.T) {
 				old = test.old
 			}
 			got := j.refusals(t, policy.ClaimsPolicy, test.by, test.new, old)
-			if test.refused == "" && len(got) > 0 || test.refused != "" && (len(got) != 1 || !strings.HasPrefix(got[0], admission.Refusal(test.refused))) {
+			if test.refused == "" && len(got) > 0 || test.refused != "" && (len(got) != 1 || !strings.HasPrefix(got[0], admissionpolicy.Refusal(test.refused))) {
 				t.Errorf("want %q, got %q", test.refused, got)
 			}
 		})
@@ -346,7 +346,7 @@ func TestVolumesFromBefore(t *testing.T) {
 		})
 		freed := old.DeepCopy()
 		freed.Finalizers = nil
-		if got := about(j.refusals(t, admission.PodsPolicy, &somebody{DefaultInfo: user.DefaultInfo{Name: "jane"}}, freed, old)); len(got) > 0 {
+		if got := about(j.refusals(t, admissionpolicy.PodsPolicy, &somebody{DefaultInfo: user.DefaultInfo{Name: "jane"}}, freed, old)); len(got) > 0 {
 			t.Errorf("%q", got)
 		}
 	}
@@ -370,8 +370,8 @@ func TestUnknownVolumeType(t *testing.T) {
 			if err := unstructured.SetNestedSlice(pod.Object, []any{map[string]any{"name": "e", "emptyDir": map[string]any{}}, volume}, "spec", "volumes"); err != nil {
 				t.Fatal(err)
 			}
-			got := about(j.refusals(t, admission.PodsPolicy, &somebody{DefaultInfo: user.DefaultInfo{Name: "jane"}}, pod, nil))
-			if len(got) != 1 || !strings.HasPrefix(got[0], admission.Refusal(policy.VolumeTypesRule)) {
+			got := about(j.refusals(t, admissionpolicy.PodsPolicy, &somebody{DefaultInfo: user.DefaultInfo{Name: "jane"}}, pod, nil))
+			if len(got) != 1 || !strings.HasPrefix(got[0], admissionpolicy.Refusal(policy.VolumeTypesRule)) {
 				t.Errorf("a volume %s: %q", name, got)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/estate"
 )
 
@@ -17,8 +17,8 @@ type Wall struct{}
 func (Wall) Name() string { return "policy" }
 
 // Policies are what requests other than for pods are checked by.
-func (Wall) Policies(p *estate.Platform) []admission.Validating {
-	return []admission.Validating{
+func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
+	return []admissionpolicy.Validating{
 		checkTermination(), checkDisruption(), checkClaims(p.Admins), checkDevices(),
 		checkServices(), checkEndpoints(),
 		checkIngresses(), checkRoutes(), checkGateways(), checkCertificates(), checkIssuers(p.Admins), checkAnnotations(), warnOfAnnotations(),
@@ -42,10 +42,10 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 }
 
 // Pods returns what pods may ask for beside a place.
-func (Wall) Pods(p *estate.Platform) admission.Pods { return podPart(p.Finalizers) }
+func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return podPart(p.Finalizers) }
 
 // Constraints are the rules that Gatekeeper holds too.
-func (Wall) Constraints(*estate.Platform) []admission.Constrained { return constraints() }
+func (Wall) Constraints(*estate.Platform) []admissionpolicy.Constrained { return constraints() }
 
 // Pool returns nothing.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall/nodes"
@@ -51,7 +51,7 @@ func (p *Probe) check(ctx context.Context, platform *estate.Platform, tenant *es
 	switch {
 	case err == nil:
 		return "a dry-run pod that tolerates every taint was let through: the check of the placement has not taken effect"
-	case !attack.ByPolicy(admission.PodsPolicy, nodes.TolerationsRule).Refuses(err):
+	case !attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.TolerationsRule).Refuses(err):
 		return fmt.Sprintf("a dry-run pod was refused for another reason than its placement: %v", err)
 	default:
 		return ""
@@ -68,7 +68,7 @@ func (p *Probe) checked(ctx context.Context, platform *estate.Platform, tenant *
 	switch {
 	case err == nil:
 		return "a dry-run pod that asks for another scheduler was let through: the check of the placement has not taken effect"
-	case !attack.ByPolicy(admission.PodsPolicy, nodes.SchedulerRule).Refuses(err):
+	case !attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.SchedulerRule).Refuses(err):
 		return fmt.Sprintf("a dry-run pod was refused for another reason than its scheduler: %v", err)
 	default:
 		return ""

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admission"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/controller/tenant/enforcement"
 	"croft.dev/croft/internal/estate"
@@ -111,7 +111,7 @@ func TestCheck(t *testing.T) {
 	await("")
 
 	unruled := map[string]any{}
-	for key := range admission.Annotations(v1alpha1.TenantRulesSpec{}) {
+	for key := range admissionpolicy.Annotations(v1alpha1.TenantRulesSpec{}) {
 		unruled[key] = nil
 	}
 	if err := applier.Mark(t.Context(), "shop", nil, unruled); err != nil {

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"croft.dev/croft/internal/share"
+	"croft.dev/croft/internal/quotaplan"
 )
 
 const (
@@ -36,7 +36,7 @@ func patience(age time.Duration) time.Duration {
 // note remembers what was refused to an object, and calls expired when that counts
 // no longer. It reports whether the demand counts at all.
 func (q *Quota) note(e *corev1.Event, now time.Time, expired func()) bool {
-	refusal, ok := share.ParseRefusal(e.Message)
+	refusal, ok := quotaplan.ParseRefusal(e.Message)
 	if !ok {
 		return false
 	}

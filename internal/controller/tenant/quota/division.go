@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/share"
+	"croft.dev/croft/internal/quotaplan"
 	"croft.dev/croft/internal/wall/policy"
 )
 
@@ -18,7 +18,7 @@ import (
 // plan that follows from them.
 type observation struct {
 	tenant *estate.Tenant
-	spaces []share.Space
+	spaces []quotaplan.Space
 	quotas map[string]*corev1.ResourceQuota
 	next   map[string]corev1.ResourceList
 }
@@ -37,7 +37,7 @@ func (q *Quota) observe(ctx context.Context, reader client.Reader, object *v1alp
 		if err != nil {
 			return nil, err
 		}
-		space := share.Space{Namespace: name, Share: entries[name], Leaving: !slices.Contains(tenant.Namespaces, name),
+		space := quotaplan.Space{Namespace: name, Share: entries[name], Leaving: !slices.Contains(tenant.Namespaces, name),
 			Minimum: tenant.Minimums[name], Demands: q.demandsIn(name)}
 		mine := quota != nil && quota.Labels[v1alpha1.TenantLabel] == tenant.Name
 		if space.Leaving && !mine {
@@ -50,15 +50,15 @@ func (q *Quota) observe(ctx context.Context, reader client.Reader, object *v1alp
 		}
 		s.spaces = append(s.spaces, space)
 	}
-	s.next = share.Plan(tenant.Quota, s.spaces)
+	s.next = quotaplan.Plan(tenant.Quota, s.spaces)
 	return s, nil
 }
 
 // replanned reports whether the ledger is to be written.
 func (s *observation) replanned() bool {
-	return slices.ContainsFunc(s.spaces, func(space share.Space) bool {
+	return slices.ContainsFunc(s.spaces, func(space quotaplan.Space) bool {
 		next, ok := s.next[space.Namespace]
-		return ok != (space.Share != nil) || !share.Same(next, space.Share)
+		return ok != (space.Share != nil) || !quotaplan.Same(next, space.Share)
 	})
 }
 
@@ -69,7 +69,7 @@ func (s *observation) settled() bool { return !s.replanned() && len(s.moving()) 
 func (s *observation) moving() map[string]bool {
 	all := map[string]bool{}
 	for _, space := range s.spaces {
-		if !space.Leaving && !share.Same(space.Spec, s.next[space.Namespace]) {
+		if !space.Leaving && !quotaplan.Same(space.Spec, s.next[space.Namespace]) {
 			all[space.Namespace] = true
 		}
 	}
@@ -93,7 +93,7 @@ func (s *observation) division() *Division {
 	for _, name := range s.tenant.Namespaces {
 		// A new ResourceQuota starts at zero and is filled later: creating it twice is
 		// harmless.
-		divided.Shares[name] = share.None(s.tenant.Quota)
+		divided.Shares[name] = quotaplan.None(s.tenant.Quota)
 		if quota := s.quotas[name]; quota != nil {
 			divided.Shares[name] = s.next[name]
 			d.versions[name] = quota.ResourceVersion

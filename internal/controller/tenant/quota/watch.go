@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/share"
+	"croft.dev/croft/internal/quotaplan"
 )
 
 // pause is how long use is left to settle before it is looked at. A burst of pods
@@ -40,8 +40,8 @@ func (q *Quota) Handler() handler.EventHandler {
 		switch {
 		case len(before.Status.Hard) == 0 && len(after.Status.Hard) > 0:
 			queue.Add(request)
-		case !q.isSharing(name) || share.Same(before.Status.Hard, after.Status.Hard) && share.Same(before.Status.Used, after.Status.Used):
-		case !share.Same(before.Status.Hard, after.Status.Hard):
+		case !q.isSharing(name) || quotaplan.Same(before.Status.Hard, after.Status.Hard) && quotaplan.Same(before.Status.Used, after.Status.Used):
+		case !quotaplan.Same(before.Status.Hard, after.Status.Hard):
 			queue.Add(request)
 		default:
 			q.lookSoon(ctx, queue, name)
@@ -101,7 +101,7 @@ func Events() cache.ByObject {
 			slim := &corev1.Event{TypeMeta: e.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 				Namespace: e.Namespace, Name: e.Name, UID: e.UID, ResourceVersion: e.ResourceVersion, CreationTimestamp: e.CreationTimestamp,
 			}}
-			if message := share.OnlyRefusal(e.Message); message != "" {
+			if message := quotaplan.OnlyRefusal(e.Message); message != "" {
 				slim.Message, slim.InvolvedObject.UID = message, e.InvolvedObject.UID
 				slim.FirstTimestamp, slim.LastTimestamp, slim.EventTime, slim.Series = e.FirstTimestamp, e.LastTimestamp, e.EventTime, e.Series
 			}

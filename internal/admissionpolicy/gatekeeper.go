@@ -1,0 +1,218 @@
+package admissionpolicy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// ConstraintsGroup is the API group of Gatekeeper's constraints.
+const ConstraintsGroup = "constraints.gatekeeper.sh"
+
+// The API groups of Gatekeeper, in the versions of its release 3.23.
+var (
+	gatekeeperTemplates   = schema.GroupVersion{Group: "templates.gatekeeper.sh", Version: "v1"}
+	gatekeeperConstraints = schema.GroupVersion{Group: ConstraintsGroup, Version: "v1beta1"}
+	gatekeeperMutations   = schema.GroupVersion{Group: "mutations.gatekeeper.sh", Version: "v1"}
+)
+
+// Constrained is a policy that Gatekeeper holds too: the same CEL, as a
+// ConstraintTemplate and one constraint for all tenants. What the policy reads of a
+// tenant's rules is in annotations of its namespaces.
+//
+// A constraint for each tenant, with the rules as its parameters, would be what
+// Gatekeeper's users are used to. But Gatekeeper parses an object anew for each
+// constraint, of whatever kind, before it looks whether the two have to do with each
+// other (Matcher.Match in its pkg/target): with a thousand tenants, that was nine
+// tenths of what a pod's creation took.
+type Constrained struct {
+	// Kind is the constraints' kind, and in lower case the template's name.
+	Kind string
+	// Matches are the kinds of objects, by API group, that the policy looks at.
+	Matches map[string][]string
+	// Audits says that the policy can judge objects as they stand, too. One that
+	// must know what an object was before cannot.
+	Audits bool
+	Policy Validating
+}
+
+const (
+	// namespaceUnknown holds in Gatekeeper before 3.22, which tells CEL nothing of
+	// namespaces. There the rules are the API server's alone, in place of refusing
+	// everything. Later ones refuse by themselves if they do not find the namespace
+	// by whose labels they match.
+	namespaceUnknown = `namespaceObject == null`
+	// gatekeeperRules is the variable for the namespace's annotations.
+	gatekeeperRules      = "rules"
+	namespaceAnnotations = `has(namespaceObject.metadata.annotations) ? namespaceObject.metadata.annotations : {}`
+)
+
+// Template returns the ConstraintTemplate.
+func (c Constrained) Template() client.Object {
+	var validations []any
+	variables := []any{variable(gatekeeperRules, namespaceAnnotations)}
+	for _, r := range rulesIn(rulesOf(v1alpha1.TenantRulesSpec{}), expressionsOf(c.Policy.declared(), c.Policy.Asked())...) {
+		variables = append(variables, variable(variableOf(r.field), r.leniently()))
+	}
+	translate := func(expression string) string { return fromVariables(clean(expression)) }
+	for _, v := range c.Policy.declared() {
+		variables = append(variables, variable(v.Name, translate(v.Expression)))
+	}
+	for _, r := range c.Policy.Asked() {
+		validations = append(validations, map[string]any{
+			"expression": fmt.Sprintf("%s || (%s)", namespaceUnknown, translate(r.Holds)), "messageExpression": translate(r.message()),
+		})
+	}
+	// A deletion has no object to judge, and an audit no operation.
+	only := `request.operation != "DELETE"`
+	if !c.Audits {
+		only = `request.operation in ["CREATE", "UPDATE"]`
+	}
+	u := object(gatekeeperTemplates.WithKind("ConstraintTemplate"), strings.ToLower(c.Kind), map[string]any{
+		"crd": map[string]any{"spec": map[string]any{"names": map[string]any{"kind": c.Kind}}},
+		"targets": []any{map[string]any{
+			"target": "admission.k8s.gatekeeper.sh",
+			"code": []any{map[string]any{"engine": "K8sNativeValidation", "source": map[string]any{
+				"failurePolicy": "Fail",
+				// croft writes the API server's policies itself.
+				"generateVAP":    false,
+				"matchCondition": []any{map[string]any{"name": "written", "expression": only}},
+				"variables":      variables,
+				"validations":    validations,
+			}}},
+		}},
+	})
+	u.SetAnnotations(said(c.Policy.Asked()))
+	return u
+}
+
+func variable(name, expression string) map[string]any {
+	return map[string]any{"name": name, "expression": expression}
+}
+
+// constraintName is that of the one constraint of each kind.
+const constraintName = "croft"
+
+// Constraint returns the constraint for the namespaces of all tenants.
+func (c Constrained) Constraint() client.Object {
+	var kinds []any
+	for _, group := range slices.Sorted(maps.Keys(c.Matches)) {
+		kinds = append(kinds, map[string]any{"apiGroups": []any{group}, "kinds": anyList(c.Matches[group])})
+	}
+	return object(gatekeeperConstraints.WithKind(c.Kind), constraintName, map[string]any{
+		"enforcementAction": "deny",
+		"match": map[string]any{
+			"kinds":             kinds,
+			"scope":             "Namespaced",
+			"namespaceSelector": map[string]any{"matchLabels": map[string]any{v1alpha1.PlacementLabel: string(v1alpha1.PlacementGatekeeper)}},
+		},
+	})
+}
+
+// MarkForGatekeeper puts on a namespace the label for which the constraints look.
+func MarkForGatekeeper(namespace client.Object) {
+	labels := map[string]string{v1alpha1.PlacementLabel: string(v1alpha1.PlacementGatekeeper)}
+	maps.Copy(labels, namespace.GetLabels())
+	namespace.SetLabels(labels)
+}
+
+// Mutator is one of Gatekeeper's for a tenant.
+type Mutator struct {
+	// Kind is Assign or ModifySet.
+	Kind string
+	// Name is what the mutator does. The tenant's name is put after it and a dot,
+	// which no tenant's name has: so no two can meet.
+	Name string
+	// Group, Version and ObjectKind are what it changes, and Operations when.
+	Group, Version, ObjectKind string
+	Operations                 []string
+	// Location is the path of the field.
+	Location string
+	// OnlyMissing leaves the field alone where it is there.
+	OnlyMissing bool
+	// Within is a path that must be there, for the field not to be made with all that
+	// is around it; "" for none.
+	Within string
+	// Value is assigned; Values are merged into a list.
+	Value  any
+	Values []any
+}
+
+// Object returns the mutator for a tenant and its namespaces.
+func (m Mutator) Object(tenant string, namespaces []string) client.Object {
+	parameters := map[string]any{}
+	if m.Kind == "ModifySet" {
+		parameters["operation"] = "merge"
+		parameters["values"] = map[string]any{"fromList": m.Values}
+	} else {
+		parameters["assign"] = map[string]any{"value": m.Value}
+	}
+	if m.OnlyMissing {
+		parameters["pathTests"] = []any{map[string]any{"subPath": m.Location, "condition": "MustNotExist"}}
+	}
+	if m.Within != "" {
+		parameters["pathTests"] = []any{map[string]any{"subPath": m.Within, "condition": "MustExist"}}
+	}
+	return object(gatekeeperMutations.WithKind(m.Kind), gatekeeperName("croft-"+m.Name+"."+tenant), map[string]any{
+		"applyTo": []any{map[string]any{
+			"groups": []any{m.Group}, "versions": []any{m.Version}, "kinds": []any{m.ObjectKind}, "operations": anyList(m.Operations),
+		}},
+		"match": map[string]any{
+			"scope":             "Namespaced",
+			"namespaces":        anyList(namespaces),
+			"namespaceSelector": ofTenant(tenant),
+			"labelSelector": map[string]any{"matchExpressions": []any{map[string]any{
+				"key": v1alpha1.ProbeLabel, "operator": "NotIn", "values": []any{string(v1alpha1.PlacementNative)},
+			}}},
+		},
+		"location":   m.Location,
+		"parameters": parameters,
+	})
+}
+
+// longestName is the longest that Gatekeeper takes: it writes the names of mutators
+// and constraints into labels.
+const longestName = 63
+
+// gatekeeperName shortens a name that is too long, and keeps it from meeting
+// another that is shortened alike.
+func gatekeeperName(name string) string {
+	if len(name) <= longestName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	suffix := "-" + hex.EncodeToString(sum[:4])
+	return strings.TrimRight(name[:longestName-len(suffix)], "-.") + suffix
+}
+
+// ofTenant selects the namespaces that croft has made a tenant's, and so none that
+// a tenant only asks for. They are named besides, since Gatekeeper goes through the
+// mutators of all tenants for each pod: it compares names first, and builds
+// selectors anew each time.
+func ofTenant(name string) map[string]any {
+	return map[string]any{"matchLabels": map[string]any{v1alpha1.TenantLabel: name}}
+}
+
+func object(kind schema.GroupVersionKind, name string, spec map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	u.SetGroupVersionKind(kind)
+	u.SetName(name)
+	return u
+}
+
+func anyList(values []string) []any {
+	all := make([]any, len(values))
+	for i, v := range values {
+		all[i] = v
+	}
+	return all
+}

@@ -1,0 +1,200 @@
+package admissionpolicy
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A pod passes dozens of expressions, and what each of them costs hardly depends on what
+// it asks: the API server appends every declared variable to a map three times for a
+// request, and evaluates each that is read as a program of its own. So the policies on
+// pods are written with variables, for people, and sent without those that are read once
+// or that are only another name.
+
+var variableRead = regexp.MustCompile(`variables\.([A-Za-z]+)`)
+
+// otherName is an expression that costs no more than a variable does.
+var otherName = regexp.MustCompile(`^((object|oldObject|request)(\.[A-Za-z]+)*|"[^"\\]*"|\[\]|true|false|request\.operation == "CREATE")$`)
+
+// orEmpty reports whether the variable is an optional field, and empty where there is none.
+func (v Variable) orEmpty() bool {
+	field, rest, _ := strings.Cut(strings.TrimPrefix(v.Expression, "has("), ") ? ")
+	return otherName.MatchString(field) && strings.HasPrefix(v.Expression, "has(") && (rest == field+" : []" || rest == field+" : {}")
+}
+
+// inlined writes variables into the expressions that read them, and leaves out those that
+// nobody reads any more.
+//
+// few is how often a tenant's rules may be read to be written there, too. Of rules it is
+// 2: what a tenant may have is looked up where a pod asks for something, and so hardly
+// ever. Reading it twice then is cheaper than a variable for all.
+func inlined(variables []Variable, rules []Rule, few int) ([]Variable, []Rule) {
+	variables, rules = slices.Clone(variables), slices.Clone(rules)
+	for _, v := range slices.Clone(variables) {
+		if otherName.MatchString(v.Expression) || v.orEmpty() {
+			v.into(variables, rules, true)
+		}
+	}
+	for again := true; again; {
+		again = false
+		live := readBy(variables, holdsOf(rules))
+		for _, v := range slices.Backward(variables) {
+			if live[v.Name] && v.onceIn(variables, rules, live, few) {
+				v.into(variables, rules, false)
+				again = true
+				break
+			}
+		}
+	}
+	// What only messages read is written into these, too: a declared variable costs
+	// something even if nobody reads it.
+	live := readBy(variables, holdsOf(rules))
+	for _, v := range slices.Backward(variables) {
+		if !live[v.Name] && v.outsideLoops(variables, rules) {
+			v.into(variables, rules, true)
+		}
+	}
+	texts := holdsOf(rules)
+	for _, r := range rules {
+		texts = append(texts, r.Message, r.Fine)
+	}
+	read := readBy(variables, texts)
+	return slices.DeleteFunc(variables, func(v Variable) bool { return !read[v.Name] }), rules
+}
+
+func holdsOf(rules []Rule) []string {
+	all := make([]string, 0, len(rules))
+	for _, r := range rules {
+		all = append(all, r.Holds)
+	}
+	return all
+}
+
+// readBy are the variables that texts read, and those that are read for these.
+func readBy(variables []Variable, texts []string) map[string]bool {
+	read := map[string]bool{}
+	for len(texts) > 0 {
+		var more []string
+		for _, text := range texts {
+			for _, match := range variableRead.FindAllStringSubmatch(text, -1) {
+				if read[match[1]] {
+					continue
+				}
+				read[match[1]] = true
+				for _, v := range variables {
+					if v.Name == match[1] {
+						more = append(more, v.Expression)
+					}
+				}
+			}
+		}
+		texts = more
+	}
+	return read
+}
+
+// at are the places in a text that read the variable.
+func (v Variable) at(text string) [][]int {
+	if !strings.Contains(text, "variables."+v.Name) {
+		return nil
+	}
+	return slices.DeleteFunc(variableRead.FindAllStringSubmatchIndex(text, -1), func(at []int) bool { return text[at[2]:at[3]] != v.Name })
+}
+
+// onceIn reports whether the variable is read in one place, or in few if it is one of a
+// tenant's rules, and there once for an object.
+func (v Variable) onceIn(variables []Variable, rules []Rule, live map[string]bool, few int) bool {
+	reads, once := 0, true
+	if !strings.HasPrefix(v.Name, rulesVariable) {
+		few = 1
+	}
+	look := func(text string) {
+		for _, at := range v.at(text) {
+			reads++
+			once = once && !repeated(text[:at[0]])
+		}
+	}
+	for _, other := range variables {
+		if live[other.Name] {
+			look(other.Expression)
+		}
+	}
+	for _, r := range rules {
+		look(r.Holds)
+	}
+	return reads <= few && once
+}
+
+// outsideLoops reports whether nothing reads the variable more than once for an object
+// and place.
+func (v Variable) outsideLoops(variables []Variable, rules []Rule) bool {
+	var texts []string
+	for _, other := range variables {
+		texts = append(texts, other.Expression)
+	}
+	for _, r := range rules {
+		texts = append(texts, r.Message, r.Fine)
+	}
+	return !slices.ContainsFunc(texts, func(text string) bool {
+		return slices.ContainsFunc(v.at(text), func(at []int) bool { return repeated(text[:at[0]]) })
+	})
+}
+
+// into writes the variable into what reads it: into rules and other variables, and into
+// messages if these are meant, too.
+func (v Variable) into(variables []Variable, rules []Rule, messages bool) {
+	written := v.Expression
+	if !otherName.MatchString(written) || strings.Contains(written, "==") {
+		written = "(" + written + ")"
+	}
+	write := func(text string) string {
+		for _, at := range slices.Backward(v.at(text)) {
+			text = text[:at[0]] + written + text[at[1]:]
+		}
+		return text
+	}
+	for i := range variables {
+		variables[i].Expression = write(variables[i].Expression)
+	}
+	for i := range rules {
+		rules[i].Holds, rules[i].Fine = write(rules[i].Holds), write(rules[i].Fine)
+		if messages {
+			rules[i].Message = write(rules[i].Message)
+		}
+	}
+}
+
+// loops are the macros whose arguments are evaluated for each entry of a list.
+var loops = map[string]bool{
+	"all": true, "exists": true, "exists_one": true, "filter": true, "map": true, "transformList": true, "transformMap": true, "sortBy": true,
+}
+
+// loop reports whether a text ends in the call of such a macro.
+func loop(text string) bool {
+	begin := len(text)
+	for begin > 0 && (text[begin-1] == '_' || 'A' <= text[begin-1] && text[begin-1] <= 'Z' || 'a' <= text[begin-1] && text[begin-1] <= 'z') {
+		begin--
+	}
+	return begin > 0 && text[begin-1] == '.' && loops[text[begin:]]
+}
+
+// repeated reports whether what comes after a text is evaluated more than once.
+func repeated(text string) bool {
+	var open []bool
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case strings.IndexByte("([{", c) >= 0:
+			open = append(open, c == '(' && loop(text[:i]))
+		case strings.IndexByte(")]}", c) >= 0:
+			open = open[:len(open)-1]
+		}
+	}
+	return slices.Contains(open, true)
+}

@@ -1,0 +1,209 @@
+package admissionpolicy
+
+import (
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// The names of the policies on pods, which all walls have in common.
+const (
+	// PodsPolicy changes pods when they are created, and checks what became of
+	// them.
+	PodsPolicy = "croft-pods"
+	// PodTemplatesPolicy warns of templates whose pods would be refused, or would
+	// not come out as they say.
+	PodTemplatesPolicy = "croft-pod-templates"
+)
+
+// Pods is what one wall asks of pods. The API server spends most of a policy's
+// time on there being one: on reading the pod for it, and on writing the pod
+// anew. So the walls' parts are put together, and a pod passes one policy that
+// changes it and one that checks it, however many rules there are.
+type Pods struct {
+	// Bounds are the most entries of each list that an expression goes through, and
+	// Early the variables for them: see Validating.
+	Bounds []Bound
+	Early  []Variable
+	// Variables are for the rules. They may use those that the policies have by
+	// themselves:
+	//   - new: whether the pod is being created;
+	//   - spec and annotations: the pod's, or the template's;
+	//   - labels and finalizers: the pod's, or the template's;
+	//   - specBefore, annotationsBefore, labelsBefore and finalizersBefore: those that
+	//     it had; for a new pod and for a template, specBefore is an empty list,
+	//     otherwise a list of one;
+	//   - claimTemplates: the volumeClaimTemplates beside a template, of a
+	//     StatefulSet; for a pod an empty list.
+	Variables []Variable
+	// Rules are asked of pods and, as warnings, of templates.
+	Rules []Rule
+	// PodRules are asked of pods only, TemplateRules of templates only.
+	PodRules, TemplateRules []Rule
+	// PatchVariables and Patch change a pod that is created, and the ephemeral
+	// containers that one gets: see Mutating. Says is what they do. Done is true
+	// where a pod that is created has it all already, as far as the pod shows: it can
+	// use the object, and neither rules nor variables. Where it holds wrongly, the pod
+	// is checked as it is. Where it does not hold, the pod is only looked at twice.
+	PatchVariables    []Variable
+	Patch, Says, Done string
+}
+
+// PodPolicies puts the walls' parts together: what changes pods, what checks
+// them, and what warns of templates.
+func PodPolicies(parts []Pods) []client.Object {
+	return slices.Concat(changePods(parts).Objects(), CheckPods(parts...).Objects(), WarnOfTemplates(parts...).Objects())
+}
+
+// PodChecks are PodPolicies without the one that changes pods, where something
+// else does.
+func PodChecks(parts []Pods) []client.Object {
+	return slices.Concat(CheckPods(parts...).Objects(), WarnOfTemplates(parts...).Objects())
+}
+
+func changePods(parts []Pods) Mutating {
+	change := Mutating{
+		Name: PodsPolicy, lean: true,
+		Resources: []Resource{
+			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}},
+			{Version: "v1", Resources: []string{"pods/ephemeralcontainers"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
+		},
+		Variables: []Variable{{Name: "new", Expression: `request.operation == "CREATE"`}},
+	}
+	var patches, says, done []string
+	var patched []Bound
+	for _, p := range parts {
+		for _, b := range p.Bounds {
+			if b.Patched {
+				patched = append(patched, b)
+			}
+		}
+		if p.Patch != "" {
+			change.Variables = append(change.Variables, p.PatchVariables...)
+			patches, says = append(patches, "("+p.Patch+")"), append(says, p.Says)
+			done = append(done, "("+clean(p.Done)+")")
+		}
+	}
+	change.Only = map[string]string{
+		"not-done":              Within(patched) + ` && (request.operation != "CREATE" || !(` + strings.Join(done, " &&\n") + `))`,
+		"not-of-another-engine": probes(v1alpha1.PlacementNative),
+	}
+	change.Patch, change.Says = strings.Join(patches, " + "), strings.Join(says, "; ")
+	return change
+}
+
+// probes is a CEL expression that is false for the probes of other engines.
+func probes(engine v1alpha1.PlacementEngine) string {
+	return strings.NewReplacer("LABEL", Quote(v1alpha1.ProbeLabel), "ENGINE", Quote(string(engine))).Replace(
+		`!has(object.metadata.labels) || !(LABEL in object.metadata.labels) || object.metadata.labels[LABEL] == ENGINE`)
+}
+
+// CheckPods puts the walls' parts that check pods together.
+func CheckPods(parts ...Pods) Validating {
+	check := Validating{
+		Name: PodsPolicy, lean: true,
+		Resources: []Resource{
+			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}},
+			{Version: "v1", Resources: []string{"pods/ephemeralcontainers", "pods/resize"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
+		},
+		Early: []Variable{
+			{Name: "new", Expression: `request.operation == "CREATE"`},
+			{Name: "spec", Expression: `object.spec`},
+			{Name: "claimTemplates", Expression: `[]`},
+			{Name: "annotations", Expression: `has(object.metadata.annotations) ? object.metadata.annotations : {}`},
+			{Name: "labels", Expression: `has(object.metadata.labels) ? object.metadata.labels : {}`},
+			{Name: "finalizers", Expression: `has(object.metadata.finalizers) ? object.metadata.finalizers : []`},
+			// Of those that are over their bound any may be taken off.
+			{Name: "finalizersBefore", Expression: `!variables.new && has(oldObject.metadata.finalizers) ? oldObject.metadata.finalizers : []`},
+		},
+		Variables: []Variable{
+			{Name: "specBefore", Expression: `!variables.new && ` + Comparable + ` ? [oldObject.spec] : []`},
+			{Name: "annotationsBefore", Expression: `!variables.new && ` + Comparable + ` && has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}`},
+			{Name: "labelsBefore", Expression: `!variables.new && ` + Comparable + ` && has(oldObject.metadata.labels) ? oldObject.metadata.labels : {}`},
+		},
+	}
+	for _, p := range parts {
+		check.Bounds = append(check.Bounds, p.Bounds...)
+		check.Early = append(check.Early, p.Early...)
+		check.Variables = append(check.Variables, p.Variables...)
+		check.Rules = slices.Concat(check.Rules, p.Rules, p.PodRules)
+	}
+	return check
+}
+
+// WarnOfTemplates puts together what the walls' parts ask of templates.
+func WarnOfTemplates(parts ...Pods) Validating {
+	warn := Validating{
+		Name: PodTemplatesPolicy, Resources: templates(), Warns: true,
+		// The object is of several kinds, so its fields are looked up without being
+		// checked against one of them.
+		ofTemplates: true,
+		Early: []Variable{
+			{Name: "object", Expression: `dyn(object)`},
+			{Name: "template", Expression: `has(variables.object.template) ? variables.object.template :
+				has(variables.object.spec.jobTemplate) ? variables.object.spec.jobTemplate.spec.template : variables.object.spec.template`},
+			{Name: "new", Expression: `true`},
+			{Name: "spec", Expression: `variables.template.spec`},
+			{Name: "specBefore", Expression: `[]`},
+			{Name: "claimTemplates", Expression: `has(variables.object.spec) && has(variables.object.spec.volumeClaimTemplates)
+				? variables.object.spec.volumeClaimTemplates : []`},
+			{Name: "annotations", Expression: `has(variables.template.metadata) && has(variables.template.metadata.annotations)
+				? variables.template.metadata.annotations : {}`},
+			{Name: "annotationsBefore", Expression: `{}`},
+			{Name: "labels", Expression: `has(variables.template.metadata) && has(variables.template.metadata.labels)
+				? variables.template.metadata.labels : {}`},
+			{Name: "labelsBefore", Expression: `{}`},
+			{Name: "finalizers", Expression: `has(variables.template.metadata) && has(variables.template.metadata.finalizers)
+				? variables.template.metadata.finalizers : []`},
+			{Name: "finalizersBefore", Expression: `[]`},
+		},
+	}
+	warn.Bounds = []Bound{claimTemplates}
+	for _, p := range parts {
+		warn.Early = append(warn.Early, p.Early...)
+		warn.Bounds = append(warn.Bounds, onTemplates(p.Bounds)...)
+		warn.Variables = append(warn.Variables, p.Variables...)
+		warn.Rules = slices.Concat(warn.Rules, ofTemplates(p.Rules), p.TemplateRules)
+	}
+	return warn
+}
+
+// ClaimTemplatesPath is where a StatefulSet has the claims that come with its pods.
+const ClaimTemplatesPath = "spec.volumeClaimTemplates"
+
+// onTemplates are the bounds of templates: those of pods, and one for what stands beside
+// a template. No rule asks for a template's owners.
+func onTemplates(bounds []Bound) []Bound {
+	return slices.DeleteFunc(slices.Clone(bounds), func(b Bound) bool { return b.Path == "metadata.ownerReferences" })
+}
+
+// claimTemplates are in a variable of their own, which pods have, too.
+var claimTemplates = Bound{
+	Path: ClaimTemplatesPath, Size: `variables.claimTemplates.size()`, Max: 50, Because: "nodes attach some tens of disks to all of their pods",
+	Instead: "claim fewer volumes for each pod", Sample: `{"metadata": {"name": "c%d"}, "spec": {"storageClassName": "s", "resources": {"requests": {"storage": "1Gi"}}}}`,
+}
+
+// ofTemplates are rules about pods, said of a template of them: what is written
+// there is refused only when its pods are made, which a person who waits for a
+// Deployment does not see.
+func ofTemplates(rules []Rule) []Rule {
+	all := slices.Clone(rules)
+	for i := range all {
+		all[i].Message = `"its pods will be refused: " + ` + all[i].Message
+	}
+	return all
+}
+
+// templates are the kinds that pods are made from by controllers.
+func templates() []Resource {
+	write := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
+	return []Resource{
+		{Group: "apps", Version: "v1", Resources: []string{"deployments", "statefulsets", "daemonsets", "replicasets"}, Operations: write},
+		{Group: "batch", Version: "v1", Resources: []string{"jobs", "cronjobs"}, Operations: write},
+		{Version: "v1", Resources: []string{"replicationcontrollers", "podtemplates"}, Operations: write},
+	}
+}

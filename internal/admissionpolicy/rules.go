@@ -1,0 +1,259 @@
+package admissionpolicy
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// Rules are written with params.spec.X for the field X of a tenant's TenantRules.
+// What the API server evaluates reads the same from annotations of the namespace,
+// which it has at hand in namespaceObject. A parameter of the kind TenantRules would
+// be easier to read. But an API server that starts anew looks up a policy's kind of
+// parameter once, and for half a minute not again: if the lookup comes before the
+// CustomResourceDefinition is served, everything that the policy looks at is refused
+// for that time, deletion by administrators too (kubernetes/kubernetes#124237).
+
+// ruleRead finds what an expression reads of a tenant's rules.
+var ruleRead = regexp.MustCompile(`params\.spec\.([A-Za-z]+)`)
+
+// writtenRead finds what an expression reads of a list of a tenant's rules as it is
+// written: params.written.X is the only entry of params.spec.X where that has one, which
+// is cheaper to compare with than a list. No other entry is equal to it if entries are
+// names: they hold no comma and no percent sign.
+var writtenRead = regexp.MustCompile(`params\.written\.([A-Za-z]+)`)
+
+// unruledVariable holds where an object is updated or deleted in a namespace without
+// rules.
+const unruledVariable = "unruled"
+
+// RulelessUpdate begins the patch of a policy that looks at updates. They are let
+// through as they are where a namespace has lost its rules.
+const RulelessUpdate = `variables.` + unruledVariable + ` ? [] : (`
+
+// rulesVariable begins the names of variables for fields of TenantRules.
+const rulesVariable = "rules"
+
+// variableOf is the variable for a field of TenantRules.
+func variableOf(field string) string {
+	return rulesVariable + strings.ToUpper(field[:1]) + field[1:]
+}
+
+// fromVariables makes an expression read all of a tenant's rules from variables.
+func fromVariables(expression string) string {
+	expression = writtenRead.ReplaceAllStringFunc(expression, func(read string) string {
+		annotations, key := "variables."+gatekeeperRules, Quote(v1alpha1.RulesAnnotationPrefix+writtenRead.FindStringSubmatch(read)[1])
+		return fmt.Sprintf(`(%[1]s in %[2]s ? %[2]s[%[1]s] : "")`, key, annotations)
+	})
+	return ruleRead.ReplaceAllStringFunc(expression, func(read string) string {
+		return "variables." + variableOf(ruleRead.FindStringSubmatch(read)[1])
+	})
+}
+
+// fromNamespace makes an expression read a tenant's rules as the API server evaluates
+// it. Lists come from variables, which are evaluated once; for all else, a variable would
+// cost more than it saves.
+func fromNamespace(expression string) string {
+	expression = writtenRead.ReplaceAllStringFunc(expression, func(read string) string {
+		return fmt.Sprintf("%s[%q]", namespaceRules, v1alpha1.RulesAnnotationPrefix+writtenRead.FindStringSubmatch(read)[1])
+	})
+	return ruleRead.ReplaceAllStringFunc(expression, func(read string) string {
+		field := ruleRead.FindStringSubmatch(read)[1]
+		if r, ok := fieldsOfRules[field]; ok && r.kind != reflect.Slice {
+			return "(" + r.read(namespaceRules) + ")"
+		}
+		return "variables." + variableOf(field)
+	})
+}
+
+// namespaceRules are the annotations of the namespace, as the API server reads them. It
+// refuses what reads a rule that is not there.
+const namespaceRules = "namespaceObject.metadata.annotations"
+
+// hasRules is a CEL expression. The tenant is among all rules.
+var hasRules = fmt.Sprintf(`has(%s) && %q in %s`, namespaceRules, v1alpha1.RulesAnnotationPrefix+"tenant", namespaceRules)
+
+// reading is how the expressions of a policy come to a tenant's rules.
+type reading struct {
+	rules []rule
+	// updates says that the policy looks at updates or deletions of objects, and not of
+	// their subresources only.
+	updates bool
+}
+
+func readingOf(resources []Resource, expressions ...string) reading {
+	return reading{
+		rules: rulesIn(rulesOf(v1alpha1.TenantRulesSpec{}), expressions...),
+		updates: slices.ContainsFunc(resources, func(r Resource) bool {
+			return slices.ContainsFunc(r.Resources, func(name string) bool { return !strings.Contains(name, "/") }) && slices.ContainsFunc(r.Operations, func(o admissionv1.OperationType) bool {
+				return o == admissionv1.Update || o == admissionv1.Delete
+			})
+		}),
+	}
+}
+
+// lenient reports whether the policy has to let through what is updated or deleted
+// without rules. In a namespace without them nothing that they decide may be created.
+// But what is there may be changed: whoever takes finalizers off must not be denied, or
+// the namespace might stay for ever. Subresources are not meant: nobody needs those that
+// policies look at to take an object away.
+func (r reading) lenient() bool { return r.updates && len(r.rules) > 0 }
+
+// variables come before those that are made from them.
+func (r reading) variables() []Variable {
+	var all []Variable
+	if r.lenient() {
+		all = append(all, Variable{unruledVariable, fmt.Sprintf(
+			`request.operation in ["UPDATE", "DELETE"] && (!has(request.subResource) || request.subResource == "") && !(%s)`, hasRules)})
+	}
+	for _, rule := range r.rules {
+		if rule.kind == reflect.Slice {
+			all = append(all, Variable{variableOf(rule.field), rule.read(namespaceRules)})
+		}
+	}
+	return all
+}
+
+// rule makes what is asked by params read the namespace.
+func (r reading) rule(asked Rule) Rule {
+	asked.Holds, asked.Message, asked.Fine = fromNamespace(clean(asked.Holds)), fromNamespace(clean(asked.Message)), fromNamespace(clean(asked.Fine))
+	if r.lenient() {
+		// Asked for last, and so only where the rule is broken or the rules are missing.
+		asked.Holds = "(" + asked.Holds + ") || variables." + unruledVariable
+	}
+	return asked
+}
+
+// patch makes one that is asked by params read the namespace.
+func (r reading) patch(expression string) string {
+	if expression = fromNamespace(clean(expression)); r.lenient() {
+		return RulelessUpdate + expression + ")"
+	}
+	return expression
+}
+
+// expressionsOf are those of variables and rules.
+func expressionsOf(variables []Variable, rules []Rule) []string {
+	var all []string
+	for _, v := range variables {
+		all = append(all, v.Expression)
+	}
+	for _, r := range rules {
+		all = append(all, r.Holds, r.Message)
+	}
+	return all
+}
+
+// rulesIn are those of rules that expressions read.
+func rulesIn(rules []rule, expressions ...string) []rule {
+	read := map[string]bool{}
+	for _, match := range ruleRead.FindAllStringSubmatch(strings.Join(expressions, "\n"), -1) {
+		read[match[1]] = true
+	}
+	return slices.DeleteFunc(rules, func(r rule) bool { return !read[r.field] })
+}
+
+// Annotations are a tenant's rules as the policies read them on its namespaces.
+func Annotations(rules v1alpha1.TenantRulesSpec) map[string]string {
+	all := map[string]string{}
+	for _, r := range rulesOf(rules) {
+		all[r.annotation()] = r.value
+	}
+	return all
+}
+
+// Annotate puts a tenant's rules on its namespace.
+func Annotate(namespace client.Object, rules v1alpha1.TenantRulesSpec) {
+	annotations := map[string]string{}
+	maps.Copy(annotations, namespace.GetAnnotations())
+	maps.Copy(annotations, Annotations(rules))
+	namespace.SetAnnotations(annotations)
+}
+
+// rule is a field of TenantRules, under its name in JSON, as an annotation.
+type rule struct {
+	field, value string
+	kind         reflect.Kind
+}
+
+func (r rule) annotation() string { return v1alpha1.RulesAnnotationPrefix + r.field }
+
+// read is a CEL expression that reads the rule back from annotations. Where it is missing,
+// it fails.
+func (r rule) read(annotations string) string {
+	value := fmt.Sprintf("%s[%q]", annotations, r.annotation())
+	switch r.kind {
+	case reflect.Slice:
+		return strings.ReplaceAll(`V == "" ? [] : !V.contains("%") ? V.split(",") : V.split(",").map(v, v.replace("%2C", ",").replace("%25", "%"))`, "V", value)
+	case reflect.Int64:
+		return fmt.Sprintf(`int(%s)`, value)
+	case reflect.Bool:
+		return fmt.Sprintf(`%s == "true"`, value)
+	default:
+		return value
+	}
+}
+
+// leniently reads the rule back for Gatekeeper. One that is missing allows nothing.
+func (r rule) leniently() string {
+	annotations := "variables." + gatekeeperRules
+	there := fmt.Sprintf("%q in %s", r.annotation(), annotations)
+	none := map[reflect.Kind]string{reflect.Slice: "[]", reflect.Int64: "0", reflect.Bool: "false"}[r.kind]
+	if none == "" {
+		none = `""`
+	}
+	return fmt.Sprintf(`%s ? (%s) : %s`, there, r.read(annotations), none)
+}
+
+// escaper writes what is in a list so that it has no comma, as the names of groups may.
+var escaper = strings.NewReplacer("%", "%25", ",", "%2C")
+
+// fieldsOfRules are the fields that there are, by their name in JSON.
+var fieldsOfRules = func() map[string]rule {
+	all := map[string]rule{}
+	for _, r := range rulesOf(v1alpha1.TenantRulesSpec{}) {
+		all[r.field] = r
+	}
+	return all
+}()
+
+// rulesOf are the fields of a tenant's rules. Each is text, a number, a truth value or a
+// list of texts: annotations carry nothing else.
+func rulesOf(rules v1alpha1.TenantRulesSpec) []rule {
+	var all []rule
+	v := reflect.ValueOf(rules)
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		field := v.Field(i)
+		r := rule{field: name, kind: field.Kind()}
+		switch r.kind {
+		case reflect.String:
+			r.value = field.String()
+		case reflect.Int64:
+			r.value = strconv.FormatInt(field.Int(), 10)
+		case reflect.Bool:
+			r.value = strconv.FormatBool(field.Bool())
+		case reflect.Slice:
+			values := make([]string, field.Len())
+			for j := range values {
+				values[j] = escaper.Replace(field.Index(j).String())
+			}
+			if r.value = strings.Join(values, ","); r.value == "" && len(values) > 0 {
+				r.value = "," // the empty text alone, twice: no list is "" already
+			}
+		default:
+			panic(fmt.Sprintf("TenantRules: %s is a %s, which no annotation can carry", name, r.kind))
+		}
+		all = append(all, r)
+	}
+	return all
+}

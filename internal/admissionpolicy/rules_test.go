@@ -1,0 +1,160 @@
+package admissionpolicy_test
+
+import (
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/cel-go/cel"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admissionpolicy"
+)
+
+// TestAnnotations fails if a rule is lost on its way to a namespace.
+func TestAnnotations(t *testing.T) {
+	namespace := &corev1.Namespace{}
+	namespace.Annotations = map[string]string{"kept": "yes", v1alpha1.RulesAnnotationPrefix + "egress": "Open"}
+	admissionpolicy.Annotate(namespace, v1alpha1.TenantRulesSpec{
+		Tenant: "shop", Pools: []string{"small", "large"}, Egress: v1alpha1.EgressRestricted, StorageClasses: []string{""}, CSIDrivers: []string{},
+		RuntimeClasses: []string{"kata", "a,b%"}, MaxTerminationGracePeriodSeconds: 600, DoNotDisrupt: true,
+	})
+	for key, want := range map[string]string{
+		"kept": "yes", "croft.dev/rules.tenant": "shop", "croft.dev/rules.pools": "small,large", "croft.dev/rules.egress": "Restricted",
+		"croft.dev/rules.runtimeClasses": "kata,a%2Cb%25", "croft.dev/rules.storageClasses": ",", "croft.dev/rules.csiDrivers": "", "croft.dev/rules.domains": "",
+		"croft.dev/rules.maxTerminationGracePeriodSeconds": "600", "croft.dev/rules.doNotDisrupt": "true",
+	} {
+		if got, ok := namespace.Annotations[key]; !ok || got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+}
+
+// TestReadsNamespace fails if an expression still reads a parameter, if a rule is read
+// by no variable, or if what is there could not be changed in a namespace without rules.
+func TestReadsNamespace(t *testing.T) {
+	rule := admissionpolicy.Rule{Name: "r", Holds: `object.spec.type in params.spec.serviceTypes`, Message: `"not for " + params.spec.tenant`}
+	for name, c := range map[string]struct {
+		operations []admissionv1.OperationType
+		resource   string
+		lenient    bool
+	}{
+		"creation":                 {[]admissionv1.OperationType{admissionv1.Create}, "services", false},
+		"creation and updates":     {[]admissionv1.OperationType{admissionv1.Create, admissionv1.Update}, "services", true},
+		"deletion":                 {[]admissionv1.OperationType{admissionv1.Delete}, "services", true},
+		"updates of a subresource": {[]admissionv1.OperationType{admissionv1.Update}, "pods/resize", false},
+		"nothing else is asked":    {[]admissionv1.OperationType{admissionv1.Connect}, "services", false},
+	} {
+		objects := admissionpolicy.Validating{
+			Name: "p", Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{c.resource}, Operations: c.operations}},
+			Variables: []admissionpolicy.Variable{{Name: "own", Expression: `params.spec.namespaces`}}, Rules: []admissionpolicy.Rule{rule},
+		}.Objects()
+		if len(objects) != 2 {
+			t.Fatalf("%s: %d objects, want a policy and a binding", name, len(objects))
+		}
+		policy := objects[0].(*admissionv1.ValidatingAdmissionPolicy)
+		var names []string
+		for _, v := range policy.Spec.Variables {
+			names = append(names, v.Name)
+		}
+		want := []string{"rulesNamespaces", "rulesServiceTypes", "own"}
+		if c.lenient {
+			want = slices.Insert(want, 0, "unruled")
+		}
+		if !slices.Equal(names, want) {
+			t.Errorf("%s: the variables are %v, want %v", name, names, want)
+		}
+		holds := `object.spec.type in variables.rulesServiceTypes`
+		if c.lenient {
+			holds = `(` + holds + `) || variables.unruled`
+		}
+		if got := policy.Spec.Validations[0].Expression; got != holds {
+			t.Errorf("%s: asks %s, want %s", name, got, holds)
+		}
+		if got := policy.Spec.Validations[0].MessageExpression; strings.Contains(got, "params") || !strings.Contains(got, `namespaceObject.metadata.annotations["croft.dev/rules.tenant"]`) {
+			t.Errorf("%s: says %s", name, got)
+		}
+	}
+}
+
+// TestRulesFit fails if the rules of a tenant can be longer than a namespace's
+// annotations may be. Then lists need lower bounds.
+func TestRulesFit(t *testing.T) {
+	data, err := os.ReadFile("../../api/crds/croft.dev_tenantrules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(data, &crd); err != nil {
+		t.Fatal(err)
+	}
+	const (
+		most = 256 << 10
+		// others are for what namespaces carry besides.
+		others = 32 << 10
+	)
+	sum := int64(0)
+	for name, field := range crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties {
+		longest, items := int64(64), int64(1) // of what is enumerated
+		if field.Items != nil {
+			if field.MaxItems == nil {
+				t.Errorf("%s has no maxItems", name)
+				continue
+			}
+			items = *field.MaxItems
+			field = *field.Items.Schema
+		}
+		if field.MaxLength != nil {
+			longest = *field.MaxLength
+		}
+		sum += int64(len(v1alpha1.RulesAnnotationPrefix+name)) + items*(longest+1)
+	}
+	if sum > most-others || sum == 0 {
+		t.Errorf("a tenant's rules take up to %d bytes as annotations; a namespace has %d for all of them", sum, most)
+	}
+	t.Logf("%d of %d bytes", sum, most)
+}
+
+// TestReadBack fails if the API server reads another list than was written.
+func TestReadBack(t *testing.T) {
+	policy := admissionpolicy.Validating{
+		Name: "p", Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"services"}, Operations: []admissionv1.OperationType{admissionv1.Create}}},
+		Rules: []admissionpolicy.Rule{{Name: "r", Holds: `"gp3" in params.spec.storageClasses`, Message: `"none"`}},
+	}.Objects()[0].(*admissionv1.ValidatingAdmissionPolicy)
+	env, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv().Extend(cel.Variable("namespaceObject", cel.DynType))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast, issues := env.Compile(policy.Spec.Variables[0].Expression)
+	if issues.Err() != nil {
+		t.Fatal(issues.Err())
+	}
+	program, err := env.Program(ast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][]string{{}, {"", ""}, {"gp3"}, {"", "gp3"}, {"gp3", ""}, {"a", "b", "c"}, {"cn=devs,ou=groups", "%2C", "100%", "%25"}} {
+		annotations := admissionpolicy.Annotations(v1alpha1.TenantRulesSpec{StorageClasses: want})
+		out, _, err := program.Eval(map[string]any{"namespaceObject": map[string]any{"metadata": map[string]any{"annotations": annotations}}})
+		if err != nil {
+			t.Fatalf("%q: %v", want, err)
+		}
+		got, err := out.ConvertToNative(reflect.TypeFor[[]string]())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.([]string), want) {
+			t.Errorf("%q comes back as %q", want, got)
+		}
+	}
+	if out, _, err := program.Eval(map[string]any{"namespaceObject": map[string]any{"metadata": map[string]any{"annotations": map[string]string{}}}}); err == nil {
+		t.Errorf("a rule that is missing is read as %v", out)
+	}
+}

@@ -1,0 +1,126 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// UnauthorizedID is the row of messages that AWS encodes.
+const UnauthorizedID = "unauthorized-operation"
+
+// Decode turns AWS's encoded authorization message into the JSON that it stands for.
+type Decode func(ctx context.Context, encoded string) (string, error)
+
+// encoded is what AWS writes: letters of base64, as URLs have them.
+var encoded = regexp.MustCompile(`Encoded authorization failure message: ([A-Za-z0-9_-]+)(\.\.\.)?`)
+
+// Encoded is the encoded message in a text, if there is a whole one: Karpenter cuts
+// what it puts into conditions and events.
+func Encoded(text string) (message string, whole bool) {
+	m := encoded.FindStringSubmatch(text)
+	if m == nil {
+		return "", false
+	}
+	return m[1], m[2] == ""
+}
+
+// DecodeCommand is what a person types to decode a message.
+func DecodeCommand(message string) string {
+	return "aws sts decode-authorization-message --encoded-message " + message
+}
+
+// LogCommand is what a person types to have Karpenter's log explained.
+const LogCommand = "kubectl logs -n NAMESPACE deployment/karpenter | croft why -f -"
+
+// Denial is what a decoded message tells.
+type Denial struct {
+	Action, Resource, Principal string
+	ExplicitDeny                bool
+}
+
+// ParseDenial reads a decoded message.
+func ParseDenial(decoded string) (Denial, error) {
+	var message struct {
+		ExplicitDeny bool
+		Context      struct {
+			Principal struct{ ARN string }
+			Action    string
+			Resource  string
+		}
+	}
+	if err := json.Unmarshal([]byte(decoded), &message); err != nil {
+		return Denial{}, fmt.Errorf("the decoded message is not JSON: %w", err)
+	}
+	d := Denial{message.Context.Action, message.Context.Resource, message.Context.Principal.ARN, message.ExplicitDeny}
+	if d.Action == "" || d.Principal == "" {
+		return d, fmt.Errorf("the decoded message names no action or no principal")
+	}
+	return d, nil
+}
+
+// instance ends the ARN of whoever has an instance's own credentials.
+var instance = regexp.MustCompile(`:assumed-role/([^/]+)/(i-[0-9a-f]+)$`)
+
+// Explain says what the denial comes from, and what mends it.
+func (d Denial) Explain() (because, cure string) {
+	asked := fmt.Sprintf("%s asked for %s on %s", d.Principal, d.Action, d.Resource)
+	switch node := instance.FindStringSubmatch(d.Principal); {
+	case node != nil:
+		return asked + fmt.Sprintf(": that is the role %s of the node %s, and not Karpenter's own", node[1], node[2]),
+			"wire the controller's service account to its IAM role: IRSA (the annotation eks.amazonaws.com/role-arn, and the role's trust in the cluster's OIDC provider) or a Pod Identity association; then restart the controller"
+	case d.ExplicitDeny:
+		return asked + ", and a policy denies it explicitly: a service control policy, a permissions boundary, or a rule on tags",
+			"find the Deny in the organization's and the role's policies; where it is about tags, write them as `tags` of the Pool"
+	default:
+		return asked + ", and no policy allows it",
+			fmt.Sprintf("add %s on %s to the policy of %s", d.Action, d.Resource, roleOf(d.Principal))
+	}
+}
+
+func roleOf(principal string) string {
+	if _, after, ok := strings.Cut(principal, ":assumed-role/"); ok {
+		role, _, _ := strings.Cut(after, "/")
+		return "the role " + role
+	}
+	return principal
+}
+
+// Decoded returns the finding with what its encoded message tells. Where that
+// cannot be had it says in one line how to.
+func Decoded(ctx context.Context, f Finding, decode Decode) Finding {
+	message, whole := Encoded(f.Seen)
+	switch {
+	case message == "":
+		return f
+	case !whole:
+		f.Cure += ". The message is cut here, and whole in Karpenter's log"
+		f.Run = LogCommand
+		return f
+	}
+	denial, err := decoded(ctx, message, decode)
+	if err != nil {
+		f.Cure += ". It could not be decoded here: " + oneLine(err.Error())
+		f.Run = DecodeCommand(message)
+		return f
+	}
+	because, cure := denial.Explain()
+	f.Cause, f.Cure = f.Cause+": "+because, cure
+	return f
+}
+
+func decoded(ctx context.Context, message string, decode Decode) (Denial, error) {
+	if decode == nil {
+		return Denial{}, errors.New("nobody was asked")
+	}
+	text, err := decode(ctx, message)
+	if err != nil {
+		return Denial{}, err
+	}
+	return ParseDenial(text)
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

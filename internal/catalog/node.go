@@ -1,0 +1,95 @@
+package catalog
+
+// nodeRows are why a node that was launched takes no pods, or why those on it do
+// not start.
+var nodeRows = []Row{
+	{
+		ID: "not-registered", Sees: "condition Registered of the NodeClaim; condition NodeRegistrationHealthy of the NodePool; kubelet's log",
+		Signature: anyOf(`Node not registered with cluster`, `NodeRegistrationHealthy=False RegistrationFailed`, `(register node|contact API server|node lease).{0,400}Unauthorized`),
+		Texts: []string{
+			Condition("Registered", "Unknown", "NodeNotFound", "Node not registered with cluster"),
+			Condition("NodeRegistrationHealthy", "False", "RegistrationFailed", "Failed to register node"),
+			`"Unable to register node with API server" err="Unauthorized" node="ip-10-0-0-1.eu-central-1.compute.internal"`,
+		},
+		Cause: "the instance runs, and its kubelet does not join the cluster; Karpenter gives up after 15 minutes and tries another",
+		Cure:  "let the nodes' role in: an access entry of type EC2_LINUX, or its line in aws-auth; then check that the subnets reach the API server, and the node's user data",
+		Who:   Platform, Link: karpenterDocs + "#node-launchreadiness",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/not-registered: kwok delays the node"},
+	},
+	{
+		ID: "unregistered-taint-missing", Sees: "event UnregisteredTaintMissing of the NodeClaim; Karpenter's log",
+		Signature: anyOf(`[Mm]issing (karpenter.sh/unregistered )?taint,? (which )?prevents registration[- ]related race`),
+		Texts: []string{
+			`missing taint prevents registration-related race conditions on Karpenter-managed nodes`,
+			`Missing karpenter.sh/unregistered taint which prevents registration related race conditions on Karpenter-managed nodes`,
+		},
+		Cause: "the node joined without the taint that keeps pods off it until Karpenter has set its labels and taints: pods of anybody could get there first",
+		Cure:  "a custom image's kubelet must register with `--register-with-taints=karpenter.sh/unregistered:NoExecute`",
+		Who:   Platform, Link: karpenterDocs + "#node-notready",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/unregistered-taint-missing: a policy of the test takes the taint off kwok's node"},
+	},
+	{
+		ID: "startup-taint", Sees: "condition Initialized of the NodeClaim",
+		Signature: anyOf(`StartupTaint .* still exists`, `KnownEphemeralTaint .* still exists`),
+		Texts: []string{
+			Condition("Initialized", "Unknown", "StartupTaintsExist", `StartupTaint "example.org/agent:NoSchedule" still exists`),
+			Condition("Initialized", "Unknown", "KnownEphemeralTaintsExist", `KnownEphemeralTaint "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule" still exists`),
+		},
+		Cause: "the node waits for somebody to take a startup taint away, and nobody does; or it was taken away before the node had registered, and Karpenter put it back (karpenter#1479, #1772)",
+		Cure:  "let the DaemonSet that removes it run on the node (does it tolerate the pool's taint?), and remove the taint only once the node has the label karpenter.sh/registered=true; or drop it from `startupTaints`",
+		Who:   Platform, Link: "https://karpenter.sh/docs/concepts/nodepools/#cilium-startup-taint",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/startup-taint"},
+	},
+	{
+		ID: "undeclared-taint", Sees: "the node: a taint that neither its NodeClaim nor Kubernetes has set",
+		Cause: "something taints new nodes, and the pool does not declare the taint: Karpenter thinks that pods will fit, they do not, and it makes new nodes for ever",
+		Cure:  "declare the taint in the NodePool's `startupTaints` if it goes away by itself, or in its `taints` if it stays",
+		Who:   Platform, Link: "https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecstartuptaints",
+		Produced: Produced{BySandbox, "internal/e2e TestDoctor/undeclared-taint"},
+	},
+	{
+		ID: "cni-not-initialized", Sees: "condition Ready of the node",
+		Signature: anyOf(`cni plugin not initialized`, `cni config uninitialized`),
+		Texts:     []string{Condition("Ready", "False", "KubeletNotReady", "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")},
+		Cause:     "the network plugin has not started on the node",
+		Cure:      "look at its pods there (`kubectl get pods -n kube-system -o wide`; on EKS aws-node): the nodes' role, or the plugin's own, needs AmazonEKS_CNI_Policy, and the DaemonSet must tolerate the pool's taint",
+		Who:       Platform, Link: karpenterDocs + "#node-notready",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/without-kubelet: the node's condition is written as kubelet writes it"},
+	},
+	{
+		ID: "resource-not-registered", Sees: "condition Initialized of the NodeClaim",
+		Signature: anyOf(`ResourceNotRegistered`),
+		Texts:     []string{Condition("Initialized", "Unknown", "ResourceNotRegistered", `Resource "nvidia.com/gpu" was requested but not registered`)},
+		Cause:     "a device that pods ask for is not offered by the node: its device plugin does not run there",
+		Cure:      "let the device plugin's DaemonSet run on the pool: it must tolerate the pool's taint",
+		Who:       Platform, Link: kubeDocs + "extend-kubernetes/compute-storage-net/device-plugins/",
+		Produced: Produced{ByRecord, "text of Karpenter v1.14; kwok's nodes have no devices"},
+	},
+	{
+		ID: "pod-address", Sees: "event FailedCreatePodSandBox of the pod",
+		Signature: anyOf(`failed to assign an IP address to container`),
+		Texts:     []string{`Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "8c2d": plugin type="aws-cni" name="aws-cni" failed (add): add cmd: failed to assign an IP address to container`},
+		Cause:     "the node has no address left for the pod: the subnet is full, or the node takes more pods than its interfaces have addresses",
+		Cure:      "use larger subnets or prefix delegation; lower `kubelet.maxPods` of the node class",
+		Who:       Platform, Link: karpenterDocs + "#maxpods-is-greater-than-the-nodes-supported-pod-density",
+		Produced: Produced{ByRecord, "text of the Amazon VPC CNI; kwok's nodes have no network"},
+	},
+	{
+		ID: "image-pull", Sees: "the pod's containers",
+		Signature: anyOf(`ImagePullBackOff`, `ErrImagePull`, `InvalidImageName`),
+		Texts:     []string{`ImagePullBackOff: Back-off pulling image "nginx:alpne"`},
+		Cause:     "this is not placement: the node cannot get the container's image",
+		Cure:      "check the image's name and tag, and the credentials for its registry (imagePullSecrets)",
+		Who:       Team, Link: kubeDocs + "containers/images/",
+		Produced: Produced{BySandbox, "internal/e2e TestWhy/without-kubelet: the status is written as kubelet writes it"},
+	},
+	{
+		ID: "crash-loop", Sees: "the pod's containers",
+		Signature: anyOf(`CrashLoopBackOff`),
+		Texts:     []string{`CrashLoopBackOff: back-off 5m0s restarting failed container=web pod=web-1_shop(8c2d)`},
+		Cause:     "this is not placement: the container starts, and ends again",
+		Cure:      "`kubectl logs --previous` has what it said last",
+		Who:       Team, Link: "https://kubernetes.io/docs/tasks/debug/debug-application/debug-pods/",
+		Produced: Produced{ByRecord, "text of kubelet; kwok runs no containers"},
+	},
+}

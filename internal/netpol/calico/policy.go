@@ -1,0 +1,209 @@
+// Package calico turns policies of Calico's API into what package tier decides by.
+package calico
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"croft.dev/croft/internal/netpol/tier"
+)
+
+const (
+	// DefaultTier is where policies are that name no tier, and NetworkPolicies of
+	// Kubernetes.
+	DefaultTier = "default"
+	// DefaultTierOrder is the order of that tier.
+	DefaultTierOrder = 1_000_000
+	// KubernetesOrder is the order that Calico gives NetworkPolicies of Kubernetes.
+	KubernetesOrder = 1000
+
+	// Labels that Calico gives to pods, and to namespaces beside their own.
+	namespaceLabel = "projectcalico.org/namespace"
+	nameLabel      = "projectcalico.org/name"
+)
+
+// Policy is a NetworkPolicy or a GlobalNetworkPolicy.
+type Policy struct {
+	*tier.Policy
+	// Tier is the name of its tier.
+	Tier string
+	// Namespace is empty for a policy of the whole cluster.
+	Namespace string
+	// Pods and Peers are labels of pods that it tells apart, at the near and at the
+	// far end; Ports are the ports that it names.
+	Pods, Peers []map[string]string
+	Ports       []Port
+}
+
+// Port is a port that a policy names.
+type Port struct {
+	Number   int
+	Name     string
+	Protocol string
+}
+
+// spec has the fields of both kinds that decide.
+type spec struct {
+	Order                  *float64 `json:"order"`
+	Tier                   string   `json:"tier"`
+	Selector               string   `json:"selector"`
+	NamespaceSelector      string   `json:"namespaceSelector"`
+	ServiceAccountSelector string   `json:"serviceAccountSelector"`
+	Types                  []string `json:"types"`
+	Ingress                []rule   `json:"ingress"`
+	Egress                 []rule   `json:"egress"`
+	// These are about hosts' own interfaces, and no pod's.
+	DoNotTrack bool `json:"doNotTrack"`
+	PreDNAT    bool `json:"preDNAT"`
+}
+
+type rule struct {
+	Action      string              `json:"action"`
+	IPVersion   int                 `json:"ipVersion"`
+	Protocol    *intstr.IntOrString `json:"protocol"`
+	NotProtocol *intstr.IntOrString `json:"notProtocol"`
+	HTTP        map[string]any      `json:"http"`
+	Source      entity              `json:"source"`
+	Destination entity              `json:"destination"`
+}
+
+// NameOf is what people know a policy by.
+func NameOf(o *unstructured.Unstructured) string {
+	if o.GetNamespace() == "" {
+		return "Calico " + o.GetKind() + " " + o.GetName()
+	}
+	return "Calico " + o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
+}
+
+// NewPolicy reads a policy. One that is not about pods is nil.
+func NewPolicy(o *unstructured.Unstructured, sets *Sets) (*Policy, error) {
+	name := NameOf(o)
+	var s spec
+	data, err := json.Marshal(o.Object["spec"])
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if s.DoNotTrack || s.PreDNAT {
+		return nil, nil
+	}
+	p := &Policy{Tier: s.Tier, Namespace: o.GetNamespace(), Policy: &tier.Policy{Name: name, Order: math.Inf(1)}}
+	if p.Tier == "" {
+		p.Tier = DefaultTier
+	}
+	if s.Order != nil {
+		p.Order = *s.Order
+	}
+	if err := p.compile(s, sets); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
+}
+
+func (p *Policy) compile(s spec, sets *Sets) error {
+	pods, err := Parse(s.Selector)
+	if err != nil {
+		return err
+	}
+	namespaces, err := Parse(s.NamespaceSelector)
+	if err != nil {
+		return err
+	}
+	p.Pods = pods.Samples()
+	if len(s.Types) == 0 {
+		s.Types = typesOf(s)
+	}
+	rules := map[tier.Direction][]compiled{}
+	for direction, of := range map[tier.Direction][]rule{tier.Ingress: s.Ingress, tier.Egress: s.Egress} {
+		for _, r := range of {
+			c, err := p.rule(r, sets)
+			if err != nil {
+				return err
+			}
+			rules[direction] = append(rules[direction], c)
+			near, far := c.destination, c.source
+			if direction == tier.Egress {
+				near, far = far, near
+			}
+			p.Pods = append(p.Pods, near.samples()...)
+			p.Peers = append(p.Peers, far.samples()...)
+			p.Ports = append(p.Ports, c.namedPorts()...)
+		}
+	}
+	p.Judge = func(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
+		near := c.Near(d)
+		if near == nil || !slices.Contains(s.Types, strings.ToUpper(string(d[:1]))+string(d[1:])) ||
+			p.Namespace != "" && near.Namespace != p.Namespace || !pods.Matches(endpointLabels(near)) {
+			return tier.No, ""
+		}
+		selects := tier.Yes
+		if s.NamespaceSelector != "" {
+			selects = tier.Is(namespaces.Matches(namespaceLabels(near)))
+		}
+		if s.ServiceAccountSelector != "" {
+			selects = tier.All(selects, tier.Maybe)
+		}
+		if selects == tier.No {
+			return tier.No, ""
+		}
+		return selects, tier.First(rules[d], func(r compiled) tier.Action { return r.action }, func(r compiled) tier.Match { return r.matches(c) })
+	}
+	return nil
+}
+
+// typesOf are the directions of a policy that does not say: those that it has
+// rules for, and ingress if it has none.
+func typesOf(s spec) []string {
+	var types []string
+	if len(s.Ingress) > 0 || len(s.Egress) == 0 {
+		types = append(types, "Ingress")
+	}
+	if len(s.Egress) > 0 {
+		types = append(types, "Egress")
+	}
+	return types
+}
+
+// endpointLabels are a pod's labels as Calico has them.
+func endpointLabels(pod *tier.Pod) map[string]string {
+	all := map[string]string{namespaceLabel: pod.Namespace, "projectcalico.org/orchestrator": "k8s"}
+	for key, value := range pod.Labels {
+		all[key] = value
+	}
+	return all
+}
+
+func namespaceLabels(pod *tier.Pod) map[string]string {
+	all := map[string]string{nameLabel: pod.Namespace, metav1NameLabel: pod.Namespace}
+	for key, value := range pod.NamespaceLabels {
+		all[key] = value
+	}
+	return all
+}
+
+// metav1NameLabel is given to every namespace by Kubernetes.
+const metav1NameLabel = "kubernetes.io/metadata.name"
+
+// NewTier reads a Tier: its name, its place, and whether it denies what it does
+// not decide.
+func NewTier(o *unstructured.Unstructured) (name string, t tier.Tier) {
+	t = tier.Tier{Order: math.Inf(1), Denies: true}
+	switch order, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "order"); order := order.(type) {
+	case int64:
+		t.Order = float64(order)
+	case float64:
+		t.Order = order
+	}
+	if action, _, _ := unstructured.NestedString(o.Object, "spec", "defaultAction"); action == "Pass" {
+		t.Denies = false
+	}
+	return o.GetName(), t
+}

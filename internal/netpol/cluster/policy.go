@@ -1,0 +1,298 @@
+// Package cluster turns cluster-wide policies into what package tier decides by:
+// ClusterNetworkPolicies of policy.networking.k8s.io, and those of the Amazon VPC
+// CNI, which differ in how ports are written.
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"croft.dev/croft/internal/netpol/tier"
+)
+
+// The orders of the tiers, as Calico has them among its own: NetworkPolicies are
+// between the two.
+const (
+	AdminOrder    = 1_000
+	BaselineOrder = 10_000_000
+)
+
+// Policy is a ClusterNetworkPolicy.
+type Policy struct {
+	*tier.Policy
+	// Baseline says that it is asked after NetworkPolicies, and not before them.
+	Baseline bool
+	// Namespaces are labels that the namespaces have all that it selects.
+	Namespaces map[string]string
+	// Pods and Peers select pods that it tells apart, at the near and at the far end;
+	// Ports are the ports that it names.
+	Pods, Peers []*metav1.LabelSelector
+	Ports       []Port
+}
+
+// Port is a port that a policy names.
+type Port struct {
+	Number   int
+	Name     string
+	Protocol string
+}
+
+type spec struct {
+	Tier     string  `json:"tier"`
+	Priority float64 `json:"priority"`
+	Subject  peer    `json:"subject"`
+	Ingress  []rule  `json:"ingress"`
+	Egress   []rule  `json:"egress"`
+}
+
+type rule struct {
+	Action    string              `json:"action"`
+	From      []peer              `json:"from"`
+	To        []peer              `json:"to"`
+	Protocols []map[string]detail `json:"protocols"`
+	Ports     []map[string]detail `json:"ports"`
+	ports     []portRange
+}
+
+// peer selects one end; a subject selects in the same words.
+type peer struct {
+	Namespaces  *metav1.LabelSelector `json:"namespaces"`
+	Pods        *pods                 `json:"pods"`
+	Nodes       *metav1.LabelSelector `json:"nodes"`
+	Networks    []string              `json:"networks"`
+	DomainNames []string              `json:"domainNames"`
+	// What the selectors above come to.
+	ofNamespaces, ofPods labels.Selector
+	nets                 []netip.Prefix
+}
+
+type pods struct {
+	NamespaceSelector metav1.LabelSelector `json:"namespaceSelector"`
+	PodSelector       metav1.LabelSelector `json:"podSelector"`
+}
+
+// NewPolicy reads a policy.
+func NewPolicy(o *unstructured.Unstructured) (*Policy, error) {
+	name := o.GetKind() + " " + o.GetName()
+	var s spec
+	data, err := json.Marshal(o.Object["spec"])
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err == nil {
+		err = s.compile()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", name, o.GroupVersionKind().Group, err)
+	}
+	p := &Policy{Policy: &tier.Policy{Name: name, Order: s.Priority}, Baseline: s.Tier == "Baseline"}
+	p.Namespaces = s.Subject.wanted()
+	p.tellApart(&s)
+	p.Judge = func(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
+		rules := s.Ingress
+		if d == tier.Egress {
+			rules = s.Egress
+		}
+		near := c.Near(d)
+		if near == nil || len(rules) == 0 || s.Subject.matches(tier.End{Pod: near}, tier.Allow) != tier.Yes {
+			return tier.No, ""
+		}
+		return tier.Yes, tier.First(rules, rule.action, func(r rule) tier.Match { return r.matches(c, d) })
+	}
+	return p, nil
+}
+
+func (s *spec) compile() error {
+	if err := s.Subject.compile(); err != nil {
+		return fmt.Errorf("subject: %w", err)
+	}
+	for _, rules := range [][]rule{s.Ingress, s.Egress} {
+		for i := range rules {
+			r := &rules[i]
+			r.ports = portsOf(append(r.Protocols, r.Ports...))
+			for _, peers := range [][]peer{r.From, r.To} {
+				for j := range peers {
+					if err := peers[j].compile(); err != nil {
+						return fmt.Errorf("rule %d: %w", i+1, err)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (p *peer) compile() (err error) {
+	namespaces, of := p.Namespaces, &metav1.LabelSelector{}
+	if p.Pods != nil {
+		namespaces, of = &p.Pods.NamespaceSelector, &p.Pods.PodSelector
+	}
+	if p.ofNamespaces, err = metav1.LabelSelectorAsSelector(namespaces); err != nil {
+		return err
+	}
+	if p.ofPods, err = metav1.LabelSelectorAsSelector(of); err != nil {
+		return err
+	}
+	for _, text := range p.Networks {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return err
+		}
+		p.nets = append(p.nets, prefix.Masked())
+	}
+	return nil
+}
+
+func (r rule) action() tier.Action {
+	if r.Action == "Accept" {
+		return tier.Allow
+	}
+	return tier.Action(r.Action)
+}
+
+func (r rule) matches(c *tier.Connection, d tier.Direction) tier.Match {
+	peers := r.From
+	if d == tier.Egress {
+		peers = r.To
+	}
+	far := tier.No
+	for i := range peers {
+		far = tier.Any(far, peers[i].matches(c.Far(d), r.action()))
+	}
+	return tier.All(far, onPorts(r.ports, c))
+}
+
+// matches asks one end. A peer of a form that nobody knows yet is nobody's where
+// it would let through, and everybody's otherwise: so the API has it.
+func (p *peer) matches(end tier.End, action tier.Action) tier.Match {
+	switch {
+	case p.Namespaces != nil || p.Pods != nil:
+		if end.Pod == nil {
+			return tier.No
+		}
+		return tier.Is(p.ofNamespaces.Matches(labels.Set(end.Pod.NamespaceLabels)) && p.ofPods.Matches(labels.Set(end.Pod.Labels)))
+	case len(p.nets) > 0:
+		return tier.Is(slices.ContainsFunc(p.nets, func(n netip.Prefix) bool { return n.Contains(end.Address) }))
+	case p.Nodes != nil, len(p.DomainNames) > 0:
+		// Whose address it is, is not known; it is no pod's.
+		if end.Pod != nil {
+			return tier.No
+		}
+		return tier.Maybe
+	default:
+		return tier.Is(action != tier.Allow)
+	}
+}
+
+// wanted are the labels that a subject asks of namespaces by their values.
+func (p *peer) wanted() map[string]string {
+	switch {
+	case p.Namespaces != nil:
+		return p.Namespaces.MatchLabels
+	case p.Pods != nil:
+		return p.Pods.NamespaceSelector.MatchLabels
+	default:
+		return nil
+	}
+}
+
+func (p *Policy) tellApart(s *spec) {
+	if s.Subject.Pods != nil {
+		p.Pods = append(p.Pods, &s.Subject.Pods.PodSelector)
+	}
+	for _, r := range slices.Concat(s.Ingress, s.Egress) {
+		for _, peer := range slices.Concat(r.From, r.To) {
+			if peer.Pods != nil {
+				p.Peers = append(p.Peers, &peer.Pods.PodSelector)
+			}
+		}
+		for _, named := range r.ports {
+			p.Ports = append(p.Ports, Port{Number: named.from, Name: named.name, Protocol: named.protocol})
+		}
+	}
+}
+
+// portRange is ports that a rule is about: all of the protocol if it names none.
+// One without a protocol is of any.
+type portRange struct {
+	protocol, name string
+	from, to       int
+}
+
+// detail is one entry of protocols or of ports. Its key says which it is.
+type detail struct{ portRange }
+
+// UnmarshalJSON reads {destinationPort: {number: 80}} and {destinationPort: {range:
+// {start: 80, end: 90}}} of the one API; {port: 80, protocol: TCP} and {start: 80,
+// end: 90, protocol: TCP} of the other; and a port's name, of both.
+func (d *detail) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, &d.name); err == nil {
+		return nil
+	}
+	var numbers struct {
+		Protocol        string
+		Port            int
+		Start, End      int
+		DestinationPort *struct {
+			Number int
+			Range  *struct{ Start, End int }
+		}
+	}
+	if err := json.Unmarshal(data, &numbers); err != nil {
+		return err
+	}
+	d.protocol, d.from, d.to = numbers.Protocol, numbers.Start, numbers.End
+	if numbers.Port != 0 {
+		d.from, d.to = numbers.Port, numbers.Port
+	}
+	if at := numbers.DestinationPort; at != nil && at.Range != nil {
+		d.from, d.to = at.Range.Start, at.Range.End
+	} else if at != nil {
+		d.from, d.to = at.Number, at.Number
+	}
+	return nil
+}
+
+func portsOf(entries []map[string]detail) []portRange {
+	var all []portRange
+	for _, entry := range entries {
+		for _, key := range slices.Sorted(maps.Keys(entry)) {
+			of := entry[key].portRange
+			switch key {
+			case "tcp", "udp", "sctp":
+				of.protocol = strings.ToUpper(key)
+			}
+			all = append(all, of)
+		}
+	}
+	return all
+}
+
+func onPorts(ports []portRange, c *tier.Connection) tier.Match {
+	if len(ports) == 0 {
+		return tier.Yes
+	}
+	match := tier.No
+	for _, p := range ports {
+		switch {
+		case p.protocol != "" && p.protocol != c.Protocol:
+		case p.name == "" && p.from == 0: // the whole protocol
+			return tier.Yes
+		case p.name != "" && c.PortName != "":
+			match = tier.Any(match, tier.Is(p.name == c.PortName))
+		case p.name != "" || c.PortName != "":
+			match = tier.Any(match, tier.Maybe)
+		default:
+			match = tier.Any(match, tier.Is(c.Port >= p.from && c.Port <= p.to))
+		}
+	}
+	return match
+}

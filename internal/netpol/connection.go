@@ -1,0 +1,248 @@
+package netpol
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/mattfenwick/cyclonus/pkg/matcher"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"croft.dev/croft/internal/netpol/calico"
+	"croft.dev/croft/internal/netpol/cluster"
+	"croft.dev/croft/internal/netpol/tier"
+)
+
+// podIP stands for the address of any pod: a private one, as clusters use. A
+// policy that lets addresses in by range is judged by it.
+var podIP = netip.MustParseAddr("10.244.1.1")
+
+// somePort is asked about where policies name no port.
+const somePort = 8080
+
+type port struct {
+	number   int
+	name     string
+	protocol corev1.Protocol
+}
+
+func (p port) String() string {
+	if p.name != "" {
+		return p.name + "/" + string(p.protocol)
+	}
+	return fmt.Sprintf("%d/%s", p.number, p.protocol)
+}
+
+// connection is one from a pod, or from an address where from is nil, to a pod or
+// an address likewise.
+type connection struct {
+	from, to             *namespace
+	fromLabels, toLabels map[string]string
+	fromIP, toIP         string
+	port                 port
+}
+
+func (c *connection) String() string {
+	from, to := c.fromIP, c.toIP
+	if c.from != nil {
+		from = podName(c.from, c.fromLabels)
+	}
+	if c.to != nil {
+		to = podName(c.to, c.toLabels)
+	}
+	return fmt.Sprintf("%s to %s, %s", from, to, c.port)
+}
+
+func podName(n *namespace, pod map[string]string) string {
+	if len(pod) == 0 {
+		return n.name
+	}
+	return n.name + "[" + labels.Set(pod).String() + "]"
+}
+
+// tiered is the connection as policies are asked about it.
+func (c *connection) tiered() *tier.Connection {
+	return &tier.Connection{
+		From: end(c.from, c.fromLabels, c.fromIP), To: end(c.to, c.toLabels, c.toIP),
+		Port: c.port.number, PortName: c.port.name, Protocol: string(c.port.protocol),
+	}
+}
+
+func end(n *namespace, pod map[string]string, address string) tier.End {
+	if n == nil {
+		ip, _ := netip.ParseAddr(address)
+		return tier.End{Address: ip}
+	}
+	return tier.End{Pod: &tier.Pod{Namespace: n.name, NamespaceLabels: n.labels, Labels: pod}, Address: podIP}
+}
+
+// allowed asks the destination first: between tenants it is mostly that which
+// lets nobody in.
+func (c *connection) allowed() bool {
+	t := c.tiered()
+	return (c.to == nil || tier.Decide(c.to.tiers, t, tier.Ingress).Allowed) &&
+		(c.from == nil || tier.Decide(c.from.tiers, t, tier.Egress).Allowed)
+}
+
+func (c *connection) verdict() Verdict {
+	t := c.tiered()
+	v := Verdict{Connection: c.String(), Egress: Direction{Allowed: true}, Ingress: Direction{Allowed: true}}
+	if c.from != nil {
+		v.Egress = c.from.direction(t, tier.Egress)
+	}
+	if c.to != nil {
+		v.Ingress = c.to.direction(t, tier.Ingress)
+	}
+	v.Allowed = v.Egress.Allowed && v.Ingress.Allowed
+	return v
+}
+
+// direction asks which policies decide. Of NetworkPolicies, which only add up,
+// each is asked by itself.
+func (n *namespace) direction(c *tier.Connection, d tier.Direction) Direction {
+	decision := tier.Decide(n.tiers, c, d)
+	v := Direction{Allowed: decision.Allowed, DecidedBy: decision.By}
+	for _, name := range decision.Selecting {
+		if name != kubernetes {
+			v.Selecting = append(v.Selecting, name)
+			continue
+		}
+		for _, policy := range n.policies {
+			alone := matcher.BuildNetworkPolicies(false, []*networkingv1.NetworkPolicy{policy}).IsIngressOrEgressAllowed(traffic(c), d == tier.Ingress)
+			name := policy.Namespace + "/" + policy.Name
+			if len(alone.AllowingTargets)+len(alone.DenyingTargets) > 0 {
+				v.Selecting = append(v.Selecting, name)
+			}
+			if len(alone.AllowingTargets) > 0 {
+				v.Allowing = append(v.Allowing, name)
+			}
+		}
+	}
+	if decision.By == kubernetes {
+		v.DecidedBy = ""
+	}
+	return v
+}
+
+// connections are all between two namespaces that their policies tell apart.
+func connections(from, to *namespace, number int, protocol corev1.Protocol) []connection {
+	ports := []port{{number: number, protocol: protocol}}
+	if number == 0 {
+		ports = distinct([]port{{number: somePort, protocol: corev1.ProtocolTCP}}, from.ports, to.ports)
+	}
+	var all []connection
+	for _, source := range distinct(from.pods, to.peers) {
+		for _, destination := range distinct(to.pods, from.peers) {
+			for _, p := range ports {
+				all = append(all, connection{from: from, to: to, fromLabels: source, toLabels: destination, port: p})
+			}
+		}
+	}
+	return all
+}
+
+// distinct are the values of several lists, each once.
+func distinct[T any](lists ...[]T) []T {
+	var all []T
+	seen := map[string]bool{}
+	for _, list := range lists {
+		for _, v := range list {
+			if id := fmt.Sprint(v); !seen[id] {
+				seen[id] = true
+				all = append(all, v)
+			}
+		}
+	}
+	return all
+}
+
+// tellApart finds the pods and ports that the namespace's policies treat
+// differently: one without labels, and one of each kind that a selector names.
+func (n *namespace) tellApart(global []*calico.Policy, clusterWide []*cluster.Policy) {
+	n.pods, n.peers, n.ports = []map[string]string{{}}, nil, nil
+	for _, policies := range [][]*calico.Policy{global, n.calico} {
+		for _, p := range policies {
+			n.pods, n.peers = append(n.pods, p.Pods...), append(n.peers, p.Peers...)
+			for _, named := range p.Ports {
+				n.ports = append(n.ports, portOf(named.Number, named.Name, named.Protocol))
+			}
+		}
+	}
+	for _, p := range clusterWide {
+		for _, s := range p.Pods {
+			n.pods = append(n.pods, selected(s)...)
+		}
+		for _, s := range p.Peers {
+			n.peers = append(n.peers, selected(s)...)
+		}
+		for _, named := range p.Ports {
+			n.ports = append(n.ports, portOf(named.Number, named.Name, named.Protocol))
+		}
+	}
+	for _, policy := range n.policies {
+		n.pods = append(n.pods, selected(&policy.Spec.PodSelector)...)
+		for _, rule := range policy.Spec.Ingress {
+			n.peersAndPorts(rule.From, rule.Ports)
+		}
+		for _, rule := range policy.Spec.Egress {
+			n.peersAndPorts(rule.To, rule.Ports)
+		}
+	}
+	n.pods, n.peers, n.ports = distinct(n.pods), distinct(n.peers), distinct(n.ports)
+}
+
+// portOf is a port that a policy names, or some port where it names only a
+// protocol.
+func portOf(number int, name, protocol string) port {
+	p := port{number: number, name: name, protocol: corev1.Protocol(protocol)}
+	if number == 0 && name == "" {
+		p.number = somePort
+	}
+	if protocol == "" {
+		p.protocol = corev1.ProtocolTCP
+	}
+	return p
+}
+
+func (n *namespace) peersAndPorts(peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort) {
+	for _, p := range peers {
+		if p.PodSelector != nil {
+			n.peers = append(n.peers, selected(p.PodSelector)...)
+		}
+	}
+	for _, p := range ports {
+		named := port{number: somePort, protocol: corev1.ProtocolTCP}
+		if p.Protocol != nil {
+			named.protocol = *p.Protocol
+		}
+		switch {
+		case p.Port == nil:
+		case p.Port.Type == intstr.String:
+			named = port{name: p.Port.StrVal, protocol: named.protocol}
+		default:
+			named.number = p.Port.IntValue()
+		}
+		n.ports = append(n.ports, named)
+	}
+}
+
+// selected are pods that a selector tells from one without labels.
+func selected(s *metav1.LabelSelector) []map[string]string {
+	pod := map[string]string{}
+	for key, value := range s.MatchLabels {
+		pod[key] = value
+	}
+	for _, e := range s.MatchExpressions {
+		pod[e.Key] = "any"
+		if len(e.Values) > 0 {
+			pod[e.Key] = e.Values[0]
+		}
+	}
+	if len(pod) == 0 {
+		return nil
+	}
+	return []map[string]string{pod}
+}

@@ -1,0 +1,209 @@
+package netpol
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/netpol/calico"
+	"croft.dev/croft/internal/netpol/cluster"
+)
+
+// The kinds of policies that a cluster may have beside Kubernetes' own. Calico
+// keeps in the second of its groups what it serves in the first.
+var (
+	calicoGroups = []schema.GroupVersion{{Group: "projectcalico.org", Version: "v3"}, {Group: "crd.projectcalico.org", Version: "v1"}}
+	calicoKinds  = []string{"GlobalNetworkSet", "NetworkSet", "Tier", "GlobalNetworkPolicy", "NetworkPolicy"}
+	clusterKinds = []schema.GroupVersionKind{
+		{Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy"},
+		{Group: "networking.k8s.aws", Version: "v1alpha1", Kind: "ClusterNetworkPolicy"},
+	}
+)
+
+// Snapshot is the namespaces of a cluster and its network policies at one moment.
+type Snapshot struct {
+	Namespaces []corev1.Namespace
+	// Policies are of every kind that the cluster serves: NetworkPolicies as Go types,
+	// all others unstructured, and with them the sets and tiers that Calico's speak of.
+	Policies []client.Object
+}
+
+// Read reads every namespace and every network policy, and makes a Map of them.
+func Read(ctx context.Context, c client.Reader) (*Map, error) {
+	s, err := Take(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return Of(s.Namespaces, s.Policies)
+}
+
+// Take reads every namespace and every network policy. Namespaces that are being
+// deleted are left out once they have no pods: their policies go before they do, and
+// nobody is in them who could connect.
+func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
+	namespaces, err := namespacesOf(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var policies networkingv1.NetworkPolicyList
+	if err := c.List(ctx, &policies); err != nil {
+		return nil, fmt.Errorf("reading network policies: %w", err)
+	}
+	s := &Snapshot{}
+	for i := range policies.Items {
+		policies.Items[i].SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy")) // which a list leaves out
+		s.Policies = append(s.Policies, &policies.Items[i])
+	}
+	for _, group := range calicoGroups {
+		served := false
+		for _, kind := range calicoKinds {
+			has, err := s.list(ctx, c, group.WithKind(kind))
+			if err != nil {
+				return nil, err
+			}
+			served = served || has
+		}
+		if served {
+			break
+		}
+	}
+	for _, kind := range clusterKinds {
+		if _, err := s.list(ctx, c, kind); err != nil {
+			return nil, err
+		}
+	}
+	// Those that began to go meanwhile may have lost policies already.
+	now, err := namespacesOf(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for name, n := range namespaces {
+		live, ok := now[name]
+		if ok && (live.DeletionTimestamp == nil || crowded(ctx, c, name)) {
+			s.Namespaces = append(s.Namespaces, n)
+		}
+	}
+	slices.SortFunc(s.Namespaces, func(a, b corev1.Namespace) int { return cmp.Compare(a.Name, b.Name) })
+	return s, nil
+}
+
+func namespacesOf(ctx context.Context, c client.Reader) (map[string]corev1.Namespace, error) {
+	var all corev1.NamespaceList
+	if err := c.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("reading namespaces: %w", err)
+	}
+	byName := make(map[string]corev1.Namespace, len(all.Items))
+	for _, n := range all.Items {
+		byName[n.Name] = n
+	}
+	return byName, nil
+}
+
+// crowded reports whether a namespace has pods, or may have: who cannot look cannot
+// rule it out.
+func crowded(ctx context.Context, c client.Reader, namespace string) bool {
+	var pods metav1.PartialObjectMetadataList
+	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+	err := c.List(ctx, &pods, client.InNamespace(namespace), client.Limit(1))
+	return err != nil || len(pods.Items) > 0
+}
+
+// list adds the objects of a kind, if the cluster serves it.
+func (s *Snapshot) list(ctx context.Context, c client.Reader, kind schema.GroupVersionKind) (served bool, err error) {
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := c.List(ctx, all); meta.IsNoMatchError(err) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("reading %s of %s: %w", kind.Kind, kind.Group, err)
+	}
+	for i := range all.Items {
+		s.Policies = append(s.Policies, &all.Items[i])
+	}
+	return true, nil
+}
+
+// Of makes a Map of namespaces and of what a Snapshot has as policies.
+func Of(namespaces []corev1.Namespace, policies []client.Object) (*Map, error) {
+	m := newMap(namespaces, nil)
+	var errs []error
+	// Sets and tiers before the policies that speak of them.
+	for _, add := range []func(client.Object) error{m.addTerms, m.addPolicy} {
+		for _, o := range policies {
+			errs = append(errs, add(o))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	m.settle()
+	return m, nil
+}
+
+// addTerms adds what policies of Calico's speak of.
+func (m *Map) addTerms(object client.Object) error {
+	o, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	switch o.GetKind() {
+	case "GlobalNetworkSet", "NetworkSet":
+		var labels map[string]string
+		if n, ok := m.namespaces[o.GetNamespace()]; ok {
+			labels = n.labels
+		}
+		m.calicoSets.Add(o, labels)
+	case "Tier":
+		name, t := calico.NewTier(o)
+		m.calicoTiers[name] = t
+	}
+	return nil
+}
+
+func (m *Map) addPolicy(object client.Object) error {
+	switch o := object.(type) {
+	case *networkingv1.NetworkPolicy:
+		if n, ok := m.namespaces[o.Namespace]; ok {
+			n.policies = append(n.policies, o)
+		}
+	case *unstructured.Unstructured:
+		switch o.GetKind() {
+		case "ClusterNetworkPolicy":
+			return m.addCluster(o)
+		case "GlobalNetworkPolicy", "NetworkPolicy":
+			return m.addCalico(o)
+		}
+	}
+	return nil
+}
+
+func (m *Map) addCluster(o *unstructured.Unstructured) error {
+	p, err := cluster.NewPolicy(o)
+	if err == nil {
+		m.cluster = append(m.cluster, p)
+	}
+	return err
+}
+
+func (m *Map) addCalico(o *unstructured.Unstructured) error {
+	p, err := calico.NewPolicy(o, m.calicoSets)
+	if err != nil || p == nil {
+		return err
+	}
+	if n, ok := m.namespaces[p.Namespace]; ok {
+		n.calico = append(n.calico, p)
+	} else if p.Namespace == "" {
+		m.global = append(m.global, p)
+	}
+	return nil
+}

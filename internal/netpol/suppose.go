@@ -1,0 +1,66 @@
+package netpol
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/netpol/calico"
+)
+
+// as is the Map as it would be if some policies of namespaces stood beside those
+// that do, and others did not.
+func (m *Map) as(beside, without []client.Object) (*Map, error) {
+	other := *m
+	other.namespaces = maps.Clone(m.namespaces)
+	for i, o := range slices.Concat(beside, without) {
+		n, ok := other.namespaces[o.GetNamespace()]
+		if !ok {
+			return nil, missing(o.GetNamespace())
+		}
+		copied := *n
+		change := copied.add
+		if i >= len(beside) {
+			change = copied.remove
+		}
+		if err := change(o, m.calicoSets); err != nil {
+			return nil, err
+		}
+		other.namespaces[n.name] = &copied
+		other.settleOne(&copied)
+	}
+	return &other, nil
+}
+
+func (n *namespace) add(o client.Object, sets *calico.Sets) error {
+	switch o := o.(type) {
+	case *networkingv1.NetworkPolicy:
+		n.policies = append(slices.Clone(n.policies), o)
+	case *unstructured.Unstructured:
+		p, err := calico.NewPolicy(o, sets)
+		if err != nil {
+			return err
+		}
+		n.calico = append(slices.Clone(n.calico), p)
+	default:
+		return fmt.Errorf("%T is no policy of a namespace", o)
+	}
+	return nil
+}
+
+func (n *namespace) remove(o client.Object, _ *calico.Sets) error {
+	switch o := o.(type) {
+	case *networkingv1.NetworkPolicy:
+		n.policies = slices.DeleteFunc(slices.Clone(n.policies), func(p *networkingv1.NetworkPolicy) bool { return p.Name == o.Name })
+	case *unstructured.Unstructured:
+		name := calico.NameOf(o)
+		n.calico = slices.DeleteFunc(slices.Clone(n.calico), func(p *calico.Policy) bool { return p.Name == name })
+	default:
+		return fmt.Errorf("%T is no policy of a namespace", o)
+	}
+	return nil
+}

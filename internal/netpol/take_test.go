@@ -1,0 +1,51 @@
+package netpol_test
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/netpol"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
+)
+
+// TestTakeLeavesOutWhatGoes fails if a namespace that is being deleted, with nobody
+// in it, is judged: its policies may be gone, and that lets nobody in. One in which
+// pods are left is judged.
+func TestTakeLeavesOutWhatGoes(t *testing.T) {
+	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly}) // so that nothing takes a namespace away
+	c, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	create := func(o client.Object) {
+		t.Helper()
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"stays", "goes", "goes-with-a-pod"} {
+		create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}})
+	}
+	create(attack.Pod("goes-with-a-pod", "late"))
+	for _, name := range []string{"goes", "goes-with-a-pod"} {
+		if err := c.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen, err := netpol.Take(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"stays": true, "goes": false, "goes-with-a-pod": true} {
+		if got := slices.ContainsFunc(seen.Namespaces, func(n corev1.Namespace) bool { return n.Name == name }); got != want {
+			t.Errorf("%s is judged: %t, want %t", name, got, want)
+		}
+	}
+}

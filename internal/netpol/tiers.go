@@ -1,0 +1,88 @@
+package netpol
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/mattfenwick/cyclonus/pkg/matcher"
+	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/internal/netpol/calico"
+	"croft.dev/croft/internal/netpol/cluster"
+	"croft.dev/croft/internal/netpol/tier"
+)
+
+// kubernetes is what NetworkPolicies are called together: they add up, so none of
+// them is asked before another.
+const kubernetes = "NetworkPolicies"
+
+// tiersOf puts all policies that may select a namespace's pods in their order:
+// those of the whole cluster that come first, Calico's by their tiers, and in the
+// default one NetworkPolicies among them; and those of the whole cluster that come
+// last.
+func (m *Map) tiersOf(n *namespace, clusterWide []*cluster.Policy) []tier.Tier {
+	first, last := tier.Tier{Order: cluster.AdminOrder, Tied: true}, tier.Tier{Order: cluster.BaselineOrder, Tied: true}
+	for _, p := range clusterWide {
+		if p.Baseline {
+			last.Policies = append(last.Policies, p.Policy)
+		} else {
+			first.Policies = append(first.Policies, p.Policy)
+		}
+	}
+	named := map[string]*tier.Tier{calico.DefaultTier: {Order: calico.DefaultTierOrder, Denies: true}}
+	for name, t := range m.calicoTiers {
+		if name == calico.DefaultTier {
+			t.Order = calico.DefaultTierOrder
+		}
+		named[name] = &t
+	}
+	for _, policies := range [][]*calico.Policy{m.global, n.calico} {
+		for _, p := range policies {
+			if named[p.Tier] == nil { // a tier that is not there yet
+				named[p.Tier] = &tier.Tier{Order: math.Inf(1), Denies: true}
+			}
+			named[p.Tier].Policies = append(named[p.Tier].Policies, p.Policy)
+		}
+	}
+	if len(n.policies) > 0 {
+		own := named[calico.DefaultTier]
+		own.Policies = append(own.Policies, &tier.Policy{Name: kubernetes, Order: calico.KubernetesOrder, Judge: n.kubernetes})
+	}
+	var all []tier.Tier
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		all = append(all, *named[name])
+	}
+	all = slices.DeleteFunc(append(all, first, last), func(t tier.Tier) bool { return len(t.Policies) == 0 })
+	tier.Sort(all)
+	return all
+}
+
+// kubernetes asks all NetworkPolicies of the namespace together.
+func (n *namespace) kubernetes(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
+	verdict := n.judge.IsIngressOrEgressAllowed(traffic(c), d == tier.Ingress)
+	switch {
+	case len(verdict.AllowingTargets)+len(verdict.DenyingTargets) == 0:
+		return tier.No, ""
+	case verdict.IsAllowed():
+		return tier.Yes, tier.Allow
+	default:
+		return tier.Yes, ""
+	}
+}
+
+// traffic is a connection as cyclonus has it.
+func traffic(c *tier.Connection) *matcher.Traffic {
+	return &matcher.Traffic{
+		Source: peer(c.From), Destination: peer(c.To),
+		ResolvedPort: c.Port, ResolvedPortName: c.PortName, Protocol: corev1.Protocol(c.Protocol),
+	}
+}
+
+func peer(end tier.End) *matcher.TrafficPeer {
+	p := &matcher.TrafficPeer{IP: end.Address.String()}
+	if end.Pod != nil {
+		p.Internal = &matcher.InternalPeer{Namespace: end.Pod.Namespace, NamespaceLabels: end.Pod.NamespaceLabels, PodLabels: end.Pod.Labels}
+	}
+	return p
+}

@@ -1,0 +1,84 @@
+package quotaplan
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// most is the largest amount that is told from a larger one: far more than any
+// cluster has, and small enough that a hundred of them can be added up.
+const most = int64(1) << 56
+
+// measure counts amounts of one resource as whole numbers: CPU in thousandths,
+// everything else in ones, since the API server takes no half of an object.
+type measure struct {
+	milli  bool
+	format resource.Format
+	// grain is the least that shares differ by, so that they stay readable.
+	grain int64
+}
+
+func measureOf(name corev1.ResourceName, total resource.Quantity) measure {
+	m := measure{format: total.Format, grain: 1}
+	if m.milli = strings.HasSuffix(string(name), "cpu"); m.milli {
+		return m
+	}
+	if total.Format == resource.BinarySI && total.Cmp(*resource.NewQuantity(1<<30, resource.BinarySI)) >= 0 {
+		m.grain = 1 << 20
+	}
+	return m
+}
+
+// atMost rounds down, as what may be given has to be.
+func (m measure) atMost(q resource.Quantity) int64 {
+	n := m.atLeast(q)
+	if whole := m.quantity(n); whole.Cmp(q) > 0 && n < most {
+		n--
+	}
+	return n
+}
+
+// atLeast rounds up, as what is taken has to be.
+func (m measure) atLeast(q resource.Quantity) int64 {
+	switch limit := m.quantity(most); {
+	case q.Sign() <= 0:
+		return 0
+	case q.Cmp(limit) >= 0:
+		return most
+	case m.milli:
+		return q.MilliValue()
+	default:
+		return q.Value()
+	}
+}
+
+func (m measure) quantity(n int64) resource.Quantity {
+	if m.milli {
+		return *resource.NewMilliQuantity(n, m.format)
+	}
+	return *resource.NewQuantity(n, m.format)
+}
+
+// parts divides an amount into n that differ by no more than a grain and add up
+// to it; what is left over goes to the first.
+func (m measure) parts(amount int64, n int) []int64 {
+	all := make([]int64, n)
+	grains, given := amount/m.grain, int64(0)
+	for i := range all {
+		all[i] = (grains/int64(n) + extra(i < int(grains%int64(n)))) * m.grain
+		given += all[i]
+	}
+	if n > 0 {
+		all[0] += amount - given
+	}
+	return all
+}
+
+func extra(one bool) int64 {
+	if one {
+		return 1
+	}
+	return 0
+}

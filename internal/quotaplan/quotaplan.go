@@ -1,0 +1,72 @@
+// Package quotaplan divides a tenant's quota among its namespaces.
+//
+// Kubernetes holds a quota within one namespace only. So each of a tenant's
+// namespaces has a ResourceQuota with a share of the tenant's quota, and shares
+// move as use and refused demands do: first what one namespace gives up is taken
+// from it, then, when that is seen to be in force, others get it. Everything here
+// is a pure function.
+package quotaplan
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Space is a namespace that has, or is to have, a share.
+type Space struct {
+	Namespace string
+	// Leaving says that the namespace is no longer the tenant's to use: it keeps
+	// what it has as long as it stands, and gets nothing.
+	Leaving bool
+	// Share is what the ledger gives the namespace; nil if it is not in there.
+	Share corev1.ResourceList
+	// Spec is the ResourceQuota's spec.hard; Hard and Used are what its status
+	// says. They are nil as long as there is none.
+	Spec, Hard, Used corev1.ResourceList
+	// Minimum is what the share is not to fall below, whatever others use.
+	Minimum corev1.ResourceList
+	// Demands are what the share would have to be for each object that the API
+	// server refused. They may be forged.
+	Demands []corev1.ResourceList
+}
+
+// Even divides a quota into equal shares, but for minimums, which is as good as any
+// division as long as use is unknown. A single namespace has the whole.
+func Even(total corev1.ResourceList, namespaces []string, minimums map[string]corev1.ResourceList) map[string]corev1.ResourceList {
+	if len(total) == 0 {
+		return nil
+	}
+	shares := map[string]corev1.ResourceList{}
+	if len(namespaces) == 1 {
+		shares[namespaces[0]] = total
+		return shares
+	}
+	var spaces []Space
+	for _, namespace := range namespaces {
+		shares[namespace] = corev1.ResourceList{}
+		spaces = append(spaces, Space{Namespace: namespace, Minimum: minimums[namespace]})
+	}
+	for name, quantity := range total {
+		r := observe(name, quantity, spaces)
+		r.divide(r.total)
+		for i, h := range r.holders {
+			shares[namespaces[i]][name] = r.quantity(h.part)
+		}
+	}
+	return shares
+}
+
+// None is a share of nothing of what a quota counts.
+func None(total corev1.ResourceList) corev1.ResourceList {
+	none := corev1.ResourceList{}
+	for name, quantity := range total {
+		none[name] = measureOf(name, quantity).quantity(0)
+	}
+	return none
+}
+
+// Same reports whether two lists are of the same resources and amounts.
+func Same(a, b corev1.ResourceList) bool {
+	return len(a) == len(b) && maps.EqualFunc(a, b, equal)
+}

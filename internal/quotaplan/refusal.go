@@ -1,0 +1,72 @@
+package quotaplan
+
+import (
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Refusal is what the API server says of an object that exceeds a namespace's
+// share. It names only the resources of which too little is left.
+type Refusal struct{ Requested, Used corev1.ResourceList }
+
+// longestRefusal is more than the API server says about a quota.
+const longestRefusal = 2048
+
+var (
+	// refusal comes after the object's name, and more before that if events are
+	// combined. croft is the name of the ResourceQuota.
+	refusal = regexp.MustCompile(`exceeded quota: croft, requested: ([^ ]+), used: ([^ ]+), limited: `)
+	// amount is a quantity as the API server writes it. To compute with a larger
+	// exponent takes long, and anybody may have written the message.
+	amount = regexp.MustCompile(`^[0-9]{1,19}(\.[0-9]{1,9})?([numkMGTPE]|[KMGTPE]i|e[0-9]{1,2})?$`)
+)
+
+// ParseRefusal reads a message; false if it is about something else.
+func ParseRefusal(message string) (Refusal, bool) {
+	if len(message) > longestRefusal {
+		return Refusal{}, false
+	}
+	found := refusal.FindStringSubmatch(message)
+	if found == nil {
+		return Refusal{}, false
+	}
+	r := Refusal{amounts(found[1]), amounts(found[2])}
+	return r, len(r.Demand()) > 0
+}
+
+// OnlyRefusal is the part of a message that ParseRefusal reads; "" if there is none.
+func OnlyRefusal(message string) string {
+	if _, ok := ParseRefusal(message); !ok {
+		return ""
+	}
+	return refusal.FindString(message)
+}
+
+// Demand is the share that would have let the object in.
+func (r Refusal) Demand() corev1.ResourceList {
+	demand := corev1.ResourceList{}
+	for name, more := range r.Requested {
+		if sum, ok := r.Used[name]; ok {
+			sum.Add(more)
+			demand[name] = sum
+		}
+	}
+	return demand
+}
+
+func amounts(text string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for pair := range strings.SplitSeq(text, ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || !amount.MatchString(value) {
+			continue
+		}
+		if q, err := resource.ParseQuantity(value); err == nil {
+			list[corev1.ResourceName(name)] = q
+		}
+	}
+	return list
+}

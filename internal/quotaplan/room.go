@@ -1,0 +1,84 @@
+package quotaplan
+
+import (
+	"cmp"
+	"slices"
+)
+
+// divide divides the room, which nothing uses, among the holders that may have a
+// part of it, and returns the level: the headroom of those that need no more than
+// the others.
+//
+// Minimums come first, then refused demands that fit as a whole, the smallest
+// first: so no demand, forged or real, takes a minimum from another namespace, or
+// keeps something small out. The rest makes the headrooms equal.
+func (r *holding) divide(room int64) (level int64) {
+	var active []*holder
+	for i := range r.holders {
+		if h := &r.holders[i]; !h.leaving {
+			active = append(active, h)
+		}
+	}
+	meet(active, meetMinimums(active, room))
+	return r.level(active, room)
+}
+
+// meetMinimums gives as much as there is to those that are below their minimum,
+// and returns what is left.
+func meetMinimums(holders []*holder, left int64) int64 {
+	lacks := func(h *holder) int64 { return max(0, h.minimum-h.base()) }
+	ordered := slices.SortedStableFunc(slices.Values(holders), func(a, b *holder) int { return cmp.Compare(lacks(a), lacks(b)) })
+	for _, h := range ordered {
+		h.need = min(lacks(h), left)
+		left -= h.need
+	}
+	return left
+}
+
+// meet gives what is left to refused demands, each as a whole or not at all.
+func meet(holders []*holder, left int64) {
+	type demand struct {
+		by    *holder
+		lacks int64
+	}
+	var all []demand
+	for _, h := range holders {
+		for _, amount := range h.demands {
+			if lacks := amount - h.base(); h.counted && lacks > 0 {
+				all = append(all, demand{h, lacks})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b demand) int { return cmp.Compare(a.lacks, b.lacks) })
+	for _, d := range all {
+		if more := d.lacks - d.by.need; more > 0 && more <= left {
+			d.by.need += more
+			left -= more
+		}
+	}
+}
+
+// level gives each holder its part: its need, or an equal part of what those
+// leave that need more than that.
+func (r *holding) level(holders []*holder, left int64) int64 {
+	ordered := slices.SortedStableFunc(slices.Values(holders), func(a, b *holder) int { return cmp.Compare(b.need, a.need) })
+	n := int64(len(ordered))
+	for _, h := range ordered {
+		if h.need <= left/r.grain/n*r.grain {
+			break
+		}
+		h.part, h.fixed = h.need, true
+		left -= h.need
+		n--
+	}
+	if n == 0 {
+		return 0
+	}
+	parts := r.parts(left, int(n))
+	for _, h := range holders {
+		if !h.fixed {
+			h.part, parts = parts[0], parts[1:]
+		}
+	}
+	return left / n
+}
