@@ -291,10 +291,12 @@ func TestEngine(t *testing.T) {
 		k.finds(t, "platform", doctor.Problem, "Pool/apps", "the operator has not looked") // none runs here
 	})
 	t.Run("native where it is not served", func(t *testing.T) {
+		sandbox.Thorough(t)
 		k := open(t, sandbox.Options{Without: []string{"MutatingAdmissionPolicy"}}, declared)
 		k.finds(t, "engine", doctor.Problem, "does not serve MutatingAdmissionPolicy")
 	})
 	t.Run("Gatekeeper that is not there", func(t *testing.T) {
+		sandbox.Thorough(t)
 		k := open(t, sandbox.Options{}, strings.Replace(declared, "clusterName: demo", "clusterName: demo, placement: Gatekeeper", 1))
 		k.finds(t, "engine", doctor.Problem, "does not serve mutations.gatekeeper.sh/v1 Assign")
 		if err := k.box.InstallCRDs(t.Context(), sandbox.Gatekeeper); err != nil {

@@ -17,7 +17,8 @@ const refusedFirst = 8
 // it, or if the plan does not say the truth of a namespace that a deleted tenant has
 // left.
 func TestAdoptAfterApply(t *testing.T) {
-	t.Parallel() // it mostly waits
+	sandbox.Thorough(t) // TestAdopt and TestTwoTenants/Adoption adopt one tenant each
+	t.Parallel()        // it mostly waits
 	c := start(t, sandbox.Options{Croft: croftBinary(t)})
 	var text strings.Builder
 	text.WriteString("platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {apps: {}}\ntenants:\n")

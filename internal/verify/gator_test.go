@@ -27,8 +27,8 @@ import (
 
 // TestTemplates tries croft's ConstraintTemplates with Gatekeeper's own gator: the
 // attacks that a constraint must stop, and the mirrors that it must not, are the
-// cases of a suite. Then each rule is made to ask nothing, and the suite must fail.
-// As they stand, the templates must ask nothing of gator, which tells them of no
+// cases of a suite. Then, in `make test-all`, each rule is made to ask nothing, and the
+// suite must fail. As they stand, the templates must ask nothing of gator, which tells them of no
 // namespace, as Gatekeeper before 3.22 does not.
 func TestTemplates(t *testing.T) {
 	gator, err := sandbox.Tool("gator")
@@ -56,6 +56,9 @@ func TestTemplates(t *testing.T) {
 					t.Fatalf("%v\n%s", err, out)
 				}
 			}
+			if !sandbox.All() {
+				return
+			}
 			for i, rule := range c.Policy.Asked() {
 				// Its own cases alone: gator compiles the template anew for each.
 				s := suite{dir: t.TempDir(), constrained: c}
@@ -74,11 +77,14 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// few are at most six attacks of each rule, verb and tenant, and as many of the
-// mirrors of each kind: gator compiles a template anew for each case, and the catalogue
+// few are at most six attacks of each rule, verb and tenant, two in `make test`, and as
+// many of the mirrors of each kind: gator compiles a template anew for each case, and the catalogue
 // of add-ons alone has a hundred, which TestAnnotations evaluates by itself.
 func few(attacks []attack.Attack) []attack.Attack {
-	const most = 6
+	most := 2
+	if sandbox.All() {
+		most = 6
+	}
 	count := map[string]int{}
 	return slices.DeleteFunc(attacks, func(a attack.Attack) bool {
 		if a.Request == nil {

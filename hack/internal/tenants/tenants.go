@@ -13,7 +13,7 @@ import (
 )
 
 // Platform declares what tenants need before they can be Ready. Tenants have
-// a quota, as they would.
+// a quota, as they would, and may make the large pods that are measured.
 const Platform = `platform:
   clusterName: bench
   tenantDomain: tenants.example.org
@@ -21,6 +21,7 @@ const Platform = `platform:
   nodeClass: {kwok: {}}
   tenantDefaults:
     quota: {pods: "100", requests.cpu: "20", requests.memory: 64Gi}
+    policy: {maxOtherObjectBytes: 262144}
 pools:
   shared:
     instances: {capacityTypes: [on-demand], instanceTypes: [t3a.large, m5.large]}
