@@ -32,7 +32,7 @@ const (
 	walkers = 4
 	// pairs is how many times one estate follows another, over all walkers, in
 	// `make test-all`; fewPairs is that of `make test`.
-	pairs, fewPairs = 1000, 100
+	pairs, fewPairs = 1000, 200
 	// inspected is how many steps lie between two checks of the steady state.
 	inspected = 25
 )
