@@ -54,7 +54,8 @@ func rendered(t *testing.T, file string) []string {
 	return strings.Split(got, separator)
 }
 
-// policyKind matches what is long and hardly differs between examples: all that admission is told.
+// policyKind matches what is long and hardly differs between examples: admission
+// policies, their bindings and ClusterRoles.
 var policyKind = regexp.MustCompile(`(?s)\nkind: ((?:Validating|Mutating)AdmissionPolicy(?:Binding)?|ClusterRole)\n.*?\n  name: (\S+)\n`)
 
 // policyOf names a policy; "" for any other object.

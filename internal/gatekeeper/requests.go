@@ -37,6 +37,9 @@ var (
 var constrained = []needed{
 	{"", "Pod", "pods", "v1", write},
 	{"", "Service", "services", "v1", write},
+	{"", "Secret", "secrets", "v1", write},
+	{"", "ConfigMap", "configmaps", "v1", write},
+	{"", "PersistentVolumeClaim", "persistentvolumeclaims", "v1", write},
 	{"networking.k8s.io", "Ingress", "ingresses", "v1", write},
 	{"gateway.networking.k8s.io", "Gateway", "gateways", "", write},
 	{"gateway.networking.k8s.io", "HTTPRoute", "httproutes", "", write},

@@ -161,8 +161,8 @@ func (s *Sandbox) command(name string, args []string, env ...string) *exec.Cmd {
 }
 
 // collectRarely makes components collect garbage when there is four times as much of it
-// as of what is used, or a gibibyte in all: sandboxes live for minutes, and it took a
-// quarter of the API server's time.
+// as of what is used, or a gibibyte in all: sandboxes live for minutes, and the API server
+// needs a fifth less of a core so.
 var collectRarely = []string{"GOGC=400", "GOMEMLIMIT=1GiB"}
 
 // cleanEnv is the part of the environment that a component may see. What it is

@@ -1,0 +1,35 @@
+package gatekeeper
+
+import (
+	"slices"
+	"testing"
+
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall"
+)
+
+// TestConstrained fails if a constraint of croft's is for a kind that the webhook is not
+// judged by: rules that leave the kind out would be called good.
+func TestConstrained(t *testing.T) {
+	d, problems := estate.Parse("croft.yaml", []byte("platform: {clusterName: demo, placement: Gatekeeper, nodeClass: {kwok: {}}}\n"))
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	e, problems := estate.Build(d)
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	all := wall.Constrained(&e.Platform)
+	if len(all) == 0 {
+		t.Fatal("there are no constraints")
+	}
+	for _, c := range all {
+		for group, kinds := range c.Matches {
+			for _, kind := range kinds {
+				if !slices.ContainsFunc(constrained, func(n needed) bool { return n.group == group && n.kind == kind }) {
+					t.Errorf("%s is for %s, which no webhook is asked for", c.Kind, kind)
+				}
+			}
+		}
+	}
+}
