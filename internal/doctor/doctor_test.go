@@ -291,7 +291,6 @@ func TestEngine(t *testing.T) {
 		k.finds(t, "platform", doctor.Problem, "Pool/apps", "the operator has not looked") // none runs here
 	})
 	t.Run("native where it is not served", func(t *testing.T) {
-		sandbox.Thorough(t)
 		k := open(t, sandbox.Options{Without: []string{"MutatingAdmissionPolicy"}}, declared)
 		k.finds(t, "engine", doctor.Problem, "does not serve MutatingAdmissionPolicy")
 	})
