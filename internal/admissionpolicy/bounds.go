@@ -35,10 +35,9 @@ type Bound struct {
 	// early variables. What the object was is not asked for it. Of says what is
 	// counted; "entries" if empty.
 	Size, Of string
-	// Usual is what none of the entries of the outer list has more of in most objects, if
-	// what is inside of them is counted: where that holds, nothing is added up. As often as
-	// the outer list may have entries, it is no more than Max.
-	Usual int
+	// Unless is true only where the bound holds, and is cheaper than counting; it may use
+	// early variables. What the object was is not asked for it. "" for none.
+	Unless string
 	// Patched: the policy that changes pods goes through the list as well.
 	Patched bool
 	// Sample is one entry as JSON, dear to evaluate and allowed to the tenant, with
@@ -113,12 +112,8 @@ func (b Bound) size(v view) string {
 
 // fits is a CEL expression that is true where a bound holds.
 func (b Bound) fits(v view) string {
-	if first, inside, nested := strings.Cut(b.Path, "[]."); b.Size == "" && b.Usual > 0 && nested {
-		// Going through a list is cheaper than adding up.
-		usual := counting(v, first, func(list string) string {
-			return list + ".all(e, " + counting("e", inside, func(field string) string { return fmt.Sprintf("%s.size() <= %d", field, b.Usual) }, "true") + ")"
-		}, "true")
-		return fmt.Sprintf("(%s || %s <= %d)", usual, b.size(v), b.Max)
+	if b.Unless != "" && v != beforeView {
+		return fmt.Sprintf("(%s || %s <= %d)", b.Unless, b.size(v), b.Max)
 	}
 	if b.Size != "" || strings.Contains(b.Path, "[]") {
 		return fmt.Sprintf("%s <= %d", b.size(v), b.Max)
@@ -246,10 +241,13 @@ func (v Validating) Asked() []Rule {
 		rules = ofTemplates(rules)
 	}
 	for _, r := range v.Rules {
+		if r.Rare {
+			r.Holds = "(" + clean(r.Fine) + ") || " + clean(r.Holds)
+		}
 		if r.guarded = !r.Cheap; r.guarded {
 			r.Holds = "!variables." + withinVariable + " || (" + clean(r.Holds) + ")"
 		}
-		if r.Fine != "" {
+		if r.Fine != "" && !r.Rare {
 			r.Holds = clean(r.Fine) + " || " + r.Holds
 		}
 		rules = append(rules, r)

@@ -9,7 +9,6 @@
 package admissionpolicy
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -68,6 +67,10 @@ type Rule struct {
 	// Cheap rules go through no list, and are asked of objects over their bounds,
 	// too.
 	Cheap bool
+	// Rare rules are Fine with nearly every object. A lean policy asks them as one
+	// validation, which is Fine where all of them are: see together. They are asked for
+	// Fine within the bounds only, ask no authorizer, and are not Costly.
+	Rare bool
 
 	guarded bool
 }
@@ -93,8 +96,25 @@ func (r Rule) validation() admissionv1.Validation {
 	return v
 }
 
-// MessageOf is a CEL expression for what a validation says.
-func MessageOf(v admissionv1.Validation) string { return cmp.Or(v.MessageExpression, Quote(v.Message)) }
+// validations are what the API server evaluates for rules.
+func validations(asked []Rule, lean bool) []admissionv1.Validation {
+	var all []admissionv1.Validation
+	var rare []Rule
+	for _, r := range asked {
+		if lean && r.Rare {
+			rare = append(rare, r)
+		} else {
+			all = append(all, r.validation())
+		}
+	}
+	if len(rare) > 0 {
+		all = append(all, together(rare))
+	}
+	return all
+}
+
+// says is a CEL expression of what a tenant reads.
+func (r Rule) says() string { return Quote(Refusal(r.Name)) + " + (" + clean(r.Message) + ")" }
 
 // literals are strings that are added up.
 var (
@@ -122,7 +142,7 @@ func constant(expression string) (string, bool) {
 // message is made only where the rule is broken. Only the rules themselves can ask the
 // authorizer.
 func (r Rule) message() string {
-	message := Quote(Refusal(r.Name)) + " + (" + clean(r.Message) + ")"
+	message := r.says()
 	if !r.Costly && !strings.Contains(r.Holds, "authorizer.") {
 		return "(" + clean(r.Holds) + `) ? "" : ` + message
 	}
@@ -223,9 +243,7 @@ func (v Validating) Objects() []client.Object {
 	if v.Anywhere {
 		policy.Spec.MatchConstraints.NamespaceSelector = &metav1.LabelSelector{}
 	}
-	for _, r := range asked {
-		policy.Spec.Validations = append(policy.Spec.Validations, r.validation())
-	}
+	policy.Spec.Validations = validations(asked, v.lean)
 	return []client.Object{policy, &admissionv1.ValidatingAdmissionPolicyBinding{
 		TypeMeta:   typeMeta("ValidatingAdmissionPolicyBinding"),
 		ObjectMeta: metav1.ObjectMeta{Name: v.Name},

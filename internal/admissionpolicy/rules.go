@@ -30,7 +30,9 @@ var ruleRead = regexp.MustCompile(`params\.spec\.([A-Za-z]+)`)
 // written: params.written.X is the only entry of params.spec.X where that has one, which
 // is cheaper to compare with than a list. No other entry is equal to it if entries are
 // names: they hold no comma and no percent sign.
-var writtenRead = regexp.MustCompile(`params\.written\.([A-Za-z]+)`)
+//
+// Of others than alwaysWritten it is no expression.
+var writtenRead = regexp.MustCompile(`params\.written\.(` + strings.Join(alwaysWritten, "|") + `)\b`)
 
 // unruledVariable holds where an object is updated or deleted in a namespace without
 // rules.
@@ -162,13 +164,26 @@ func rulesIn(rules []rule, expressions ...string) []rule {
 	return slices.DeleteFunc(rules, func(r rule) bool { return !read[r.field] })
 }
 
-// Annotations are a tenant's rules as the policies read them on its namespaces.
+// Annotations are a tenant's rules as the policies read them on its namespaces. What
+// allows nothing is left out: the API server copies a namespace's annotations four times
+// for each pod that is created.
 func Annotations(rules v1alpha1.TenantRulesSpec) map[string]string {
 	all := map[string]string{}
 	for _, r := range rulesOf(rules) {
-		all[r.annotation()] = r.value
+		if !r.allowsNothing() || slices.Contains(alwaysWritten, r.field) {
+			all[r.annotation()] = r.value
+		}
 	}
 	return all
+}
+
+// alwaysWritten are the lists that expressions read as they are written, by
+// params.written.
+var alwaysWritten = []string{"imagePullPolicies", "pools", "registries"}
+
+// allowsNothing reports whether a namespace without the rule means the same.
+func (r rule) allowsNothing() bool {
+	return r.kind == reflect.Slice && r.value == "" || r.kind == reflect.Bool && r.value == "false"
 }
 
 // Annotate puts a tenant's rules on its namespace.
@@ -187,17 +202,19 @@ type rule struct {
 
 func (r rule) annotation() string { return v1alpha1.RulesAnnotationPrefix + r.field }
 
-// read is a CEL expression that reads the rule back from annotations. Where it is missing,
-// it fails.
+// read is a CEL expression that reads the rule back from annotations. A list that is
+// missing is empty, and so allows nothing; a truth value is false. Where other rules are
+// missing, it fails.
 func (r rule) read(annotations string) string {
 	value := fmt.Sprintf("%s[%q]", annotations, r.annotation())
 	switch r.kind {
 	case reflect.Slice:
-		return strings.ReplaceAll(`V == "" ? [] : !V.contains("%") ? V.split(",") : V.split(",").map(v, v.replace("%2C", ",").replace("%25", "%"))`, "V", value)
+		return strings.NewReplacer("V", value, "THERE", fmt.Sprintf("%q in %s", r.annotation(), annotations)).Replace(
+			`!(THERE) || V == "" ? [] : !V.contains("%") ? V.split(",") : V.split(",").map(v, v.replace("%2C", ",").replace("%25", "%"))`)
 	case reflect.Int64:
 		return fmt.Sprintf(`int(%s)`, value)
 	case reflect.Bool:
-		return fmt.Sprintf(`%s == "true"`, value)
+		return fmt.Sprintf(`%q in %s && %s == "true"`, r.annotation(), annotations, value)
 	default:
 		return value
 	}
@@ -206,12 +223,14 @@ func (r rule) read(annotations string) string {
 // leniently reads the rule back for Gatekeeper. One that is missing allows nothing.
 func (r rule) leniently() string {
 	annotations := "variables." + gatekeeperRules
-	there := fmt.Sprintf("%q in %s", r.annotation(), annotations)
-	none := map[reflect.Kind]string{reflect.Slice: "[]", reflect.Int64: "0", reflect.Bool: "false"}[r.kind]
-	if none == "" {
-		none = `""`
+	read, none := r.read(annotations), `""`
+	switch r.kind {
+	case reflect.Slice, reflect.Bool:
+		return read
+	case reflect.Int64:
+		none = "0"
 	}
-	return fmt.Sprintf(`%s ? (%s) : %s`, there, r.read(annotations), none)
+	return fmt.Sprintf(`%q in %s ? (%s) : %s`, r.annotation(), annotations, read, none)
 }
 
 // escaper writes what is in a list so that it has no comma, as the names of groups may.

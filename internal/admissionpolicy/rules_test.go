@@ -28,11 +28,16 @@ func TestAnnotations(t *testing.T) {
 	})
 	for key, want := range map[string]string{
 		"kept": "yes", "croft.dev/rules.tenant": "shop", "croft.dev/rules.pools": "small,large", "croft.dev/rules.egress": "Restricted",
-		"croft.dev/rules.runtimeClasses": "kata,a%2Cb%25", "croft.dev/rules.storageClasses": ",", "croft.dev/rules.csiDrivers": "", "croft.dev/rules.domains": "",
+		"croft.dev/rules.runtimeClasses": "kata,a%2Cb%25", "croft.dev/rules.storageClasses": ",", "croft.dev/rules.registries": "",
 		"croft.dev/rules.maxTerminationGracePeriodSeconds": "600", "croft.dev/rules.doNotDisrupt": "true",
 	} {
 		if got, ok := namespace.Annotations[key]; !ok || got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+	for _, key := range []string{"croft.dev/rules.csiDrivers", "croft.dev/rules.domains", "croft.dev/rules.tokenSecrets"} {
+		if got, ok := namespace.Annotations[key]; ok {
+			t.Errorf("%s is %q, want none: it allows nothing", key, got)
 		}
 	}
 }
@@ -122,39 +127,58 @@ func TestRulesFit(t *testing.T) {
 	t.Logf("%d of %d bytes", sum, most)
 }
 
-// TestReadBack fails if the API server reads another list than was written.
+// TestReadBack fails if the API server reads another rule than was written, or more than
+// nothing where none is written.
 func TestReadBack(t *testing.T) {
-	policy := admissionpolicy.Validating{
-		Name: "p", Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"services"}, Operations: []admissionv1.OperationType{admissionv1.Create}}},
-		Rules: []admissionpolicy.Rule{{Name: "r", Holds: `"gp3" in params.spec.storageClasses`, Message: `"none"`}},
-	}.Objects()[0].(*admissionv1.ValidatingAdmissionPolicy)
-	env, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv().Extend(cel.Variable("namespaceObject", cel.DynType))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ast, issues := env.Compile(policy.Spec.Variables[0].Expression)
-	if issues.Err() != nil {
-		t.Fatal(issues.Err())
-	}
-	program, err := env.Program(ast)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range [][]string{{}, {"", ""}, {"gp3"}, {"", "gp3"}, {"gp3", ""}, {"a", "b", "c"}, {"cn=devs,ou=groups", "%2C", "100%", "%25"}} {
-		annotations := admissionpolicy.Annotations(v1alpha1.TenantRulesSpec{StorageClasses: want})
-		out, _, err := program.Eval(map[string]any{"namespaceObject": map[string]any{"metadata": map[string]any{"annotations": annotations}}})
-		if err != nil {
-			t.Fatalf("%q: %v", want, err)
-		}
-		got, err := out.ConvertToNative(reflect.TypeFor[[]string]())
+	read := func(expression string, annotations map[string]string) any {
+		t.Helper()
+		policy := admissionpolicy.Validating{
+			Name: "p", Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"services"}, Operations: []admissionv1.OperationType{admissionv1.Create}}},
+			Variables: []admissionpolicy.Variable{{Name: "it", Expression: expression}},
+			Rules:     []admissionpolicy.Rule{{Name: "r", Holds: `variables.it == variables.it`, Message: `"none"`}},
+		}.Objects()[0].(*admissionv1.ValidatingAdmissionPolicy)
+		env, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv().Extend(cel.Variable("namespaceObject", cel.DynType))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(got.([]string), want) {
-			t.Errorf("%q comes back as %q", want, got)
+		ast, issues := env.Compile(policy.Spec.Variables[0].Expression)
+		if issues.Err() != nil {
+			t.Fatal(issues.Err())
+		}
+		program, err := env.Program(ast)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, _, err := program.Eval(map[string]any{"namespaceObject": map[string]any{"metadata": map[string]any{"annotations": annotations}}})
+		if err != nil {
+			return err
+		}
+		if list, err := out.ConvertToNative(reflect.TypeFor[[]string]()); err == nil {
+			return list
+		}
+		return out.Value()
+	}
+	for _, want := range [][]string{{}, {"", ""}, {"gp3"}, {"", "gp3"}, {"gp3", ""}, {"a", "b", "c"}, {"cn=devs,ou=groups", "%2C", "100%", "%25"}} {
+		got := read("params.spec.storageClasses", admissionpolicy.Annotations(v1alpha1.TenantRulesSpec{StorageClasses: want}))
+		if list, ok := got.([]string); !ok || !slices.Equal(list, want) {
+			t.Errorf("%q comes back as %v", want, got)
 		}
 	}
-	if out, _, err := program.Eval(map[string]any{"namespaceObject": map[string]any{"metadata": map[string]any{"annotations": map[string]string{}}}}); err == nil {
-		t.Errorf("a rule that is missing is read as %v", out)
+	// Earlier releases wrote lists that are empty, and false.
+	if got := read("params.spec.storageClasses", map[string]string{"croft.dev/rules.storageClasses": ""}); len(got.([]string)) != 0 {
+		t.Errorf("an empty list is read as %v", got)
+	}
+	for _, of := range []map[string]string{{}, {"croft.dev/rules.doNotDisrupt": "false"}} {
+		if got := read("params.spec.doNotDisrupt", of); got != false {
+			t.Errorf("%v is read as %v", of, got)
+		}
+	}
+	if got := read("params.spec.doNotDisrupt", admissionpolicy.Annotations(v1alpha1.TenantRulesSpec{DoNotDisrupt: true})); got != true {
+		t.Errorf("true is read as %v", got)
+	}
+	for _, field := range []string{"tenant", "maxVolumeSize", "maxTerminationGracePeriodSeconds"} {
+		if got, failed := read("params.spec."+field, nil).(error); !failed {
+			t.Errorf("%s, which is missing, is read as %v", field, got)
+		}
 	}
 }

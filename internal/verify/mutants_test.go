@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -32,14 +31,11 @@ func (l *lab) ruleMutants(objects []client.Object) []mutant {
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *admissionv1.ValidatingAdmissionPolicy:
-			for i := range o.Spec.Validations {
-				rule := ruleName(admissionpolicy.MessageOf(o.Spec.Validations[i]))
+			for _, rule := range askedBy(o) {
 				all = append(all, mutant{
 					name: fmt.Sprintf("policy %s: rule %s asks nothing", o.Name, rule), object: o.Name,
 					suspects: func(a attack.Attack) bool { return a.StoppedBy.Policy == o.Name && a.StoppedBy.Rule == rule },
-					mutate: edited(o, func(live client.Object) {
-						live.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations[i].Expression = "true"
-					}),
+					mutate:   edited(o, func(live client.Object) { waive(live.(*admissionv1.ValidatingAdmissionPolicy), rule) }),
 				})
 			}
 		case *admissionv1.ValidatingAdmissionPolicyBinding:
@@ -126,13 +122,24 @@ func idle(o *admissionv1.MutatingAdmissionPolicy, part string) mutation {
 	})
 }
 
-var inBrackets = regexp.MustCompile(`"\[([a-z0-9-]+)\] `)
-
-func ruleName(message string) string {
-	if match := inBrackets.FindStringSubmatch(message); match != nil {
-		return match[1]
+func askedBy(p *admissionv1.ValidatingAdmissionPolicy) []string {
+	var all []string
+	for _, v := range p.Spec.Validations {
+		for _, asked := range admissionpolicy.AskedBy(v) {
+			all = append(all, asked.Rule)
+		}
 	}
-	return message
+	return all
+}
+
+// waive makes a policy ask nothing of a rule.
+func waive(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
+	for i := range p.Spec.Validations {
+		v := &p.Spec.Validations[i]
+		if slices.ContainsFunc(admissionpolicy.AskedBy(*v), func(a admissionpolicy.Asked) bool { return a.Rule == rule }) {
+			admissionpolicy.Waive(v, rule)
+		}
+	}
 }
 
 // changedBy picks what a mutating policy makes harmless, and the mirrors of its
@@ -381,17 +388,14 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 			if !ok || checking.Labels[v1alpha1.WallLabel] != changing.Labels[v1alpha1.WallLabel] {
 				continue
 			}
-			for i := range checking.Spec.Validations {
-				rule := ruleName(admissionpolicy.MessageOf(checking.Spec.Validations[i]))
+			for _, rule := range askedBy(checking) {
 				stops := func(a attack.Attack) bool { return a.StoppedBy.Policy == checking.Name && a.StoppedBy.Rule == rule }
 				if slices.ContainsFunc(l.scenes, func(s *proving) bool { return len(l.attacks(s, stops)) > 0 }) {
 					continue
 				}
 				m := mutant{name: fmt.Sprintf("policy %s: rule %s asks nothing", checking.Name, rule), object: "deep", buried: &buried{
 					before: nothing, attacks: changed, refusal: "'" + checking.Name + "' denied request: " + admissionpolicy.Refusal(rule),
-					rule: edited(checking, func(live client.Object) {
-						live.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations[i].Expression = "true"
-					}),
+					rule: edited(checking, func(live client.Object) { waive(live.(*admissionv1.ValidatingAdmissionPolicy), rule) }),
 				}}
 				m.scenes = l.scenes[:1]
 				all = append(all, m)

@@ -43,7 +43,7 @@ const (
 	// entries are how many one list is given that no bound lets through, and
 	// mostForLong is what that list may cost more than a short one.
 	entries     = 2500
-	mostForLong = 1000
+	mostForLong = 1200
 )
 
 // samples are the kinds that policies look at, with every list and map that they

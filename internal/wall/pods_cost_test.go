@@ -37,8 +37,8 @@ var measuredPods = []struct {
 	tenant                       string
 	most                         int64
 }{
-	{"plain", "restricted/certificate.yaml", "Deployment", "api", "bank", 1200},
-	{"large", "baseline/mesh.yaml", "Deployment", "reviews-v1", "shop", 2600},
+	{"plain", "restricted/certificate.yaml", "Deployment", "api", "bank", 1150},
+	{"large", "baseline/mesh.yaml", "Deployment", "reviews-v1", "shop", 2500},
 }
 
 const (

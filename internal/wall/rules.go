@@ -3,7 +3,6 @@ package wall
 import (
 	"regexp"
 	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,17 +64,14 @@ func rulesOf(wall string, o client.Object, warns bool) []Rule {
 		all = append(all, rule)
 	case *admissionv1.ValidatingAdmissionPolicy:
 		for _, v := range o.Spec.Validations {
-			rule.Name, rule.Exception, rule.Warns = "", "", warns
-			for key, says := range o.Annotations {
-				name, found := strings.CutPrefix(key, admissionpolicy.RuleAnnotation)
-				if found && strings.Contains(admissionpolicy.MessageOf(v), `"`+admissionpolicy.Refusal(name)) {
-					rule.Name, rule.Says = name, says
+			for _, asked := range admissionpolicy.AskedBy(v) {
+				rule.Name, rule.Exception, rule.Warns = asked.Rule, "", warns
+				rule.Says = o.Annotations[admissionpolicy.RuleAnnotation+asked.Rule]
+				if match := exception.FindStringSubmatch(asked.Message); match != nil {
+					rule.Exception = match[1]
 				}
+				all = append(all, rule)
 			}
-			if match := exception.FindStringSubmatch(admissionpolicy.MessageOf(v)); match != nil {
-				rule.Exception = match[1]
-			}
-			all = append(all, rule)
 		}
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
@@ -125,9 +127,19 @@ func TestRulesOnNamespaces(t *testing.T) {
 	if len(read) == 0 {
 		t.Fatal("no policy reads any rule")
 	}
+	// What is not on a namespace is empty, or false; for these there is no such value.
+	always := admissionpolicy.Annotations(v1alpha1.TenantRulesSpec{})
+	fields := reflect.TypeFor[v1alpha1.TenantRulesSpec]()
+	sizes := []string{v1alpha1.MaxObjectBytesAnnotation, v1alpha1.MaxHelmReleaseBytesAnnotation, v1alpha1.MaxOtherObjectBytesAnnotation}
+	for _, key := range read {
+		name := strings.TrimPrefix(key, v1alpha1.RulesAnnotationPrefix)
+		if !slices.Contains(sizes, key) && !slices.ContainsFunc(reflect.VisibleFields(fields), func(f reflect.StructField) bool { return f.Tag.Get("json") == name }) {
+			t.Errorf("a policy reads %s, and TenantRules have no such field", key)
+		}
+	}
+	read = slices.DeleteFunc(read, func(key string) bool { _, needed := always[key]; return !needed })
 	native := e.Platform
 	native.Placement = v1alpha1.PlacementNative
-	sizes := []string{v1alpha1.MaxObjectBytesAnnotation, v1alpha1.MaxHelmReleaseBytesAnnotation, v1alpha1.MaxOtherObjectBytesAnnotation}
 	for _, tenant := range e.Tenants {
 		for _, o := range namespacesOf(wall.TenantObjects(&e.Platform, tenant)) {
 			for _, key := range read {

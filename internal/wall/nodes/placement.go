@@ -57,13 +57,15 @@ func podPart(poolKey string) admissionpolicy.Pods {
 			{
 				Cheap: true,
 				Name:  NodeNameRule, Says: "pods do not choose their node",
+				Rare: true, Fine: `!has(variables.spec.nodeName)`,
 				Holds:   `!variables.new || !has(variables.spec.nodeName) || variables.spec.nodeName == ""`,
 				Message: `"spec.nodeName: the scheduler chooses the node: remove the field, and ask by nodeAffinity for the kind of node"`,
 			},
 			{
 				Cheap: true,
 				Name:  RuntimeClassRule, Says: "pods ask for no runtime class but the tenant's, since a class can add tolerations and a nodeSelector",
-				Holds: `!variables.new || !has(variables.spec.runtimeClassName) || "*" in params.spec.runtimeClasses || variables.spec.runtimeClassName in params.spec.runtimeClasses`,
+				Rare: true, Fine: `!has(variables.spec.runtimeClassName)`,
+				Holds: `!variables.new || "*" in params.spec.runtimeClasses || variables.spec.runtimeClassName in params.spec.runtimeClasses`,
 				Message: `"spec.runtimeClassName: " + variables.spec.runtimeClassName + " is not among the runtime classes of tenant " + params.spec.tenant + ": "
 					+ (params.spec.runtimeClasses.size() == 0 ? "none" : params.spec.runtimeClasses.map(c, string(c)).join(", "))
 					+ "; leave the field out; a platform admin allows others by policy.runtimeClasses"`,
@@ -71,7 +73,8 @@ func podPart(poolKey string) admissionpolicy.Pods {
 			{
 				Cheap: true,
 				Name:  SchedulerRule, Says: "pods are scheduled by the default scheduler",
-				Holds:   `!variables.new || !has(variables.spec.schedulerName) || variables.spec.schedulerName == "default-scheduler"`,
+				Rare: true, Fine: `!has(variables.spec.schedulerName) || variables.spec.schedulerName == "default-scheduler"`,
+				Holds:   `!variables.new`,
 				Message: `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: remove the field"`,
 			},
 		}, scheduling...),

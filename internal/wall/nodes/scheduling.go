@@ -39,7 +39,7 @@ func schedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) {
 	rules := []admissionpolicy.Rule{
 		{
 			Name: AffinityRule, Says: "affinity and anti-affinity look at pods of the tenant's own namespaces only",
-			Fine:  `!has(variables.spec.affinity)`,
+			Rare: true, Fine: `!has(variables.spec.affinity)`,
 			Holds: `variables.foreignTerms.size() == 0`,
 			Message: `"spec.affinity: podAffinity and podAntiAffinity of tenant " + params.spec.tenant + " may name its own namespaces only, since they decide where other tenants' pods can run: "
 				+ "leave out namespaces and namespaceSelector (topologyKey " + variables.foreignTerms[0].topologyKey + "), or select all of the tenant's namespaces by namespaceSelector {matchLabels: {TENANT: "
@@ -47,7 +47,7 @@ func schedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) {
 		},
 		{
 			Name: TermsRule, Says: "pods have at most " + strconv.Itoa(maxTerms) + " terms of pod affinity and anti-affinity, as many of node affinity and as many spread constraints",
-			Fine: `!has(variables.spec.affinity) && !has(variables.spec.topologySpreadConstraints)`,
+			Rare: true, Fine: `!has(variables.spec.affinity) && !has(variables.spec.topologySpreadConstraints)`,
 			Holds: `variables.podTerms.size() <= MOST && variables.spreads <= MOST &&
 				(variables.nodeTerms <= MOST || variables.specBefore.exists(s, ` + nodeTerms("s") + ` >= variables.nodeTerms))`,
 			Message: `"spec: a pod may have MOST terms of pod affinity and anti-affinity (this one has " + string(variables.podTerms.size()) + "), MOST of node affinity ("

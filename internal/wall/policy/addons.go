@@ -213,7 +213,8 @@ func podAnnotationsRule(classes []addons.Class) admissionpolicy.Rule {
 	}
 	return admissionpolicy.Rule{
 		Name: PodAnnotationsRule, Says: "annotations have no add-on do what the tenant may not; those that the catalogue of add-ons does not know are decided by policy.unknownAnnotations",
-		Holds: unannotated + anyRefused + of + `.size() == 0` + ofAddonsThemselves,
+		Fine:  unannotated,
+		Holds: anyRefused + of + `.size() == 0` + ofAddonsThemselves,
 		// The message of a rule that asks the authorizer is made for every request.
 		Message: `(` + of + `.size() == 0 ? "" : "metadata.annotations: " + ` + someAnnotations(of) + ` + (` + what.String() + unknownAdvice + `))`,
 	}
@@ -320,11 +321,12 @@ func warnOfAnnotations() admissionpolicy.Validating {
 	return policy
 }
 
-// unknownWarning warns of what is not known.
-func unknownWarning(none string) admissionpolicy.Rule {
+// unknownWarning warns of what is not known; fine is the rule's Fine.
+func unknownWarning(fine string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: UnknownWarningRule, Says: "annotations are those that the catalogue of add-ons knows, where policy.unknownAnnotations is Warn",
-		Holds: none + `params.spec.unknownAnnotations != "Warn" || variables.judged.filter(a, a[2] == "unknown").size() == 0`,
+		Fine:  fine,
+		Holds: `params.spec.unknownAnnotations != "Warn" || variables.judged.filter(a, a[2] == "unknown").size() == 0`,
 		Message: `"metadata.annotations: " + ` + someAnnotations(`variables.judged.filter(a, a[2] == "unknown")`) +
 			` + ": croft does not know the add-on that reads it, and lets it through: ask a platform admin to allow it by policy.annotations, before what is not known is refused"`,
 	}

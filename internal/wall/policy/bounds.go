@@ -148,8 +148,8 @@ var podBounds = []admissionpolicy.Bound{
 		Sample: `{"name": "e%d", "image": "registry.example.org/shop/app:%d", "imagePullPolicy": "Always"}`,
 	},
 	{Path: "metadata.labels", Max: mostMarks, Because: fewMarks, Instead: "remove those that nothing reads", Sample: `{"example.org/l-%d": "x"}`},
-	{Path: "spec.containers[].resources.limits", Max: 1000, Usual: 1000 / mostContainers, Because: fewLimits, Instead: "limit fewer resources", Sample: `{"example.org/r%d": "1"}`},
-	{Path: "spec.initContainers[].resources.limits", Max: 1000, Usual: 1000 / mostContainers, Because: fewLimits, Instead: "limit fewer resources", Sample: `{"example.org/r%d": "1"}`},
+	{Path: "spec.containers[].resources.limits", Max: 1000, Unless: `variables.usual`, Because: fewLimits, Instead: "limit fewer resources", Sample: `{"example.org/r%d": "1"}`},
+	{Path: "spec.initContainers[].resources.limits", Max: 1000, Unless: `variables.usual`, Because: fewLimits, Instead: "limit fewer resources", Sample: `{"example.org/r%d": "1"}`},
 	{Path: "spec.volumes", Max: 200, Because: "nodes attach some tens of disks to all of their pods", Instead: "use a projected volume for several ConfigMaps and Secrets", Patched: true, Sample: `{"name": "v%d", "csi": {"driver": "d%d.example.org"}}`},
 }
 

@@ -80,23 +80,23 @@ func podDevices() []admissionpolicy.Rule {
 	return []admissionpolicy.Rule{
 		{
 			Name: DeviceClassRule, Says: "containers ask for devices of the tenant's deviceClasses only",
-			Fine: `!variables.new`,
-			Holds: withoutOtherDevices("variables.spec.containers") +
-				` && (!has(variables.spec.initContainers) || ` + withoutOtherDevices("variables.spec.initContainers") + `)`,
+			Fine:    `!variables.new`,
+			Holds:   `variables.usual || ` + everyContainer(withoutOtherDevices("c")),
 			Message: `"spec.containers[].resources: a container asks for devices of a class that is not among the tenant's deviceClasses: ask for one of these; a platform admin allows others by policy.deviceClasses"`,
 		},
 		{
 			Cheap: true,
 			Name:  DeviceClaimsRule, Says: "pods use at most " + strconv.Itoa(maxDeviceClaims) + " claims of devices",
-			Holds: with(`!variables.new || !has(variables.spec.resourceClaims) || variables.spec.resourceClaims.size() <= MOST`, "MOST", strconv.Itoa(maxDeviceClaims)),
+			Rare: true, Fine: `!has(variables.spec.resourceClaims)`,
+			Holds: with(`!variables.new || variables.spec.resourceClaims.size() <= MOST`, "MOST", strconv.Itoa(maxDeviceClaims)),
 			Message: with(`"spec.resourceClaims: a pod may use MOST claims of devices, since all pods of the cluster wait while the scheduler searches: ask for several devices in one claim"`,
 				"MOST", strconv.Itoa(maxDeviceClaims)),
 		},
 	}
 }
 
-// withoutOtherDevices is true where no container asks for devices of other classes.
-func withoutOtherDevices(containers string) string {
-	return containers + with(`.all(c, !has(c.resources) || !has(c.resources.limits) || !c.resources.limits.exists(k, k.startsWith("PREFIX") && !`+
-		allowed("deviceClasses", `k.substring(SIZE)`)+`))`, "PREFIX", deviceResource, "SIZE", strconv.Itoa(len(deviceResource)))
+// withoutOtherDevices is true where a container asks for no devices of other classes.
+func withoutOtherDevices(container string) string {
+	return with(`(!has(OF.resources) || !has(OF.resources.limits) || !OF.resources.limits.exists(k, k.startsWith("PREFIX") && !`+
+		allowed("deviceClasses", `k.substring(SIZE)`)+`))`, "OF", container, "PREFIX", deviceResource, "SIZE", strconv.Itoa(len(deviceResource)))
 }

@@ -39,7 +39,7 @@ func podPart(finalizers []string) admissionpolicy.Pods {
 	onPods, harmless := addons.Table(addons.Pods), addons.HarmlessPrefixes(addons.Pods)
 	return admissionpolicy.Pods{
 		Bounds: slices.Concat(annotationBounds(), podBounds, finalizerBounds),
-		Early:  earlyAnnotations(harmless, onPods),
+		Early:  append(earlyAnnotations(harmless, onPods), usual),
 		Variables: slices.Concat([]admissionpolicy.Variable{
 			// As a container runtime reads them: what has no registry is docker.io's.
 			{Name: "imagesBefore", Expression: `variables.specBefore.size() == 0 ? [] : ` + images("variables.specBefore[0]")},
@@ -83,6 +83,12 @@ func podPart(finalizers []string) admissionpolicy.Pods {
 	}
 }
 
+// usual is true where no container sets what hardly any sets: the time that a probe gives
+// it to end, and limits of anything but CPU and memory.
+var usual = admissionpolicy.Variable{Name: "usual", Expression: everyContainer(
+	`(!has(c.livenessProbe) || !has(c.livenessProbe.terminationGracePeriodSeconds)) && (!has(c.startupProbe) || !has(c.startupProbe.terminationGracePeriodSeconds)) &&
+		(!has(c.resources) || !has(c.resources.limits) || c.resources.limits.size() == 2 && "cpu" in c.resources.limits && "memory" in c.resources.limits)`)}
+
 // hasAny is true where an object has one of the fields.
 func hasAny(object string, fields []string) string {
 	each := make([]string, len(fields))
@@ -113,26 +119,31 @@ func podRules() []admissionpolicy.Rule {
 		{
 			Cheap: true,
 			Name:  PriorityRule, Says: "pods ask for no priority class but the tenant's",
-			Holds: `!variables.new || !has(variables.spec.priorityClassName) || variables.spec.priorityClassName == "" || ` + allowed("priorityClasses", "variables.spec.priorityClassName"),
+			Rare: true, Fine: `!has(variables.spec.priorityClassName)`,
+			Holds: `!variables.new || variables.spec.priorityClassName == "" || ` + allowed("priorityClasses", "variables.spec.priorityClassName"),
 			Message: `"spec.priorityClassName: " + variables.spec.priorityClassName + " is not among the priority classes of tenant " + params.spec.tenant + ": " + ` +
 				listed("priorityClasses") + ` + "; leave the field out; a platform admin allows others by policy.priorityClasses"`,
 		},
 		{
 			Name: GracePeriodRule, Says: "pods end within the tenant's maxTerminationGracePeriodSeconds",
-			Holds: `!variables.new || variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds && ` + probesEnd("containers") + ` && ` + probesEnd("initContainers"),
+			Rare: true, Fine: `variables.usual && variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds`,
+			Holds: `!variables.new || variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds &&
+				(variables.usual || ` + everyContainer(probeEnds("livenessProbe")+` && `+probeEnds("startupProbe")) + `)`,
 			Message: `(variables.gracePeriod > params.spec.maxTerminationGracePeriodSeconds ? "spec.terminationGracePeriodSeconds: " + string(variables.gracePeriod) :
 				"spec.containers[]: terminationGracePeriodSeconds of a probe") + " is more than the " + string(params.spec.maxTerminationGracePeriodSeconds) +
 				" that tenant " + params.spec.tenant + " may take: lower it; a platform admin allows more by policy.maxTerminationGracePeriodSeconds"`,
 		},
 		{
 			Name: InlineCSIRule, Says: "pods mount inline volumes of the tenant's csiDrivers only",
-			Holds: `variables.volumes.size() == 0 || variables.refusedDrivers.size() == 0`,
+			Rare: true, Fine: plainVolumed,
+			Holds: `variables.refusedDrivers.size() == 0`,
 			Message: `"spec.volumes[].csi.driver: " + ` + some("variables.refusedDrivers", 3) + ` + " is not among the drivers that tenant " + params.spec.tenant + " may mount inline: " + ` +
 				listed("csiDrivers") + ` + "; use a PersistentVolumeClaim; a platform admin allows others by policy.csiDrivers"`,
 		},
 		{
 			Name: VolumeTypesRule, Says: "pods mount volumes of types that cannot reach another's disk, nor the network from their node, and of the tenant's volumeTypes",
-			Holds: `variables.volumes.size() == 0 || variables.refusedVolumes.size() == 0`,
+			Rare: true, Fine: plainVolumed,
+			Holds: `variables.refusedVolumes.size() == 0`,
 			Message: `"spec.volumes: " + ` + some(`variables.refusedVolumes.map(v, v.name + " is of type " + dyn(v).filter(k, k != "name").map(k, string(k)).join(" and "))`, 3) + ` +
 				", which mounts any disk by its name, or from the network of the node: use a PersistentVolumeClaim; tenant " + params.spec.tenant + " may also use " + ` +
 				listed("volumeTypes") + ` + "; a platform admin allows others by policy.volumeTypes"`,
@@ -140,7 +151,8 @@ func podRules() []admissionpolicy.Rule {
 		claimTemplatesRule(),
 		{
 			Name: DoNotDisruptRule, Says: "pods do not keep their nodes from being disrupted, unless the tenant's doNotDisrupt says so",
-			Holds: unannotated + `params.spec.doNotDisrupt || ` + anyRefused + `variables.refused.filter(a, a[2].startsWith("keeps-node")).size() == 0`,
+			Fine:  unannotated,
+			Holds: `params.spec.doNotDisrupt || ` + anyRefused + `variables.refused.filter(a, a[2].startsWith("keeps-node")).size() == 0`,
 			Message: `"metadata.annotations: pods of tenant " + params.spec.tenant + " may not carry " + ` + someAnnotations(`variables.refused.filter(a, a[2].startsWith("keeps-node"))`) +
 				` + ": remove it, and use a PodDisruptionBudget; a platform admin allows it by policy.doNotDisrupt"`,
 		},
@@ -149,6 +161,7 @@ func podRules() []admissionpolicy.Rule {
 		finalizersRule(`!variables.new`),
 		{
 			Name: PodMarksRule, Says: "pods carry no labels below croft.dev/, which are for what croft keeps, and none that has an add-on use what is not the tenant's",
+			Rare: true, Fine: `variables.labels.all(k, !k.startsWith("croft.dev/")) && ` + noLabelOf(addons.Pods),
 			Holds: `variables.labels.all(k, !k.startsWith("croft.dev/") || k == "` + v1alpha1.ProbeLabel + `" || k in variables.labelsBefore) &&
 				(` + noLabelOf(addons.Pods) + ` || variables.refusedLabels.size() == 0)`,
 			Message: `(variables.refusedLabels.size() > 0 ? ` + labelsMessage + ` : "metadata.labels: " + ` + some(`variables.labels.transformList(k, v, k.startsWith("croft.dev/"), k)`, 3) +
@@ -158,21 +171,27 @@ func podRules() []admissionpolicy.Rule {
 	})
 }
 
+// plainVolumed spares most pods the rules on volumes.
+const plainVolumed = `variables.volumes.size() == 0`
+
 // unannotated spares most pods the rules on annotations.
-const unannotated = `variables.plain || `
+const unannotated = `variables.annotations.size() == 0 || variables.within && variables.plain`
 
 // ofAddonsThemselves is true where an add-on writes to a pod that is there: it may
 // change the pods of the whole cluster, which no tenant may. A new pod is judged
 // whoever makes it, since controllers make what tenants write.
 const ofAddonsThemselves = ` || !variables.new && (` + clusterWide + `)`
 
-// probesEnd is true where no probe of the containers gives its own more time to end
-// than the tenant may take. Only these two kinds of probes end a container.
-func probesEnd(list string) string {
-	probe := func(name string) string {
-		return with(`(!has(c.PROBE) || !has(c.PROBE.terminationGracePeriodSeconds) || c.PROBE.terminationGracePeriodSeconds <= params.spec.maxTerminationGracePeriodSeconds)`, "PROBE", name)
-	}
-	return with(`(!has(variables.spec.LIST) || variables.spec.LIST.all(c, `, "LIST", list) + probe("livenessProbe") + ` && ` + probe("startupProbe") + `))`
+// everyContainer is true where a condition on c holds for all containers and init
+// containers.
+func everyContainer(condition string) string {
+	return with(`(variables.spec.containers.all(c, CONDITION) && (!has(variables.spec.initContainers) || variables.spec.initContainers.all(c, CONDITION)))`, "CONDITION", condition)
+}
+
+// probeEnds is true where a probe of container c gives it no more time to end than the
+// tenant may take. Only two kinds of probes end a container.
+func probeEnds(probe string) string {
+	return with(`(!has(c.PROBE) || !has(c.PROBE.terminationGracePeriodSeconds) || c.PROBE.terminationGracePeriodSeconds <= params.spec.maxTerminationGracePeriodSeconds)`, "PROBE", probe)
 }
 
 // setPullPolicy gives containers the first of the tenant's pull policies, where

@@ -92,7 +92,7 @@ func checkSizes() admissionpolicy.Validating {
 func ownerCountRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: OwnerCountRule, Says: "objects name at most " + strconv.Itoa(maxOwners) + " owners",
-		Fine:    `!has(object.metadata.ownerReferences) || object.metadata.ownerReferences.size() <= ` + strconv.Itoa(maxOwners),
+		Rare: true, Fine: `!has(object.metadata.ownerReferences) || object.metadata.ownerReferences.size() <= ` + strconv.Itoa(maxOwners),
 		Holds:   noMore("object.metadata", "oldObject.metadata", "ownerReferences", maxOwners),
 		Message: `"metadata.ownerReferences: the garbage collector looks up each one: name ` + strconv.Itoa(maxOwners) + ` at most"`,
 	}

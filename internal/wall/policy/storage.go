@@ -171,7 +171,8 @@ func refusedClaimFields() admissionpolicy.Variable {
 func claimTemplatesRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: ClaimTemplatesRule, Says: "templates of claims ask for what claims may have",
-		Holds: `variables.volumes.size() == 0 && variables.claimTemplates.size() == 0 || variables.refusedClaimFields.size() == 0`,
+		Rare: true, Fine: plainVolumed + ` && variables.claimTemplates.size() == 0`,
+		Holds: `variables.refusedClaimFields.size() == 0`,
 		Message: `"volumeClaimTemplates: claims with this " + variables.refusedClaimFields.join(", ") + " are refused: remove it; tenant " + params.spec.tenant +
 			" has the storage classes " + ` + listed("storageClasses") + ` + ", the volume attributes classes " + ` + listed("volumeAttributesClasses") + ` +
 			" and at most " + params.spec.maxVolumeSize + " for each claim"`,

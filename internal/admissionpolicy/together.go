@@ -1,0 +1,98 @@
+package admissionpolicy
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// For each validation of a policy the API server runs a program, and another for its
+// message even where the validation holds: some 25 allocations before anything is asked.
+// croft asks a pod two dozen rules, most of them about fields that hardly any pod has.
+// These are one validation, in which one program finds that a pod has none of the fields.
+
+// together asks several rules by one validation. A comment precedes each of them.
+func together(rules []Rule) admissionv1.Validation {
+	fine := []string{"variables." + withinVariable}
+	var holds, says []string
+	for _, r := range rules {
+		asked := "(" + clean(r.Holds) + ")"
+		if text := "(" + clean(r.Fine) + ")"; !slices.Contains(fine, text) {
+			fine = append(fine, text)
+		}
+		holds = append(holds, heading(r.Name)+asked)
+		says = append(says, heading(r.Name)+"!"+asked+" ? "+r.says()+" :\n")
+	}
+	allFine := strings.Join(fine, " &&\n")
+	return admissionv1.Validation{
+		Expression:        allFine + " ||\n" + strings.Join(holds, " &&\n"),
+		MessageExpression: allFine + ` ? "" :` + "\n" + strings.Join(says, "") + `""`,
+		Reason:            ptr.To(metav1.StatusReasonForbidden),
+	}
+}
+
+func heading(rule string) string { return "// " + strings.TrimSpace(Refusal(rule)) + "\n" }
+
+// headings find what heading writes, and inMessage the rule that a message begins with.
+var (
+	headings  = regexp.MustCompile(`(?m)^// \[([a-z0-9-]+)\]\n`)
+	inMessage = regexp.MustCompile(`"\[([a-z0-9-]+)\] `)
+)
+
+// MessageOf is a CEL expression for what a validation says.
+func MessageOf(v admissionv1.Validation) string { return cmp.Or(v.MessageExpression, Quote(v.Message)) }
+
+// Asked is a rule as a policy has it.
+type Asked struct {
+	// Rule is its name.
+	Rule string
+	// Message is a CEL expression for what is said where it is broken.
+	Message string
+}
+
+// AskedBy are the rules that a validation asks: one, or several together.
+func AskedBy(v admissionv1.Validation) []Asked {
+	message := MessageOf(v)
+	found := headings.FindAllStringSubmatchIndex(message, -1)
+	if len(found) == 0 {
+		one := Asked{Rule: message, Message: message}
+		if match := inMessage.FindStringSubmatch(message); match != nil {
+			one.Rule = match[1]
+		}
+		return []Asked{one}
+	}
+	var all []Asked
+	for i, at := range found {
+		end := len(message)
+		if i+1 < len(found) {
+			end = found[i+1][0]
+		}
+		all = append(all, Asked{Rule: message[at[2]:at[3]], Message: message[at[1]:end]})
+	}
+	return all
+}
+
+// Waive makes a validation ask nothing of one of its rules.
+func Waive(v *admissionv1.Validation, rule string) {
+	found := headings.FindAllStringSubmatchIndex(v.Expression, -1)
+	if len(found) == 0 {
+		v.Expression = "true"
+		return
+	}
+	for i, at := range found {
+		if v.Expression[at[2]:at[3]] != rule {
+			continue
+		}
+		rest := ""
+		if i+1 < len(found) {
+			rest = " &&\n" + v.Expression[found[i+1][0]:]
+		}
+		v.Expression = v.Expression[:at[1]] + "true" + rest
+		return
+	}
+}

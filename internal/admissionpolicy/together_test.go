@@ -1,0 +1,63 @@
+package admissionpolicy
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestTogether fails if a rule that is asked together with others cannot be told from
+// them, or cannot be waived alone.
+func TestTogether(t *testing.T) {
+	v := together([]Rule{
+		{Name: "first", Fine: "!has(object.a)", Holds: "object.a == 1", Message: `"a: " + string(object.a)`},
+		{Name: "second-2", Fine: "!has(object.a)", Holds: "object.b == 2", Message: `"b"`},
+	})
+	if want := `variables.within &&
+(!has(object.a)) ||
+// [first]
+(object.a == 1) &&
+// [second-2]
+(object.b == 2)`; v.Expression != want {
+		t.Errorf("asks %s\nwant %s", v.Expression, want)
+	}
+	if want := `variables.within &&
+(!has(object.a)) ? "" :
+// [first]
+!(object.a == 1) ? "[first] " + ("a: " + string(object.a)) :
+// [second-2]
+!(object.b == 2) ? "[second-2] " + ("b") :
+""`; v.MessageExpression != want {
+		t.Errorf("says %s\nwant %s", v.MessageExpression, want)
+	}
+	var names []string
+	for _, asked := range AskedBy(v) {
+		names = append(names, asked.Rule)
+	}
+	if !slices.Equal(names, []string{"first", "second-2"}) {
+		t.Errorf("the rules are %q", names)
+	}
+	for rule, want := range map[string]string{
+		"first":    "variables.within &&\n(!has(object.a)) ||\n// [first]\ntrue &&\n// [second-2]\n(object.b == 2)",
+		"second-2": "variables.within &&\n(!has(object.a)) ||\n// [first]\n(object.a == 1) &&\n// [second-2]\ntrue",
+	} {
+		waived := v
+		if Waive(&waived, rule); waived.Expression != want {
+			t.Errorf("without %s it asks %s\nwant %s", rule, waived.Expression, want)
+		}
+	}
+}
+
+func TestAskedAlone(t *testing.T) {
+	for name, v := range map[string]Rule{
+		"message":            {Name: "r", Holds: "object.a", Message: `"a"`},
+		"message expression": {Name: "r", Holds: "object.a", Message: `"a" + object.b`},
+	} {
+		validation := v.validation()
+		if asked := AskedBy(validation); len(asked) != 1 || asked[0].Rule != "r" {
+			t.Errorf("%s: asked are %+v", name, asked)
+		}
+		if Waive(&validation, "r"); validation.Expression != "true" {
+			t.Errorf("%s: asks %s without its rule", name, validation.Expression)
+		}
+	}
+}
