@@ -224,10 +224,10 @@ func (r rule) read(annotations string) string {
 func (r rule) leniently() string {
 	annotations := "variables." + gatekeeperRules
 	read, none := r.read(annotations), `""`
-	switch r.kind {
-	case reflect.Slice, reflect.Bool:
+	if r.kind == reflect.Slice || r.kind == reflect.Bool {
 		return read
-	case reflect.Int64:
+	}
+	if r.kind == reflect.Int64 {
 		none = "0"
 	}
 	return fmt.Sprintf(`%q in %s ? (%s) : %s`, r.annotation(), annotations, read, none)

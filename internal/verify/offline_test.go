@@ -42,6 +42,7 @@ var unjudged = []struct {
 		return a.Request != nil && strings.HasPrefix(reflect.TypeOf(a.Request.Object).Elem().Name(), "SelfSubject")
 	}},
 	{"the API server's own validation of a kind", func(a attack.Attack) bool { return a.StoppedBy.Name == attack.ByAdminAccess.Name }},
+	{"the API server writes managedFields", func(a attack.Attack) bool { return a.Name == "fill-a-pod-by-fields" }},
 	{"a kind sent in another version than the policy's is converted", func(a attack.Attack) bool { return a.Name == "scale-by-too-many-in-v1" }},
 }
 

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -83,6 +84,9 @@ func (s scene) sizes() []attack.Attack {
 		attack.Creating("fill-a-binary-configmap", "write a ConfigMap of more than maxObjectBytes of binaryData", by, &corev1.ConfigMap{
 			TypeMeta: core("ConfigMap"), ObjectMeta: s.meta("fill-a-binary-configmap"), BinaryData: map[string][]byte{"file": []byte(long(data))},
 		}),
+		attack.Creating("fill-a-configmap-by-character", "write a ConfigMap of more than maxObjectBytes in characters of three bytes each", by, &corev1.ConfigMap{
+			TypeMeta: core("ConfigMap"), ObjectMeta: s.meta("fill-a-configmap-by-character"), Data: map[string]string{"file": strings.Repeat("語", int(data/2))},
+		}),
 		attack.Creating("fill-a-secret", "write a Secret of more than maxObjectBytes", by, secret("fill-a-secret", corev1.SecretTypeOpaque, data)),
 		attack.Creating("fill-an-account", "write a ServiceAccount with annotations of more than maxOtherObjectBytes", by, annotated(account("fill-an-account"), others)),
 		attack.Changing("fill-an-account-later", "let the annotations of a ServiceAccount that is there grow beyond maxOtherObjectBytes", by, account("fill-an-account-later"),
@@ -94,6 +98,10 @@ func (s scene) sizes() []attack.Attack {
 		attack.Creating("fill-an-event", "write an Event of more than 8 KiB", by, event("fill-an-event", estate.MaxNoteBytes)),
 		attack.Creating("fill-a-new-event", "write an Event of events.k8s.io of more than 8 KiB", by, annotated(newEvent, estate.MaxNoteBytes)),
 		attack.Creating("fill-a-pod", "run a pod of more than maxOtherObjectBytes", byPods, s.pod("fill-a-pod", func(p *corev1.Pod) { env(&p.Spec) })),
+		attack.Creating("fill-a-pod-by-character", "run a pod of more than maxOtherObjectBytes in characters of three bytes each", byPods,
+			s.pod("fill-a-pod-by-character", func(p *corev1.Pod) {
+				p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, corev1.EnvVar{Name: "LONG", Value: strings.Repeat("語", int(others/2))})
+			})),
 		attack.Changing("fill-a-pod-later", "let the annotations of a pod that is there grow beyond maxOtherObjectBytes", byPods, s.pod("fill-a-pod-later"),
 			func(p *corev1.Pod) { annotated(p, others) }),
 		attack.Creating("fill-half-a-configmap", "write a ConfigMap of almost maxObjectBytes", attack.Nobody, config("fill-half-a-configmap", data-4<<10)),
@@ -109,6 +117,12 @@ func (s scene) sizes() []attack.Attack {
 		all = append(all, attack.Creating("fill-a-release", "write a Secret of more than maxHelmReleaseBytes that says that it is a release of Helm", by, secret("fill-a-release", helm, releases)))
 	}
 	if others < 200<<10 { // annotations may have 256 KiB
+		all = append(all, attack.Creating("fill-a-pod-by-fields", "run a pod of so many fields that what managedFields say of them is more than maxOtherObjectBytes", byPods,
+			s.pod("fill-a-pod-by-fields", func(p *corev1.Pod) {
+				for i := range others / 40 {
+					p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, corev1.EnvVar{Name: fmt.Sprintf("E%d", i), Value: "x"})
+				}
+			})))
 		all = append(all, s.largeOfPlatform(func(o client.Object) client.Object { return annotated(o, others) })...)
 	}
 	return attack.Because("etcd keeps a few gigabytes for the whole cluster, and takes no more writes from anybody when it is full",
