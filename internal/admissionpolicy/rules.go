@@ -203,14 +203,17 @@ type rule struct {
 func (r rule) annotation() string { return v1alpha1.RulesAnnotationPrefix + r.field }
 
 // read is a CEL expression that reads the rule back from annotations. A list that is
-// missing is empty, and so allows nothing; a truth value is false. Where other rules are
-// missing, it fails.
+// missing is empty, and so allows nothing; a truth value is false. Where another rule is
+// missing, or a list that is always written, it fails.
 func (r rule) read(annotations string) string {
 	value := fmt.Sprintf("%s[%q]", annotations, r.annotation())
 	switch r.kind {
 	case reflect.Slice:
-		return strings.NewReplacer("V", value, "THERE", fmt.Sprintf("%q in %s", r.annotation(), annotations)).Replace(
-			`!(THERE) || V == "" ? [] : !V.contains("%") ? V.split(",") : V.split(",").map(v, v.replace("%2C", ",").replace("%25", "%"))`)
+		none := ""
+		if !slices.Contains(alwaysWritten, r.field) {
+			none = fmt.Sprintf("!(%q in %s) || ", r.annotation(), annotations)
+		}
+		return none + strings.ReplaceAll(`V == "" ? [] : !V.contains("%") ? V.split(",") : V.split(",").map(v, v.replace("%2C", ",").replace("%25", "%"))`, "V", value)
 	case reflect.Int64:
 		return fmt.Sprintf(`int(%s)`, value)
 	case reflect.Bool:
@@ -223,12 +226,10 @@ func (r rule) read(annotations string) string {
 // leniently reads the rule back for Gatekeeper. One that is missing allows nothing.
 func (r rule) leniently() string {
 	annotations := "variables." + gatekeeperRules
-	read, none := r.read(annotations), `""`
-	if r.kind == reflect.Slice || r.kind == reflect.Bool {
+	read := r.read(annotations)
+	none, ok := map[reflect.Kind]string{reflect.Slice: "[]", reflect.Int64: "0", reflect.String: `""`}[r.kind]
+	if !ok || r.kind == reflect.Slice && !slices.Contains(alwaysWritten, r.field) {
 		return read
-	}
-	if r.kind == reflect.Int64 {
-		none = "0"
 	}
 	return fmt.Sprintf(`%q in %s ? (%s) : %s`, r.annotation(), annotations, read, none)
 }

@@ -176,7 +176,7 @@ func TestReadBack(t *testing.T) {
 	if got := read("params.spec.doNotDisrupt", admissionpolicy.Annotations(v1alpha1.TenantRulesSpec{DoNotDisrupt: true})); got != true {
 		t.Errorf("true is read as %v", got)
 	}
-	for _, field := range []string{"tenant", "maxVolumeSize", "maxTerminationGracePeriodSeconds"} {
+	for _, field := range []string{"tenant", "pools", "maxVolumeSize", "maxTerminationGracePeriodSeconds"} {
 		if got, failed := read("params.spec."+field, nil).(error); !failed {
 			t.Errorf("%s, which is missing, is read as %v", field, got)
 		}
