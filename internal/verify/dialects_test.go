@@ -36,15 +36,12 @@ func TestMutantsOfDialects(t *testing.T) {
 		t.Run(dialect.name, func(t *testing.T) {
 			started := time.Now()
 			cluster := startBare(t)
-			if err := cluster.InstallCRDs(t.Context(), dialect.addon); err != nil {
-				t.Fatal(err)
-			}
+			installKinds(t, cluster, dialect.addon)
 			platform := platformWith("ingress")
 			dialect.network.PlatformNamespaces = platform.Spec.Network.PlatformNamespaces
 			platform.Spec.Network = dialect.network
 			l := &lab{t: t, compares: true}
 			s := build(t, cluster.Config, dialect.name, platform)
-			s.lacks = append(s.lacks, ".gateway.networking.k8s.io", ".cert-manager.io", ".toolkit.fluxcd.io")
 			l.add(s)
 			fmt.Printf("%s: everything holds: %.0f s after the start\n", dialect.name, time.Since(started).Seconds())
 			floor := slices.DeleteFunc(s.platformObjects(), func(o client.Object) bool { return !strings.HasPrefix(o.GetName(), network.CalicoFloorPolicy) })

@@ -59,9 +59,9 @@ func startBare(t *testing.T) *sandbox.Cluster {
 	return sandbox.Start(t, sandbox.Options{Components: sandbox.WithControllers})
 }
 
-func installKinds(t *testing.T, cluster *sandbox.Cluster) {
+func installKinds(t *testing.T, cluster *sandbox.Cluster, others ...string) {
 	t.Helper()
-	if err := cluster.InstallCRDs(t.Context(), sandbox.GatewayAPI, sandbox.CertManager, sandbox.Flux); err != nil {
+	if err := cluster.InstallCRDs(t.Context(), append(others, sandbox.GatewayAPI, sandbox.CertManager, sandbox.Flux)...); err != nil {
 		t.Fatal(err)
 	}
 }
