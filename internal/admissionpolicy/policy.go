@@ -96,19 +96,25 @@ func (r Rule) validation() admissionv1.Validation {
 	return v
 }
 
-// validations are what the API server evaluates for rules.
+// validations are what the API server evaluates for rules. Of those that are broken it
+// names the first: rare ones stand where the first of them stood.
 func validations(asked []Rule, lean bool) []admissionv1.Validation {
 	var all []admissionv1.Validation
 	var rare []Rule
+	at := 0
 	for _, r := range asked {
-		if lean && r.Rare {
-			rare = append(rare, r)
-		} else {
+		switch {
+		case !lean || !r.Rare:
 			all = append(all, r.validation())
+		case len(rare) == 0:
+			at = len(all)
+			fallthrough
+		default:
+			rare = append(rare, r)
 		}
 	}
 	if len(rare) > 0 {
-		all = append(all, together(rare))
+		all = slices.Insert(all, at, together(rare))
 	}
 	return all
 }

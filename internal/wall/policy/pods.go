@@ -58,6 +58,7 @@ func podPart(finalizers []string) admissionpolicy.Pods {
 			{Name: "claims", Expression: `variables.claimTemplates + variables.volumes.filter(v, has(v.ephemeral) && has(v.ephemeral.volumeClaimTemplate))
 				.map(v, v.ephemeral.volumeClaimTemplate)`},
 			refusedClaimFields(),
+			podTexts[0], podTexts[1],
 			{Name: "gracePeriod", Expression: `has(variables.spec.terminationGracePeriodSeconds) ? variables.spec.terminationGracePeriodSeconds : 30`},
 		}, addonVariables(literal(onPods, harmless), setOf(harmless), valueClasses(onPods), false), []admissionpolicy.Variable{refusedLabels(addons.Pods, "labels")}, []admissionpolicy.Variable{refusedOfPods(finalizers)}),
 		Rules: append(podRules(), podDevices()...),

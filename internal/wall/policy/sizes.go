@@ -39,12 +39,15 @@ const (
 // metadata.managedFields then says of it.
 const growth = 4 << 10
 
-// size is an expression for how large an object is, in bytes. Writing it as text is
-// the only thing that CEL can do with all of an object at once, and comes within a
-// few percent of its JSON. The size of a text itself is that of its characters, which
-// have up to four bytes.
-func size(object string) string {
-	return with(`bytes("%s".format([OBJECT])).size()`, "OBJECT", object)
+// text is an expression for an object as text, whose length comes within a few percent of
+// its JSON's. Writing it as text is the only thing that CEL can do with all of an object
+// at once.
+func text(object string) string { return with(`"%s".format([OBJECT])`, "OBJECT", object) }
+
+// bytesOf is an expression for how many bytes a text has. CEL counts characters, which have
+// up to four bytes: they are only looked at where that matters for the bound.
+func bytesOf(text, most string) string {
+	return with(`(TEXT.size() * 4 <= MOST || TEXT.size() > MOST ? TEXT.size() : bytes(TEXT).size())`, "TEXT", text, "MOST", most)
 }
 
 // checkSizes holds objects to a size, so that a quota on their number bounds what a
@@ -74,17 +77,18 @@ func checkSizes() admissionpolicy.Validating {
 				variables.kind == "/secrets" ? ` + most(v1alpha1.MaxObjectBytesAnnotation, estate.MaxObjectBytes) + ` :
 				variables.kind in ["/events", "events.k8s.io/events", "coordination.k8s.io/leases"] ? ` + strconv.Itoa(estate.MaxNoteBytes) + ` : ` +
 				most(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)},
-			{Name: "text", Expression: size("object")},
+			{Name: "text", Expression: text("object")},
+			{Name: "bytes", Expression: bytesOf("variables.text", "variables.most")},
 			// Bytes are text here, by base64, and stored as they are.
 			{Name: "encoded", Expression: `variables.kind == "/secrets" && has(variables.object.data) ? ` + lengths("variables.object.data") + ` :
 				variables.kind == "/configmaps" && has(variables.object.binaryData) ? ` + lengths("variables.object.binaryData") + ` : 0`},
-			{Name: "size", Expression: `variables.text <= variables.most || variables.text * 3 / 4 > variables.most ? variables.text : variables.text - variables.encoded / 4`},
-			{Name: "sizeBefore", Expression: before(size("oldObject"), "0")},
+			{Name: "size", Expression: `variables.bytes <= variables.most || variables.bytes * 3 / 4 > variables.most ? variables.bytes : variables.bytes - variables.encoded / 4`},
+			{Name: "textBefore", Expression: before(text("oldObject"), `""`)},
 		},
 		Rules: []admissionpolicy.Rule{{
 			Name: SizeRule, Costly: true,
 			Says:  "objects are no larger than the tenant's maxObjectBytes (Secrets, ConfigMaps), maxHelmReleaseBytes (Helm's releases) and maxOtherObjectBytes (other kinds), Events and Leases no larger than 8 KiB",
-			Holds: fits("variables.size", "variables.most", "variables.text"),
+			Holds: `variables.size <= variables.most || ` + grownFrom("variables.text", "variables.textBefore", "variables.most"),
 			Message: `"the object is larger than the " + string(variables.most) + " bytes that namespace " + namespaceObject.metadata.name + " has for one of " + request.resource.resource +
 				": make it smaller, or split it" + (variables.kind in ["/events", "events.k8s.io/events", "coordination.k8s.io/leases"] ? "" :
 				"; a platform admin allows more by policy." + (variables.isHelm ? "maxHelmReleaseBytes" : variables.kind in ["/secrets", "/configmaps"] ? "maxObjectBytes" : "maxOtherObjectBytes"))`,
@@ -138,12 +142,15 @@ func podSizeRule() admissionpolicy.Rule {
 		Name: SizeRule, Costly: true,
 		Says: "pods are no larger than the tenant's maxOtherObjectBytes, and neither are the objects whose templates they are made from",
 		Fine: `request.userInfo.username in ` + quoted(podControllers),
-		Holds: with(`variables.new && WITHIN <= MOST || SIZE <= MOST || !variables.new && BEFORE > MOST && SIZE <= BEFORE + `+strconv.Itoa(growth),
-			"WITHIN", mostOfNewPod, "SIZE", size("object"), "BEFORE", size("oldObject"), "MOST", of),
+		Holds: with(`variables.new && WITHIN <= MOST || SIZE <= MOST || !variables.new && `, "WITHIN", mostOfNewPod, "SIZE", bytesOf("variables.text", of), "MOST", of) +
+			grownFrom("variables.text", "variables.textBefore", of),
 		Message: `"the pod is larger than the " + string(` + of + `) + " bytes that tenant " + params.spec.tenant +
 			" has for one: put what is large in it into a ConfigMap or Secret; a platform admin allows more by policy.maxOtherObjectBytes"`,
 	}
 }
+
+// podTexts are the variables for podSizeRule.
+var podTexts = []admissionpolicy.Variable{{Name: "text", Expression: text("object")}, {Name: "textBefore", Expression: text("oldObject")}}
 
 // mostOfNewPod is an expression for what a new pod takes at most, in bytes. The API server
 // adds managedFields, which name each field and each key of a list again, in JSON that
@@ -151,17 +158,17 @@ func podSizeRule() admissionpolicy.Rule {
 // measure. Names and finalizers are bounded.
 var mostOfNewPod = func() string {
 	const times, rest = 8, 4 << 10
-	sum := size("object.spec")
+	sum := text("object.spec") + ".size()"
 	for _, marks := range []string{"annotations", "labels", "ownerReferences"} {
-		sum += with(` + (has(OF) ? `, "OF", "object.metadata."+marks) + size("object.metadata."+marks) + ` : 0)`
+		sum += with(` + (has(OF) ? TEXT.size() : 0)`, "OF", "object.metadata."+marks, "TEXT", text("object.metadata."+marks))
 	}
 	return fmt.Sprintf("(%s) * %d + %d", sum, times, rest)
 }()
 
-// fits is true where an object is not too large, or was so before and has hardly
-// grown: it can still be labelled, scaled and deleted.
-func fits(size, most, text string) string {
-	return with(`SIZE <= MOST || variables.sizeBefore > MOST && TEXT <= variables.sizeBefore + `+strconv.Itoa(growth), "SIZE", size, "MOST", most, "TEXT", text)
+// grownFrom is true where an object was too large before and has hardly grown: it can still
+// be labelled, scaled and deleted.
+func grownFrom(text, before, most string) string {
+	return with(`BYTES > MOST && TEXT.size() <= BEFORE.size() + `+strconv.Itoa(growth), "BYTES", bytesOf(before, most), "MOST", most, "TEXT", text, "BEFORE", before)
 }
 
 // most is the bound that the namespace has.
