@@ -2,12 +2,15 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,12 +72,23 @@ func nginxes(namespace string, replicas int32) (*appsv1.Deployment, *corev1.Serv
 func (c *cluster) running(t testing.TB, namespace string, n int) []corev1.Pod {
 	t.Helper()
 	var found []corev1.Pod
+	seen := map[string]corev1.Pod{} // by name
 	eventually(t, patience, fmt.Sprintf("%d pods to run in %s", n, namespace), func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := c.admin.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
 			return err
 		}
 		found = pods.Items
+		gone := maps.Clone(seen)
+		for _, pod := range found {
+			seen[pod.Name] = pod
+			delete(gone, pod.Name)
+		}
+		for _, pod := range gone {
+			if err := c.createEvictedAgain(ctx, &pod); err != nil {
+				return err
+			}
+		}
 		if len(pods.Items) != n {
 			return fmt.Errorf("there are %d", len(pods.Items))
 		}
@@ -91,15 +105,41 @@ func (c *cluster) running(t testing.TB, namespace string, n int) []corev1.Pod {
 // runs waits until a pod runs, and returns it as it is then.
 func (c *cluster) runs(t testing.TB, pod *corev1.Pod) *corev1.Pod {
 	t.Helper()
-	var live *corev1.Pod
+	var last, live *corev1.Pod
 	eventually(t, patience, "a pod to run", func(ctx context.Context) error {
 		live = &corev1.Pod{}
 		if err := c.admin.Get(ctx, client.ObjectKeyFromObject(pod), live); err != nil {
+			if apierrors.IsNotFound(err) && last != nil {
+				err = errors.Join(err, c.createEvictedAgain(ctx, last))
+			}
 			return err
 		}
+		last = live
 		return runs(live)
 	})
 	return live
+}
+
+// createEvictedAgain creates a pod anew that is gone, that no controller owns, and that
+// kube-controller-manager evicted: it may see a pod on a new node before it sees that
+// Karpenter has taken the taint karpenter.sh/unregistered off. People would create it
+// again, too.
+func (c *cluster) createEvictedAgain(ctx context.Context, pod *corev1.Pod) error {
+	if len(pod.OwnerReferences) > 0 {
+		return nil
+	}
+	var evictions corev1.EventList
+	err := c.admin.List(ctx, &evictions, client.InNamespace(pod.Namespace),
+		client.MatchingFields{"involvedObject.uid": string(pod.UID), "reason": "TaintManagerEviction"})
+	if err != nil || len(evictions.Items) == 0 {
+		return err
+	}
+	again := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels, Annotations: pod.Annotations},
+		Spec:       *pod.Spec.DeepCopy(),
+	}
+	again.Spec.NodeName = ""
+	return c.admin.Create(ctx, again)
 }
 
 // runs says why a pod does not run.
