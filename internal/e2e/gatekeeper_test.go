@@ -163,10 +163,12 @@ func testKilled(t *testing.T, c *twoTenants) {
 	traffic := c.traffic(t, c.estate)
 	for range 3 {
 		traffic.more(t, 50)
+		// Before it is killed: it is started again at once, and may be back when Kill returns.
+		refused := traffic.refused.Load()
 		if err := c.Kill(sandbox.Gatekeeper); err != nil {
 			t.Fatal(err)
 		}
-		traffic.refuses(t)
+		traffic.refuses(t, refused)
 		if err := c.Start(sandbox.Gatekeeper); err != nil {
 			t.Fatal(err)
 		}
@@ -319,10 +321,9 @@ func (p *podTraffic) more(t testing.TB, n int64) {
 	})
 }
 
-// refuses waits until a pod is refused.
-func (p *podTraffic) refuses(t testing.TB) {
+// refuses waits until more pods were refused than before.
+func (p *podTraffic) refuses(t testing.TB, before int64) {
 	t.Helper()
-	before := p.refused.Load()
 	eventually(t, patience, "a pod to be refused", func(context.Context) error {
 		if p.refused.Load() == before {
 			return errors.New("none is")
