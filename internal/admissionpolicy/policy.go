@@ -56,6 +56,9 @@ type Rule struct {
 	// Message is a CEL expression of what the tenant reads: which field, what is
 	// allowed.
 	Message string
+	// Exception is the field of a tenant, as policy.registries, by which a platform admin
+	// allows more; "" for none. The message names it.
+	Exception string
 	// Costly says that Holds costs more than Message, which is then made for every
 	// request: asking once more whether it is needed would double the cost.
 	Costly bool
@@ -77,10 +80,12 @@ type Rule struct {
 
 // RuleAnnotation begins the key of an annotation of a policy that says what a
 // rule asks, so that people who look at the policy need not read CEL; its name
-// follows. SaysAnnotation says what a policy that changes things does.
+// follows. ExceptionAnnotation begins that of the field by which more is allowed.
+// SaysAnnotation says what a policy that changes things does.
 const (
-	RuleAnnotation = "rule.croft.dev/"
-	SaysAnnotation = "croft.dev/says"
+	RuleAnnotation      = "rule.croft.dev/"
+	ExceptionAnnotation = "exception.croft.dev/"
+	SaysAnnotation      = "croft.dev/says"
 )
 
 // validation is the rule as the API server has it. A message expression is evaluated for
@@ -319,6 +324,9 @@ func said(rules []Rule) map[string]string {
 	all := make(map[string]string, len(rules))
 	for _, r := range rules {
 		all[RuleAnnotation+r.Name] = r.Says
+		if r.Exception != "" {
+			all[ExceptionAnnotation+r.Name] = r.Exception
+		}
 	}
 	return all
 }

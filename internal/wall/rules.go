@@ -1,7 +1,6 @@
 package wall
 
 import (
-	"regexp"
 	"slices"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -26,9 +25,6 @@ type Rule struct {
 	// if there is none.
 	Exception string
 }
-
-// exception is how a message tells of the field that allows more.
-var exception = regexp.MustCompile(`by (policy\.[A-Za-z]+)`)
 
 // Rules returns what all policies ask, in the order of the walls.
 func Rules(p *estate.Platform) []Rule {
@@ -65,11 +61,9 @@ func rulesOf(wall string, o client.Object, warns bool) []Rule {
 	case *admissionv1.ValidatingAdmissionPolicy:
 		for _, v := range o.Spec.Validations {
 			for _, asked := range admissionpolicy.AskedBy(v) {
-				rule.Name, rule.Exception, rule.Warns = asked.Rule, "", warns
+				rule.Name, rule.Warns = asked.Rule, warns
 				rule.Says = o.Annotations[admissionpolicy.RuleAnnotation+asked.Rule]
-				if match := exception.FindStringSubmatch(asked.Message); match != nil {
-					rule.Exception = match[1]
-				}
+				rule.Exception = o.Annotations[admissionpolicy.ExceptionAnnotation+asked.Rule]
 				all = append(all, rule)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -97,6 +98,35 @@ func TestNoParameters(t *testing.T) {
 				t.Errorf("%s %s has %s", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), found)
 			}
 		}
+	}
+}
+
+// TestExceptions fails if a message tells a tenant of another field by which a platform
+// admin allows more than the policy itself tells croft verify --explain and the docs.
+func TestExceptions(t *testing.T) {
+	e := load(t, "../cli/testdata/every-field.yaml")
+	field := regexp.MustCompile(`by (policy\.[A-Za-z]+)`)
+	told := 0
+	for _, o := range wall.PlatformObjects(&e.Platform) {
+		policy, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
+		if !ok {
+			continue
+		}
+		for _, v := range policy.Spec.Validations {
+			for _, asked := range admissionpolicy.AskedBy(v) {
+				var want string
+				if match := field.FindStringSubmatch(asked.Message); match != nil {
+					want = match[1]
+					told++
+				}
+				if got := policy.Annotations[admissionpolicy.ExceptionAnnotation+asked.Rule]; got != want {
+					t.Errorf("%s, rule %s: the exception is %q, the message tells of %q", policy.Name, asked.Rule, got, want)
+				}
+			}
+		}
+	}
+	if told == 0 {
+		t.Error("no message tells of a field")
 	}
 }
 

@@ -65,7 +65,8 @@ func podPart(poolKey string) admissionpolicy.Pods {
 				Cheap: true,
 				Name:  RuntimeClassRule, Says: "pods ask for no runtime class but the tenant's, since a class can add tolerations and a nodeSelector",
 				Rare: true, Fine: `!has(variables.spec.runtimeClassName)`,
-				Holds: `!variables.new || "*" in params.spec.runtimeClasses || variables.spec.runtimeClassName in params.spec.runtimeClasses`,
+				Holds:     `!variables.new || "*" in params.spec.runtimeClasses || variables.spec.runtimeClassName in params.spec.runtimeClasses`,
+				Exception: "policy.runtimeClasses",
 				Message: `"spec.runtimeClassName: " + variables.spec.runtimeClassName + " is not among the runtime classes of tenant " + params.spec.tenant + ": "
 					+ (params.spec.runtimeClasses.size() == 0 ? "none" : params.spec.runtimeClasses.map(c, string(c)).join(", "))
 					+ "; leave the field out; a platform admin allows others by policy.runtimeClasses"`,

@@ -91,7 +91,8 @@ func checkRoleBindings(admins []string) admissionpolicy.Validating {
 			},
 			{
 				Name: StrangersRule, Says: "roles are bound to the tenant's own people and service accounts, and to whom its shareWith names",
-				Holds: `variables.strangers.size() == 0 || ` + clusterWide,
+				Holds:     `variables.strangers.size() == 0 || ` + clusterWide,
+				Exception: "policy.shareWith",
 				Message: `"subjects: " + ` + some("variables.strangers", 3) + ` + " is not of tenant " + params.spec.tenant + ": name its own service accounts, or " + ` +
 					listed("subjects") + ` + "; a platform admin allows others by policy.shareWith"`,
 			},
@@ -168,19 +169,22 @@ func checkAccounts() admissionpolicy.Validating {
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: CloudIdentityRule, Says: "service accounts name identities at a cloud of the tenant's cloudIdentities only",
-				Holds: `variables.identities.size() == 0`,
+				Holds:     `variables.identities.size() == 0`,
+				Exception: "policy.cloudIdentities",
 				Message: `"metadata.annotations: " + ` + some("variables.identities", 3) + ` + " is not among the cloud identities of tenant " + params.spec.tenant + ": " + ` +
 					listed("cloudIdentities") + ` + "; a platform admin allows others by policy.cloudIdentities"`,
 			},
 			{
 				Name: TokenExpirationRule, Says: "tokens that people ask for expire within the tenant's maxTokenExpirationSeconds",
-				Holds: `variables.seconds <= params.spec.maxTokenExpirationSeconds`,
+				Holds:     `variables.seconds <= params.spec.maxTokenExpirationSeconds`,
+				Exception: "policy.maxTokenExpirationSeconds",
 				Message: `"spec.expirationSeconds: " + string(variables.seconds) + " is more than the " + string(params.spec.maxTokenExpirationSeconds) +
 					" that a token of tenant " + params.spec.tenant + " may live: ask for a shorter one; a platform admin allows more by policy.maxTokenExpirationSeconds"`,
 			},
 			{
 				Name: TokenSecretRule, Says: "Secrets hold no tokens of service accounts, which would never expire, unless the tenant's tokenSecrets says so",
-				Holds: `!variables.isSecret || variables.object.type != "` + tokenSecretType + `" || params.spec.tokenSecrets`,
+				Holds:     `!variables.isSecret || variables.object.type != "` + tokenSecretType + `" || params.spec.tokenSecrets`,
+				Exception: "policy.tokenSecrets",
 				Message: `"type: a Secret of type ` + tokenSecretType + ` holds a token that never expires: ask for one by kubectl create token, or mount one into a pod; a platform admin allows them for tenant " +
 					params.spec.tenant + " by policy.tokenSecrets"`,
 			},

@@ -35,37 +35,41 @@ const (
 type classRule struct {
 	name, says string
 	classes    []addons.Class
-	// field and what say where it stands and what to do about it.
-	what string
+	// what says what to do about it, and exception the field that allows it, if what
+	// names one.
+	what, exception string
 }
 
-const byGrant = `; a platform admin allows it by policy.annotations`
+const (
+	byAnnotations = "policy.annotations"
+	byGrant       = `; a platform admin allows it by ` + byAnnotations
+)
 
 func classRules() []classRule {
 	return []classRule{
 		{
 			AnnotatedHostsRule, "annotations that add-ons read name the tenant's hosts only", []addons.Class{addons.Hosts},
-			hosts(),
+			hosts(), "",
 		},
 		{
 			URLsRule, "annotations send controllers to the tenant's hosts, and to Services of the tenant and the platform, only", []addons.Class{addons.URL},
 			`": a controller would send requests there with its own network: name a host of the tenant, or a Service of namespaces " + ` + listed("namespaces") +
-				` + " as http://SERVICE.NAMESPACE.svc; a platform admin allows another by policy.annotations: [KEY=VALUE]"`,
+				` + " as http://SERVICE.NAMESPACE.svc; a platform admin allows another by policy.annotations: [KEY=VALUE]"`, byAnnotations,
 		},
 		{
 			ReferencesRule, "annotations that add-ons read name objects of the tenant's namespaces only",
 			[]addons.Class{addons.Object, addons.Namespaces, addons.Prefixed, addons.Shared, addons.Networks},
-			`": name an object of a namespace of tenant " + params.spec.tenant + ": " + ` + listed("namespaces") + ` + "` + byGrant + `"`,
+			`": name an object of a namespace of tenant " + params.spec.tenant + ": " + ` + listed("namespaces") + ` + "` + byGrant + `"`, byAnnotations,
 		},
 		{
 			ValuesRule, "values that controllers write into their configuration end where they should, and add no hosts, target groups and entry points",
 			[]addons.Class{addons.Text, addons.Rules, addons.OneOf, addons.Settings},
-			`": leave out line breaks, quotes, backslashes and the characters ; { } #, and what adds hosts, target groups, entry points or addresses` + byGrant + `"`,
+			`": leave out line breaks, quotes, backslashes and the characters ; { } #, and what adds hosts, target groups, entry points or addresses` + byGrant + `"`, byAnnotations,
 		},
 		{
 			WithheldRule, "no annotation has an add-on claim an address, use what is not the tenant's, or configure what serves every tenant",
 			[]addons.Class{addons.Address, addons.Rights, addons.Never},
-			`": an add-on would act upon it with its own rights, beyond the tenant: remove it (docs/addons.md says why)` + byGrant + `"`,
+			`": an add-on would act upon it with its own rights, beyond the tenant: remove it (docs/addons.md says why)` + byGrant + `"`, byAnnotations,
 		},
 	}
 }
@@ -187,15 +191,16 @@ func addonRules(classes []addons.Class) []admissionpolicy.Rule {
 		}
 		of := `variables.refused.filter(a, ` + ofClasses(has) + `)`
 		all = append(all, admissionpolicy.Rule{
-			Name: r.name, Says: r.says,
+			Name: r.name, Says: r.says, Exception: r.exception,
 			Holds:   anyRefused + of + `.size() == 0`,
 			Message: `"metadata.annotations: " + ` + someAnnotations(of) + ` + ` + r.what,
 		})
 	}
 	return append(all, admissionpolicy.Rule{
 		Name: UnknownAnnotationsRule, Says: "annotations that the catalogue of add-ons does not know are decided by policy.unknownAnnotations",
-		Holds:   anyRefused + `variables.refused.filter(a, a[2] == "unknown").size() == 0`,
-		Message: `"metadata.annotations: " + ` + someAnnotations(`variables.refused.filter(a, a[2] == "unknown")`) + ` + ` + unknownAdvice,
+		Exception: byAnnotations,
+		Holds:     anyRefused + `variables.refused.filter(a, a[2] == "unknown").size() == 0`,
+		Message:   `"metadata.annotations: " + ` + someAnnotations(`variables.refused.filter(a, a[2] == "unknown")`) + ` + ` + unknownAdvice,
 	})
 }
 
@@ -213,8 +218,9 @@ func podAnnotationsRule(classes []addons.Class) admissionpolicy.Rule {
 	}
 	return admissionpolicy.Rule{
 		Name: PodAnnotationsRule, Says: "annotations have no add-on do what the tenant may not; those that the catalogue of add-ons does not know are decided by policy.unknownAnnotations",
-		Fine:  unannotated,
-		Holds: anyRefused + of + `.size() == 0` + ofAddonsThemselves,
+		Exception: byAnnotations,
+		Fine:      unannotated,
+		Holds:     anyRefused + of + `.size() == 0` + ofAddonsThemselves,
 		// The message of a rule that asks the authorizer is made for every request.
 		Message: `(` + of + `.size() == 0 ? "" : "metadata.annotations: " + ` + someAnnotations(of) + ` + (` + what.String() + unknownAdvice + `))`,
 	}
@@ -325,8 +331,9 @@ func warnOfAnnotations() admissionpolicy.Validating {
 func unknownWarning(fine string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: UnknownWarningRule, Says: "annotations are those that the catalogue of add-ons knows, where policy.unknownAnnotations is Warn",
-		Fine:  fine,
-		Holds: `params.spec.unknownAnnotations != "Warn" || variables.judged.filter(a, a[2] == "unknown").size() == 0`,
+		Exception: byAnnotations,
+		Fine:      fine,
+		Holds:     `params.spec.unknownAnnotations != "Warn" || variables.judged.filter(a, a[2] == "unknown").size() == 0`,
 		Message: `"metadata.annotations: " + ` + someAnnotations(`variables.judged.filter(a, a[2] == "unknown")`) +
 			` + ": croft does not know the add-on that reads it, and lets it through: ask a platform admin to allow it by policy.annotations, before what is not known is refused"`,
 	}
@@ -366,8 +373,9 @@ func refusedLabels(on addons.Kinds, of ...string) admissionpolicy.Variable {
 func labelsRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: LabelsRule, Says: "no label has an add-on use or open what is not the tenant's",
-		Holds:   noLabelOf(addons.Edge|addons.Data) + ` && variables.handedLabels.size() == 0 || variables.refusedLabels.size() == 0`,
-		Message: labelsMessage,
+		Holds:     noLabelOf(addons.Edge|addons.Data) + ` && variables.handedLabels.size() == 0 || variables.refusedLabels.size() == 0`,
+		Exception: byAnnotations,
+		Message:   labelsMessage,
 	}
 }
 

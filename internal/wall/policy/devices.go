@@ -60,7 +60,8 @@ func checkDevices() admissionpolicy.Validating {
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: DeviceClassRule, Says: "claims ask for devices of the tenant's deviceClasses only",
-				Holds: `variables.refused.size() == 0`,
+				Holds:     `variables.refused.size() == 0`,
+				Exception: "policy.deviceClasses",
 				Message: `"spec.devices.requests: " + ` + some("variables.refused", 3) + ` + " is not among the device classes of tenant " + params.spec.tenant + ": " + ` +
 					listed("deviceClasses") + ` + "; a platform admin allows others by policy.deviceClasses"`,
 			},
@@ -80,9 +81,10 @@ func podDevices() []admissionpolicy.Rule {
 	return []admissionpolicy.Rule{
 		{
 			Name: DeviceClassRule, Says: "containers ask for devices of the tenant's deviceClasses only",
-			Fine:    `!variables.new`,
-			Holds:   `variables.usual || ` + everyContainer(withoutOtherDevices("c")),
-			Message: `"spec.containers[].resources: a container asks for devices of a class that is not among the tenant's deviceClasses: ask for one of these; a platform admin allows others by policy.deviceClasses"`,
+			Fine:      `!variables.new`,
+			Holds:     `variables.usual || ` + everyContainer(withoutOtherDevices("c")),
+			Exception: "policy.deviceClasses",
+			Message:   `"spec.containers[].resources: a container asks for devices of a class that is not among the tenant's deviceClasses: ask for one of these; a platform admin allows others by policy.deviceClasses"`,
 		},
 		{
 			Cheap: true,

@@ -94,6 +94,7 @@ func checkIngresses() admissionpolicy.Validating {
 				Name: ClassRule, Says: "the class is one of the tenant's ingressClasses",
 				Holds: `"*" in params.spec.ingressClasses || variables.classes.size() > 0 && variables.classes.all(c, c in params.spec.ingressClasses) ||
 					` + admissionpolicy.Comparable + ` && variables.classes == variables.classesBefore`,
+				Exception: "policy.ingressClasses",
 				Message: `"spec.ingressClassName: ingress classes of tenant " + params.spec.tenant + ": " + ` + listed("ingressClasses") +
 					` + "; name one of these; a platform admin allows others by policy.ingressClasses"`,
 			},
@@ -151,7 +152,8 @@ func checkGateways() admissionpolicy.Validating {
 			},
 			{
 				Name: ClassRule, Says: "the class is one of the tenant's gatewayClasses",
-				Holds: allowed("gatewayClasses", "object.spec.gatewayClassName") + ` || request.operation == "UPDATE" && object.spec.gatewayClassName == oldObject.spec.gatewayClassName`,
+				Holds:     allowed("gatewayClasses", "object.spec.gatewayClassName") + ` || request.operation == "UPDATE" && object.spec.gatewayClassName == oldObject.spec.gatewayClassName`,
+				Exception: "policy.gatewayClasses",
 				Message: `"spec.gatewayClassName: gateway classes of tenant " + params.spec.tenant + ": " + ` + listed("gatewayClasses") +
 					` + "; name one of these; a platform admin allows others by policy.gatewayClasses"`,
 			},

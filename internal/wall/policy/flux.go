@@ -137,7 +137,8 @@ func checkFluxSources() admissionpolicy.Validating {
 			},
 			{
 				Name: SourceHostsRule, Says: "sources are at the tenant's sourceHosts, or at Services of the tenant and the platform",
-				Holds: `variables.refusedURLs.size() == 0`,
+				Holds:     `variables.refusedURLs.size() == 0`,
+				Exception: "policy.sourceHosts",
 				Message: `"spec.url: Flux would connect to " + ` + some("variables.refusedURLs", 3) + ` + ": hosts of sources of tenant " + params.spec.tenant + ": " + ` + listed("sourceHosts") +
 					` + ", where * is every host outside of the cluster that has a name; a platform admin allows others by policy.sourceHosts"`,
 			},

@@ -79,6 +79,7 @@ func issuerRules() []admissionpolicy.Rule {
 			Name: IssuerRule, Says: "certificates are of the tenant's issuers",
 			Holds: `variables.sameIssuer || "*" in params.spec.issuers || variables.issuerKind + "/" + variables.spec.issuerRef.name in params.spec.issuers ||
 				variables.issuerKind + "/*" in params.spec.issuers`,
+			Exception: "policy.issuers",
 			Message: `"spec.issuerRef: " + variables.issuerKind + "/" + variables.spec.issuerRef.name + " is not among the issuers of tenant " + params.spec.tenant + ": " + ` +
 				listed("issuers") + ` + "; name one of these; a platform admin allows others by policy.issuers"`,
 		},
@@ -116,7 +117,8 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: IssuerTypeRule, Says: "Issuers are of the tenant's issuerTypes",
-				Holds: `variables.refusedTypes.size() == 0`,
+				Holds:     `variables.refusedTypes.size() == 0`,
+				Exception: "policy.issuerTypes",
 				Message: `"spec." + variables.refusedTypes.join(", ") + ": cert-manager would connect to an address of your choice; types of Issuers of tenant " + params.spec.tenant + ": " + ` +
 					listed("issuerTypes") + ` + "; use an issuer of the platform; a platform admin allows others by policy.issuerTypes, or makes the Issuer"`,
 			},

@@ -112,8 +112,9 @@ func podRules() []admissionpolicy.Rule {
 	return slices.Concat([]admissionpolicy.Rule{
 		{
 			Name: RegistryRule, Says: "images come from the tenant's registries",
-			Fine:  `params.written.registries == "*"`,
-			Holds: `"*" in params.spec.registries || variables.refusedImages.size() == 0`,
+			Fine:      `params.written.registries == "*"`,
+			Holds:     `"*" in params.spec.registries || variables.refusedImages.size() == 0`,
+			Exception: "policy.registries",
 			Message: `"image " + ` + some("variables.refusedImages", 3) + ` + ": images of tenant " + params.spec.tenant + " come from " + ` + listed("registries") +
 				` + ": use one of these; a platform admin allows others by policy.registries"`,
 		},
@@ -121,7 +122,8 @@ func podRules() []admissionpolicy.Rule {
 			Cheap: true,
 			Name:  PriorityRule, Says: "pods ask for no priority class but the tenant's",
 			Rare: true, Fine: `!has(variables.spec.priorityClassName)`,
-			Holds: `!variables.new || variables.spec.priorityClassName == "" || ` + allowed("priorityClasses", "variables.spec.priorityClassName"),
+			Holds:     `!variables.new || variables.spec.priorityClassName == "" || ` + allowed("priorityClasses", "variables.spec.priorityClassName"),
+			Exception: "policy.priorityClasses",
 			Message: `"spec.priorityClassName: " + variables.spec.priorityClassName + " is not among the priority classes of tenant " + params.spec.tenant + ": " + ` +
 				listed("priorityClasses") + ` + "; leave the field out; a platform admin allows others by policy.priorityClasses"`,
 		},
@@ -130,6 +132,7 @@ func podRules() []admissionpolicy.Rule {
 			Rare: true, Fine: `variables.usual && variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds`,
 			Holds: `!variables.new || variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds &&
 				(variables.usual || ` + everyContainer(probeEnds("livenessProbe")+` && `+probeEnds("startupProbe")) + `)`,
+			Exception: "policy.maxTerminationGracePeriodSeconds",
 			Message: `(variables.gracePeriod > params.spec.maxTerminationGracePeriodSeconds ? "spec.terminationGracePeriodSeconds: " + string(variables.gracePeriod) :
 				"spec.containers[]: terminationGracePeriodSeconds of a probe") + " is more than the " + string(params.spec.maxTerminationGracePeriodSeconds) +
 				" that tenant " + params.spec.tenant + " may take: lower it; a platform admin allows more by policy.maxTerminationGracePeriodSeconds"`,
@@ -137,14 +140,16 @@ func podRules() []admissionpolicy.Rule {
 		{
 			Name: InlineCSIRule, Says: "pods mount inline volumes of the tenant's csiDrivers only",
 			Rare: true, Fine: plainVolumed,
-			Holds: `variables.refusedDrivers.size() == 0`,
+			Holds:     `variables.refusedDrivers.size() == 0`,
+			Exception: "policy.csiDrivers",
 			Message: `"spec.volumes[].csi.driver: " + ` + some("variables.refusedDrivers", 3) + ` + " is not among the drivers that tenant " + params.spec.tenant + " may mount inline: " + ` +
 				listed("csiDrivers") + ` + "; use a PersistentVolumeClaim; a platform admin allows others by policy.csiDrivers"`,
 		},
 		{
 			Name: VolumeTypesRule, Says: "pods mount volumes of types that cannot reach another's disk, nor the network from their node, and of the tenant's volumeTypes",
 			Rare: true, Fine: plainVolumed,
-			Holds: `variables.refusedVolumes.size() == 0`,
+			Holds:     `variables.refusedVolumes.size() == 0`,
+			Exception: "policy.volumeTypes",
 			Message: `"spec.volumes: " + ` + some(`variables.refusedVolumes.map(v, v.name + " is of type " + dyn(v).filter(k, k != "name").map(k, string(k)).join(" and "))`, 3) + ` +
 				", which mounts any disk by its name, or from the network of the node: use a PersistentVolumeClaim; tenant " + params.spec.tenant + " may also use " + ` +
 				listed("volumeTypes") + ` + "; a platform admin allows others by policy.volumeTypes"`,
@@ -152,8 +157,9 @@ func podRules() []admissionpolicy.Rule {
 		claimTemplatesRule(),
 		{
 			Name: DoNotDisruptRule, Says: "pods do not keep their nodes from being disrupted, unless the tenant's doNotDisrupt says so",
-			Fine:  unannotated,
-			Holds: `params.spec.doNotDisrupt || ` + anyRefused + `variables.refused.filter(a, a[2].startsWith("keeps-node")).size() == 0`,
+			Fine:      unannotated,
+			Holds:     `params.spec.doNotDisrupt || ` + anyRefused + `variables.refused.filter(a, a[2].startsWith("keeps-node")).size() == 0`,
+			Exception: "policy.doNotDisrupt",
 			Message: `"metadata.annotations: pods of tenant " + params.spec.tenant + " may not carry " + ` + someAnnotations(`variables.refused.filter(a, a[2].startsWith("keeps-node"))`) +
 				` + ": remove it, and use a PodDisruptionBudget; a platform admin allows it by policy.doNotDisrupt"`,
 		},
@@ -165,6 +171,7 @@ func podRules() []admissionpolicy.Rule {
 			Rare: true, Fine: `variables.labels.all(k, !k.startsWith("croft.dev/")) && ` + noLabelOf(addons.Pods),
 			Holds: `variables.labels.all(k, !k.startsWith("croft.dev/") || k == "` + v1alpha1.ProbeLabel + `" || k in variables.labelsBefore) &&
 				(` + noLabelOf(addons.Pods) + ` || variables.refusedLabels.size() == 0)`,
+			Exception: byAnnotations,
 			Message: `(variables.refusedLabels.size() > 0 ? ` + labelsMessage + ` : "metadata.labels: " + ` + some(`variables.labels.transformList(k, v, k.startsWith("croft.dev/"), k)`, 3) +
 				` + ": labels below croft.dev/ are for what croft keeps: use a label of your own")`,
 		},

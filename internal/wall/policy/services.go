@@ -39,7 +39,8 @@ func checkServices() admissionpolicy.Validating {
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: ServiceTypeRule, Says: "Services are of the tenant's serviceTypes",
-				Holds: `object.spec.type in params.spec.serviceTypes || object.spec.type == variables.typeBefore`,
+				Holds:     `object.spec.type in params.spec.serviceTypes || object.spec.type == variables.typeBefore`,
+				Exception: "policy.serviceTypes",
 				Message: `"spec.type: " + object.spec.type + " is not among the types of Services of tenant " + params.spec.tenant + ": " + ` + listed("serviceTypes") +
 					` + "; let traffic in by an Ingress or a route; a platform admin allows others by policy.serviceTypes"`,
 			},
@@ -61,6 +62,7 @@ func checkServices() admissionpolicy.Validating {
 				Holds: `variables.refusedIPs.size() == 0 || !(request.operation in ["CREATE", "UPDATE"]) || has(object.metadata.managedFields) &&
 					object.metadata.managedFields.size() > 0 && !object.metadata.managedFields.exists(m, has(m.fieldsV1) && "f:spec" in dyn(m.fieldsV1) &&
 					["f:clusterIP", "f:clusterIPs"].exists(f, f in dyn(m.fieldsV1)["f:spec"]))`,
+				Exception: "policy.clusterIPs",
 				Message: `"spec.clusterIP: " + variables.refusedIPs[0] + " may be another Service's, or that of the cluster's DNS: remove the field, and let the cluster give the Service an address; addresses that tenant " +
 					params.spec.tenant + " may choose: " + ` + listed("clusterIPs") + ` + "; a platform admin allows others by policy.clusterIPs"`,
 			},

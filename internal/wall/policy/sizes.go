@@ -144,6 +144,7 @@ func podSizeRule() admissionpolicy.Rule {
 		Fine: `request.userInfo.username in ` + quoted(podControllers),
 		Holds: with(`variables.new && WITHIN <= MOST || SIZE <= MOST || !variables.new && `, "WITHIN", mostOfNewPod, "SIZE", bytesOf("variables.text", of), "MOST", of) +
 			grownFrom("variables.text", "variables.textBefore", of),
+		Exception: "policy.maxOtherObjectBytes",
 		Message: `"the pod is larger than the " + string(` + of + `) + " bytes that tenant " + params.spec.tenant +
 			" has for one: put what is large in it into a ConfigMap or Secret; a platform admin allows more by policy.maxOtherObjectBytes"`,
 	}

@@ -124,7 +124,8 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 			},
 			{
 				Name: StorageClassRule, Says: "claims are of the tenant's storageClasses, by the field and by the older annotation",
-				Holds: `variables.refusedClasses.size() == 0`,
+				Holds:     `variables.refusedClasses.size() == 0`,
+				Exception: "policy.storageClasses",
 				Message: `"spec.storageClassName: " + (variables.refusedClasses[0] != "" ? variables.refusedClasses[0] + " is not among the storage classes of the tenant" :
 					variables.classes.size() > 0 ? "the empty class asks for a volume that exists already" :
 					"the cluster has no default class, and without a class the claim gets a volume that exists already: name a class") +
@@ -136,12 +137,14 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 				Name: AttributesClassRule, Says: "claims are of the tenant's volumeAttributesClasses, if of any",
 				Holds: `variables.attributesClass == "" || variables.attributesClass == variables.attributesClassBefore || ` +
 					allowed("volumeAttributesClasses", "variables.attributesClass"),
+				Exception: "policy.volumeAttributesClasses",
 				Message: `"spec.volumeAttributesClassName: " + variables.attributesClass + " is not among the volume attributes classes of tenant " + params.spec.tenant + ": " + ` +
 					listed("volumeAttributesClasses") + ` + "; leave the field out; a platform admin allows others by policy.volumeAttributesClasses"`,
 			},
 			{
 				Name: VolumeSizeRule, Says: "claims ask for the tenant's maxVolumeSize at most",
-				Holds: `variables.size == variables.sizeBefore || !` + tooLarge("variables.size"),
+				Holds:     `variables.size == variables.sizeBefore || !` + tooLarge("variables.size"),
+				Exception: "policy.maxVolumeSize",
 				Message: `"spec.resources.requests.storage: " + variables.size + " is more than the " + params.spec.maxVolumeSize + " that one claim of tenant " + params.spec.tenant +
 					" may ask for: lower it; a platform admin allows more by policy.maxVolumeSize"`,
 			},
