@@ -2,6 +2,7 @@ package network
 
 import (
 	"net/netip"
+	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -13,43 +14,53 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
+// opens is why a tenant's own NetworkPolicies are looked at.
+const opens = "NetworkPolicies only ever add up: one that opens undoes all that close"
+
 // Attacks try to send traffic where it must not go, and to write policies that
 // would let it.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
-	own, other := by.Namespaces[0], on.Namespaces[0]
-	everybody := &metav1.LabelSelector{}
-	named := func(namespace string) *metav1.LabelSelector {
-		return &metav1.LabelSelector{MatchLabels: map[string]string{namespaceName: namespace}}
+	attacks := slices.Concat(
+		strangers(by.Namespaces[0], on.Namespaces[0]),
+		attack.Because("the address hands the node's own credentials to whoever asks", []string{
+			"https://docs.aws.amazon.com/eks/latest/best-practices/identity-and-access-management.html",
+		}, metadataAttacks(p, by)...),
+		openings(by, on),
+		wideOpenings(by.Namespaces[0]),
+	)
+	if by.Egress == v1alpha1.EgressRestricted {
+		attacks = append(attacks, pastRestriction(by.Namespaces[0])...)
 	}
-	expression := func(key string, op metav1.LabelSelectorOperator, values ...string) networkingv1.NetworkPolicyPeer {
-		return networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}},
-		}}
-	}
-	letIn := func(name, summary string, from ...networkingv1.NetworkPolicyPeer) attack.Attack {
-		return attack.Creating(name, summary, attack.ByPolicy(FloorPolicy, IngressRule),
-			written(own, name, []networkingv1.NetworkPolicyIngressRule{{From: from}}, nil))
-	}
-	letOut := func(name, summary, rule string, to ...networkingv1.NetworkPolicyPeer) attack.Attack {
-		return attack.Creating(name, summary, attack.ByPolicy(FloorPolicy, rule),
-			written(own, name, nil, []networkingv1.NetworkPolicyEgressRule{{To: to}}))
-	}
-	attacks := attack.Because("one tenant's pods would be at the mercy of another's", nil,
+	attacks = append(attacks, attack.Attack{
+		Name: "call-any-tenant", Kind: attack.Breach, Summary: "connect from any tenant of the cluster to any other, on any port",
+		Pairs: &attack.Pairs{Protocol: "TCP"}, StoppedBy: attack.ByNetworkPolicy,
+	})
+	attacks = append(attacks, inDialect(p, by, on)...)
+	attacks = append(attacks, bounds(p, by)...)
+	return append(attacks, mirrors(p, by)...)
+}
+
+// strangers are connections between tenants, and from outside.
+func strangers(own, other string) []attack.Attack {
+	return attack.Because("one tenant's pods would be at the mercy of another's", nil,
 		flow("call-other-tenant", "connect to a pod of another tenant", attack.Flow{FromNamespace: own, ToNamespace: other, Port: 8080}),
 		flow("be-called-by-other-tenant", "be connected to from another tenant", attack.Flow{FromNamespace: other, ToNamespace: own, Port: 8080}),
 		flow("be-called-from-unmanaged-namespace", "be connected to from a namespace that is nobody's", attack.Flow{FromNamespace: metav1.NamespaceDefault, ToNamespace: own, Port: 8080}),
 		flow("be-called-from-outside", "be connected to from an address outside the cluster", attack.Flow{FromIP: "203.0.113.10", ToNamespace: own, Port: 8080}),
 	)
-	attacks = append(attacks, attack.Because("the address hands the node's own credentials to whoever asks", []string{
-		"https://docs.aws.amazon.com/eks/latest/best-practices/identity-and-access-management.html",
-	},
-		metadataAttacks(p, by)...,
-	)...)
-	attacks = append(attacks, attack.Because("NetworkPolicies only ever add up: one that opens undoes all that close", nil,
+}
+
+// openings are NetworkPolicies that let others in, or, written over, others in and out.
+func openings(by, on *estate.Tenant) []attack.Attack {
+	own, other := by.Namespaces[0], on.Namespaces[0]
+	letIn := func(name, summary string, from ...networkingv1.NetworkPolicyPeer) attack.Attack {
+		return letIn(own, name, summary, from...)
+	}
+	return attack.Because(opens, nil,
 		letIn("let-everybody-in", "write a NetworkPolicy that lets everybody in"),
-		letIn("let-every-namespace-in", "write a NetworkPolicy that lets every namespace in", networkingv1.NetworkPolicyPeer{NamespaceSelector: everybody}),
+		letIn("let-every-namespace-in", "write a NetworkPolicy that lets every namespace in", networkingv1.NetworkPolicyPeer{NamespaceSelector: matchAll()}),
 		letIn("let-every-pod-in", "write a NetworkPolicy that lets some pods of every namespace in", networkingv1.NetworkPolicyPeer{
-			NamespaceSelector: everybody, PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}),
+			NamespaceSelector: matchAll(), PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}),
 		letIn("let-other-tenant-in", "write a NetworkPolicy that lets another tenant in", networkingv1.NetworkPolicyPeer{NamespaceSelector: named(other)}),
 		letIn("let-other-tenant-in-by-label", "write a NetworkPolicy that lets another tenant in, by its tenant label", networkingv1.NetworkPolicyPeer{
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.TenantLabel: on.Name}}}),
@@ -66,86 +77,55 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 			func(np *networkingv1.NetworkPolicy) {
 				np.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{block("0.0.0.0/0")}}}
 			}),
-	)...)
+	)
+}
+
+// wideOpenings are NetworkPolicies that let traffic out wherever it goes.
+func wideOpenings(own string) []attack.Attack {
 	toPorts := func(ports ...networkingv1.NetworkPolicyPort) []networkingv1.NetworkPolicyEgressRule {
 		return []networkingv1.NetworkPolicyEgressRule{{Ports: ports}}
 	}
 	dnsOrMore := dnsPorts()[0]
 	dnsOrMore.EndPort = ptr.To[int32](80)
-	attacks = append(attacks, attack.Because("NetworkPolicies only ever add up: one that opens undoes all that close", nil,
+	return attack.Because(opens, nil,
 		attack.Creating("let-ports-out", "write a NetworkPolicy that lets traffic out everywhere on a range of ports, from that of DNS on", attack.ByPolicy(FloorPolicy, EgressNamespacesRule),
-			written(own, "let-ports-out", nil, toPorts(dnsOrMore))))...)
-	if by.Egress == v1alpha1.EgressRestricted {
-		attacks = append(attacks, attack.Because("a tenant that handles others' data sends it only where it was allowed to", nil,
-			flow("call-the-internet-although-restricted", "connect to an address outside that was not allowed", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
-			letOut("let-unlisted-network-out", "write a NetworkPolicy that lets traffic out to a network that was not allowed", EgressAddressesRule, block("203.0.113.0/24")),
-			letOut("let-every-namespace-out", "write a NetworkPolicy that lets traffic out to every namespace", EgressNamespacesRule, networkingv1.NetworkPolicyPeer{NamespaceSelector: everybody}),
-		)...)
-	}
-	attacks = append(attacks, attack.Attack{
-		Name: "call-any-tenant", Kind: attack.Breach, Summary: "connect from any tenant of the cluster to any other, on any port",
-		Pairs: &attack.Pairs{Protocol: "TCP"}, StoppedBy: attack.ByNetworkPolicy,
-	})
-	attacks = append(attacks, inDialect(p, by, on)...)
-	attacks = append(attacks, bounds(p, by)...)
-	mirrors := []attack.Attack{
-		flow("call-own-pods", "connect to a pod of one's own tenant", attack.Flow{FromNamespace: own, ToNamespace: by.Namespaces[len(by.Namespaces)-1], Port: 8080}),
-		flow("call-own-namespace", "connect to a pod of the same namespace", attack.Flow{FromNamespace: own, ToNamespace: own, Port: 8080}),
-		flow("resolve-names", "ask the cluster's DNS", attack.Flow{
-			FromNamespace: own, ToNamespace: metav1.NamespaceSystem, ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53, Protocol: "UDP",
-		}),
-		flow("resolve-names-over-tcp", "ask the cluster's DNS over TCP", attack.Flow{
-			FromNamespace: own, ToNamespace: metav1.NamespaceSystem, ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53,
-		}),
-		letIn("let-own-pods-in", "write a NetworkPolicy among one's own pods",
-			networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
-			networkingv1.NetworkPolicyPeer{NamespaceSelector: named(own)}),
-		letIn("let-own-tenant-in", "write a NetworkPolicy that lets all of one's own tenant in",
-			networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.TenantLabel: by.Name}}}),
-		attack.Creating("let-nobody-in", "write a NetworkPolicy that lets nobody in", attack.Nobody, written(own, "let-nobody-in", []networkingv1.NetworkPolicyIngressRule{}, nil)),
-		letOut("let-own-pods-out", "write a NetworkPolicy that lets traffic out to one's own pods", "", networkingv1.NetworkPolicyPeer{PodSelector: everybody}),
-	}
-	for _, cidr := range by.AllowCIDRs[:min(1, len(by.AllowCIDRs))] {
-		mirrors = append(mirrors,
-			flow("call-allowed-network", "connect to a network that the tenant is allowed", attack.Flow{FromNamespace: own, ToIP: address(cidr), Port: 443}),
-			letOut("let-allowed-network-out", "write a NetworkPolicy that lets traffic out to a network that the tenant is allowed", "", block(cidr)))
-	}
-	if by.Egress == v1alpha1.EgressOpen {
-		mirrors = append(mirrors,
-			attack.Creating("let-names-be-resolved", "write a NetworkPolicy that lets names be resolved by pods of any namespace", attack.Nobody, written(own, "let-names-be-resolved", nil,
-				[]networkingv1.NetworkPolicyEgressRule{{Ports: dnsPorts(), To: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: everybody}}}})),
-			flow("call-the-internet", "connect to an address outside the cluster", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
-			flow("call-the-internet-ipv6", "connect to an address outside the cluster over IPv6", attack.Flow{FromNamespace: own, ToIP: "2001:db8::10", Port: 443}),
-			letOut("let-the-internet-out", "write a NetworkPolicy that lets traffic out everywhere but to the metadata address", "", block(everyAddress[0], within(everyAddress[0], metadata(p))...)))
-		mirrors = append(mirrors, metadataMirrors(p, by)...)
-	}
-	if by.Egress == v1alpha1.EgressRestricted {
-		dns := attack.Flow{FromNamespace: own, ToNamespace: metav1.NamespaceSystem, ToLabels: dnsLabels, Port: dnsPort, Protocol: "UDP"}
-		overTCP := dns
-		overTCP.Protocol = "TCP"
-		mirrors = append(mirrors,
-			flow("resolve-names-although-restricted", "ask the cluster's DNS, with Restricted egress", dns),
-			flow("resolve-names-over-tcp-although-restricted", "ask the cluster's DNS over TCP, with Restricted egress", overTCP),
-			flow("call-own-pods-although-restricted", "connect to a pod of one's own tenant, with Restricted egress",
-				attack.Flow{FromNamespace: own, ToNamespace: by.Namespaces[len(by.Namespaces)-1], Port: 8080}))
-	}
-	if services := p.Network.PlatformNamespaces; len(services) > 0 {
-		mirrors = append(mirrors, attack.Attack{
-			Name: "serve-every-tenant", Summary: "connect from the platform's services to every tenant of the cluster",
-			Pairs: &attack.Pairs{From: services, Port: 8080, Protocol: "TCP"},
-		})
-	}
-	for _, namespace := range p.Network.PlatformNamespaces {
-		mirrors = append(mirrors, flow("be-called-by-"+namespace, "be connected to by the platform's services in "+namespace,
-			attack.Flow{FromNamespace: namespace, ToNamespace: own, Port: 8080}))
-	}
-	mirrors = append(mirrors, calicoMirrors(p, by)...)
-	mirrors = append(mirrors, attack.ByPlatform(letIn("let-everybody-in-as-platform", "write a NetworkPolicy that lets everybody in")),
-		attack.InNobodys(own, letIn("free-networkpolicy", "write a NetworkPolicy that lets everybody in"), writing(networkingv1.GroupName)))
-	for i := range mirrors {
-		mirrors[i].Kind, mirrors[i].StoppedBy = attack.Mirror, attack.Stopper{}
-	}
-	return append(attacks, mirrors...)
+			written(own, "let-ports-out", nil, toPorts(dnsOrMore))))
+}
+
+// pastRestriction are ways out for a tenant whose egress is restricted.
+func pastRestriction(own string) []attack.Attack {
+	return attack.Because("a tenant that handles others' data sends it only where it was allowed to", nil,
+		flow("call-the-internet-although-restricted", "connect to an address outside that was not allowed", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
+		letOut(own, "let-unlisted-network-out", "write a NetworkPolicy that lets traffic out to a network that was not allowed", EgressAddressesRule, block("203.0.113.0/24")),
+		letOut(own, "let-every-namespace-out", "write a NetworkPolicy that lets traffic out to every namespace", EgressNamespacesRule, networkingv1.NetworkPolicyPeer{NamespaceSelector: matchAll()}),
+	)
+}
+
+// matchAll matches every namespace, or every pod.
+func matchAll() *metav1.LabelSelector { return &metav1.LabelSelector{} }
+
+// named matches a namespace by its name.
+func named(namespace string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{namespaceName: namespace}}
+}
+
+// expression is a peer whose namespaces match one requirement.
+func expression(key string, op metav1.LabelSelectorOperator, values ...string) networkingv1.NetworkPolicyPeer {
+	return networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}},
+	}}
+}
+
+// letIn writes a NetworkPolicy that lets peers in.
+func letIn(own, name, summary string, from ...networkingv1.NetworkPolicyPeer) attack.Attack {
+	return attack.Creating(name, summary, attack.ByPolicy(FloorPolicy, IngressRule),
+		written(own, name, []networkingv1.NetworkPolicyIngressRule{{From: from}}, nil))
+}
+
+// letOut writes a NetworkPolicy that lets traffic out to peers.
+func letOut(own, name, summary, rule string, to ...networkingv1.NetworkPolicyPeer) attack.Attack {
+	return attack.Creating(name, summary, attack.ByPolicy(FloorPolicy, rule),
+		written(own, name, nil, []networkingv1.NetworkPolicyEgressRule{{To: to}}))
 }
 
 func flow(name, summary string, f attack.Flow) attack.Attack {
