@@ -20,10 +20,20 @@ import (
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	own, other := by.Namespaces[0], on.Namespaces[0]
 	colleagues := people(by)
-	narrow := role(own, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}})
-	narrow.Name = "croft-widen-own-role"
-	var all []attack.Attack
-	all = append(all, attack.Because("another tenant's Secrets are the keys to its data", nil,
+	return slices.Concat(
+		elsewhere(other),
+		clusterWide(by),
+		escalations(own, other, colleagues),
+		viewers(own, colleagues),
+		mirrors(own, colleagues),
+		sweeps(p, own, other),
+		questions(own),
+	)
+}
+
+// elsewhere are requests in another tenant's namespace, and in the system's.
+func elsewhere(other string) []attack.Attack {
+	return attack.Because("another tenant's Secrets are the keys to its data", nil,
 		breach("list-pods-elsewhere", "list another tenant's pods", attack.List, pod(other)),
 		breach("read-secret-elsewhere", "read another tenant's Secret", attack.Get, secret(other)),
 		breach("list-secrets-elsewhere", "list another tenant's Secrets", attack.List, secret(other)),
@@ -36,8 +46,13 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		through("exec-elsewhere", "run a command in another tenant's pod", "exec", pod(other)),
 		through("attach-elsewhere", "attach to another tenant's pod", "attach", pod(other)),
 		through("forward-port-elsewhere", "forward a port of another tenant's pod", "portforward", pod(other)),
-	)...)
-	all = append(all, attack.Because("what is the cluster's is every tenant's: whoever changes it changes the walls", nil,
+	)
+}
+
+// clusterWide are requests for objects of the whole cluster.
+func clusterWide(by *estate.Tenant) []attack.Attack {
+	own := by.Namespaces[0]
+	return attack.Because("what is the cluster's is every tenant's: whoever changes it changes the walls", nil,
 		breach("read-nodes", "read the cluster's nodes", attack.List, &corev1.Node{TypeMeta: core("Node")}),
 		breach("read-volumes", "read the cluster's volumes", attack.List, &corev1.PersistentVolume{TypeMeta: core("PersistentVolume")}),
 		breach("list-namespaces", "list the cluster's namespaces", attack.List, &corev1.Namespace{TypeMeta: core("Namespace")}),
@@ -66,8 +81,14 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		breach("declare-tenant", "declare a Tenant of one's own", attack.Create, &v1alpha1.Tenant{
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Tenant"},
 			ObjectMeta: metav1.ObjectMeta{Name: own + "-more"}, Spec: v1alpha1.TenantSpec{Pool: by.Pools[0]}}),
-	)...)
-	all = append(all, attack.Because("whoever can give themselves a right has it", []string{"https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping"},
+	)
+}
+
+// escalations are roles and bindings with more rights than one's own.
+func escalations(own, other string, colleagues []rbacv1.Subject) []attack.Attack {
+	narrow := role(own, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}})
+	narrow.Name = "croft-widen-own-role"
+	return attack.Because("whoever can give themselves a right has it", []string{"https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping"},
 		breach("become-cluster-admin", "bind oneself to cluster-admin for the whole cluster", attack.Create, &rbacv1.ClusterRoleBinding{
 			TypeMeta:   typeMeta("ClusterRoleBinding"),
 			ObjectMeta: metav1.ObjectMeta{Name: "croft-become-cluster-admin"},
@@ -97,16 +118,24 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 			TypeMeta: typeMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: ClusterRole(v1alpha1.RoleOperator)}}),
 		breach("bind-role-elsewhere", "let oneself into another tenant's namespace", attack.Create,
 			roleBinding(other, colleagues, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole(v1alpha1.RoleOperator)})),
-	)...)
-	all = append(all, attack.Because("a viewer is trusted to look, and not with the keys", nil,
+	)
+}
+
+// viewers are requests of a viewer for more than looking.
+func viewers(own string, colleagues []rbacv1.Subject) []attack.Attack {
+	return attack.Because("a viewer is trusted to look, and not with the keys", nil,
 		asViewer(breach("viewer-reads-secret", "read a Secret as a viewer", attack.Get, secret(own))),
 		asViewer(breach("viewer-lists-secrets", "list Secrets as a viewer", attack.List, secret(own))),
 		asViewer(breach("viewer-runs-pod", "create a pod as a viewer", attack.Create, pod(own))),
 		asViewer(through("viewer-execs", "run a command in a pod as a viewer", "exec", pod(own))),
 		asViewer(breach("viewer-shares", "bind the viewer's role to a colleague as a viewer", attack.Create,
 			roleBinding(own, colleagues, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole(v1alpha1.RoleViewer)}))),
-	)...)
-	all = append(all,
+	)
+}
+
+// mirrors are requests that look like attacks, and that people of a tenant need.
+func mirrors(own string, colleagues []rbacv1.Subject) []attack.Attack {
+	return []attack.Attack{
 		asViewer(mirror("viewer-lists-pods", "list pods as a viewer", attack.List, pod(own))),
 		mirror("write-secret", "write a Secret", attack.Create, secret(own)),
 		mirror("list-secrets", "list one's own Secrets", attack.List, secret(own)),
@@ -125,8 +154,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		mirror("list-rules", "see the tenant's own rules", attack.List, &v1alpha1.TenantRules{
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: own}}),
-	)
-	return slices.Concat(all, sweeps(p, own, other), questions(own))
+	}
 }
 
 // people are those of a tenant that has any, and otherwise a service account of it.

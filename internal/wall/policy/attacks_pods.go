@@ -20,164 +20,214 @@ const podSecurityStandards = "https://kubernetes.io/docs/concepts/security/pod-s
 
 // asks are pods that ask for what they may not have, beside a place.
 func (s scene) asks() []attack.Attack {
-	may := s.by.Allowances
-	var all []attack.Attack
-	refused := func(name, summary, rule string, edit func(*corev1.Pod)) {
-		all = append(all, attack.Creating(name, summary, attack.ByPolicy(admissionpolicy.PodsPolicy, rule), s.pod(name, edit)))
-	}
-	inTemplate := func(name, summary, rule string, edit func(*corev1.PodTemplateSpec)) {
-		all = append(all, attack.Creating(name, summary, attack.ByWarning(admissionpolicy.PodTemplatesPolicy, rule), s.deployment(name, edit)))
-	}
-	mayToo := func(name, summary string, edit func(*corev1.Pod)) {
-		all = append(all, attack.Creating(name, summary, attack.Nobody, s.pod(name, edit)))
-	}
+	may, asking := s.by.Allowances, &asking{scene: s}
 	if !slices.Contains(may.Registries, "*") {
-		image := func(ref string) func(*corev1.Pod) {
-			return func(p *corev1.Pod) { p.Spec.Containers[0].Image = ref }
-		}
-		refused("pull-from-other-registry", "run an image from a registry that is not the tenant's", RegistryRule, image("registry.example.com/other/app:1"))
-		refused("pull-from-other-path", "run an image from a path of the registry that is not the tenant's", RegistryRule, image(may.Registries[0]+"-other/app:1"))
-		refused("pull-from-shouting-registry", "run an image from a registry whose name has no dot, but capitals", RegistryRule, image("REGISTRY/other/app:1"))
-		refused("pull-init-from-other-registry", "run an image from another registry as an init container", RegistryRule, func(p *corev1.Pod) {
-			p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
-			p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].Image = "init", "registry.example.com/other/app:1"
-		})
-		refused("mount-image-from-other-registry", "mount an image from another registry as a volume", RegistryRule, func(p *corev1.Pod) {
-			p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "registry.example.com/other/app:1"}}}}
-		})
-		all = append(all, attack.Changing("pull-from-other-registry-later", "change the image of a pod that is there to another registry's", attack.ByPolicy(admissionpolicy.PodsPolicy, RegistryRule),
-			s.pod("pull-from-other-registry-later"), image("registry.example.com/other/app:1")))
-		debug := attack.Changing("debug-from-other-registry", "debug a pod by an image of another registry", attack.ByPolicy(admissionpolicy.PodsPolicy, RegistryRule),
-			s.pod("debug-from-other-registry"), func(p *corev1.Pod) {
-				p.Spec.EphemeralContainers = []corev1.EphemeralContainer{ephemeral(func(c *corev1.EphemeralContainer) { c.Image = "registry.example.com/other/app:1" })}
-			})
-		debug.Request.Subresource = "ephemeralcontainers"
-		all = append(all, debug)
-		inTemplate("pull-from-other-registry-in-template", "run an image from another registry by a Deployment", RegistryRule, func(t *corev1.PodTemplateSpec) {
-			t.Spec.Containers[0].Image = "registry.example.com/other/app:1"
-		})
+		asking.images()
 	}
 	if !slices.Contains(may.ImagePullPolicies, corev1.PullNever) {
-		pulled := func(name, summary string, a attack.Attack, containers func(*corev1.Pod) []corev1.PullPolicy) attack.Attack {
-			a.Name, a.Summary, a.Kind = name, summary, attack.Breach
-			if s.platform.Placement == v1alpha1.PlacementGatekeeper && len(may.ImagePullPolicies) > 1 {
-				// Gatekeeper cannot choose among several, and leaves it to the check.
-				a.StoppedBy = attack.ByPolicy(admissionpolicy.PodsPolicy, PullPolicyRule)
-				return a
-			}
-			a.StoppedBy = attack.ByEngine(s.platform.Placement, admissionpolicy.PodsPolicy)
-			a.Outcome = attack.As(func(p *corev1.Pod) error {
-				for _, policy := range containers(p) {
-					if !slices.Contains(may.ImagePullPolicies, policy) {
-						return fmt.Errorf("a container has imagePullPolicy %s", policy)
-					}
-				}
-				return nil
-			})
-			return a
-		}
-		all = append(all, pulled("use-cached-image", "run an image that somebody else pulled to the node", attack.Creating("", "", attack.Nobody,
-			s.pod("use-cached-image", func(p *corev1.Pod) { p.Spec.Containers[0].ImagePullPolicy = corev1.PullNever })),
-			func(p *corev1.Pod) []corev1.PullPolicy {
-				return []corev1.PullPolicy{p.Spec.Containers[0].ImagePullPolicy}
-			}))
-		all = append(all, pulled("use-cached-image-in-init", "run an image that somebody else pulled to the node, as an init container", attack.Creating("", "", attack.Nobody,
-			s.pod("use-cached-image-in-init", func(p *corev1.Pod) {
-				p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
-				p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].ImagePullPolicy = "init", corev1.PullNever
-			})),
-			func(p *corev1.Pod) []corev1.PullPolicy {
-				return []corev1.PullPolicy{p.Spec.InitContainers[0].ImagePullPolicy}
-			}))
-		all = append(all, pulled("use-cached-image-as-volume", "mount an image that somebody else pulled to the node", attack.Creating("", "", attack.Nobody,
-			s.pod("use-cached-image-as-volume", func(p *corev1.Pod) {
-				p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{
-					Reference: attack.ImageOf(may.Registries), PullPolicy: corev1.PullNever,
-				}}}}
-			})),
-			func(p *corev1.Pod) []corev1.PullPolicy {
-				return []corev1.PullPolicy{p.Spec.Volumes[0].Image.PullPolicy}
-			}))
-		debug := attack.Changing("", "", attack.Nobody, s.pod("use-cached-image-to-debug"), func(p *corev1.Pod) {
-			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{ephemeral(func(c *corev1.EphemeralContainer) { c.ImagePullPolicy = corev1.PullNever })}
-		})
-		debug.Request.Subresource = "ephemeralcontainers"
-		all = append(all, pulled("use-cached-image-to-debug", "debug a pod by an image that somebody else pulled to the node", debug,
-			func(p *corev1.Pod) []corev1.PullPolicy {
-				return []corev1.PullPolicy{p.Spec.EphemeralContainers[0].ImagePullPolicy}
-			}))
+		asking.cachedImages()
 	}
 	if !slices.Contains(may.PriorityClasses, "*") {
-		refused("pre-empt-others", "ask for a priority class that pre-empts everybody", PriorityRule, func(p *corev1.Pod) {
-			p.Spec.PriorityClassName = "system-cluster-critical"
-		})
-		inTemplate("pre-empt-others-in-template", "ask for a priority class by a Deployment", PriorityRule, func(t *corev1.PodTemplateSpec) {
-			t.Spec.PriorityClassName = "system-cluster-critical"
-		})
+		asking.priorities()
 	}
-	refused("end-never", "take longer to end than the tenant may", GracePeriodRule, func(p *corev1.Pod) {
-		p.Spec.TerminationGracePeriodSeconds = ptr.To(*may.MaxTerminationGracePeriodSeconds + 1)
+	asking.gracePeriods()
+	asking.marks()
+	if !slices.Contains(may.CSIDrivers, "*") {
+		asking.inlineVolumes()
+	}
+	asking.disruption()
+	asking.names()
+	return attack.Because("what one tenant takes beyond its own, others miss, or lose to it", nil, append(asking.all, s.terminations()...)...)
+}
+
+// asking collects attacks on what a pod may ask for.
+type asking struct {
+	scene
+	all []attack.Attack
+}
+
+func (s *asking) refused(name, summary, rule string, edit func(*corev1.Pod)) {
+	s.all = append(s.all, attack.Creating(name, summary, attack.ByPolicy(admissionpolicy.PodsPolicy, rule), s.pod(name, edit)))
+}
+
+func (s *asking) inTemplate(name, summary, rule string, edit func(*corev1.PodTemplateSpec)) {
+	s.all = append(s.all, attack.Creating(name, summary, attack.ByWarning(admissionpolicy.PodTemplatesPolicy, rule), s.deployment(name, edit)))
+}
+
+func (s *asking) mayToo(name, summary string, edit func(*corev1.Pod)) {
+	s.all = append(s.all, attack.Creating(name, summary, attack.Nobody, s.pod(name, edit)))
+}
+
+// images are pulled from registries that are not the tenant's.
+func (s *asking) images() {
+	image := func(ref string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.Containers[0].Image = ref }
+	}
+	s.refused("pull-from-other-registry", "run an image from a registry that is not the tenant's", RegistryRule, image("registry.example.com/other/app:1"))
+	s.refused("pull-from-other-path", "run an image from a path of the registry that is not the tenant's", RegistryRule, image(s.by.Allowances.Registries[0]+"-other/app:1"))
+	s.refused("pull-from-shouting-registry", "run an image from a registry whose name has no dot, but capitals", RegistryRule, image("REGISTRY/other/app:1"))
+	s.refused("pull-init-from-other-registry", "run an image from another registry as an init container", RegistryRule, func(p *corev1.Pod) {
+		p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
+		p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].Image = "init", "registry.example.com/other/app:1"
 	})
-	inTemplate("end-never-in-template", "take longer to end than the tenant may, by a Deployment", GracePeriodRule, func(t *corev1.PodTemplateSpec) {
-		t.Spec.TerminationGracePeriodSeconds = ptr.To(*may.MaxTerminationGracePeriodSeconds + 1)
+	s.refused("mount-image-from-other-registry", "mount an image from another registry as a volume", RegistryRule, func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "registry.example.com/other/app:1"}}}}
 	})
-	mayToo("end-late", "take as long to end as the tenant may", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = may.MaxTerminationGracePeriodSeconds })
+	s.all = append(s.all, attack.Changing("pull-from-other-registry-later", "change the image of a pod that is there to another registry's", attack.ByPolicy(admissionpolicy.PodsPolicy, RegistryRule),
+		s.pod("pull-from-other-registry-later"), image("registry.example.com/other/app:1")))
+	debug := attack.Changing("debug-from-other-registry", "debug a pod by an image of another registry", attack.ByPolicy(admissionpolicy.PodsPolicy, RegistryRule),
+		s.pod("debug-from-other-registry"), func(p *corev1.Pod) {
+			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{ephemeral(func(c *corev1.EphemeralContainer) { c.Image = "registry.example.com/other/app:1" })}
+		})
+	debug.Request.Subresource = "ephemeralcontainers"
+	s.all = append(s.all, debug)
+	s.inTemplate("pull-from-other-registry-in-template", "run an image from another registry by a Deployment", RegistryRule, func(t *corev1.PodTemplateSpec) {
+		t.Spec.Containers[0].Image = "registry.example.com/other/app:1"
+	})
+}
+
+// cachedImages were pulled to the node by somebody else.
+func (s *asking) cachedImages() {
+	pulled := func(name, summary string, a attack.Attack, containers func(*corev1.Pod) []corev1.PullPolicy) attack.Attack {
+		a.Name, a.Summary, a.Kind = name, summary, attack.Breach
+		if s.platform.Placement == v1alpha1.PlacementGatekeeper && len(s.by.Allowances.ImagePullPolicies) > 1 {
+			// Gatekeeper cannot choose among several, and leaves it to the check.
+			a.StoppedBy = attack.ByPolicy(admissionpolicy.PodsPolicy, PullPolicyRule)
+			return a
+		}
+		a.StoppedBy = attack.ByEngine(s.platform.Placement, admissionpolicy.PodsPolicy)
+		a.Outcome = attack.As(func(p *corev1.Pod) error {
+			for _, policy := range containers(p) {
+				if !slices.Contains(s.by.Allowances.ImagePullPolicies, policy) {
+					return fmt.Errorf("a container has imagePullPolicy %s", policy)
+				}
+			}
+			return nil
+		})
+		return a
+	}
+	s.all = append(s.all, pulled("use-cached-image", "run an image that somebody else pulled to the node", attack.Creating("", "", attack.Nobody,
+		s.pod("use-cached-image", func(p *corev1.Pod) { p.Spec.Containers[0].ImagePullPolicy = corev1.PullNever })),
+		func(p *corev1.Pod) []corev1.PullPolicy {
+			return []corev1.PullPolicy{p.Spec.Containers[0].ImagePullPolicy}
+		}))
+	s.all = append(s.all, pulled("use-cached-image-in-init", "run an image that somebody else pulled to the node, as an init container", attack.Creating("", "", attack.Nobody,
+		s.pod("use-cached-image-in-init", func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
+			p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].ImagePullPolicy = "init", corev1.PullNever
+		})),
+		func(p *corev1.Pod) []corev1.PullPolicy {
+			return []corev1.PullPolicy{p.Spec.InitContainers[0].ImagePullPolicy}
+		}))
+	s.all = append(s.all, pulled("use-cached-image-as-volume", "mount an image that somebody else pulled to the node", attack.Creating("", "", attack.Nobody,
+		s.pod("use-cached-image-as-volume", func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{
+				Reference: attack.ImageOf(s.by.Allowances.Registries), PullPolicy: corev1.PullNever,
+			}}}}
+		})),
+		func(p *corev1.Pod) []corev1.PullPolicy {
+			return []corev1.PullPolicy{p.Spec.Volumes[0].Image.PullPolicy}
+		}))
+	debug := attack.Changing("", "", attack.Nobody, s.pod("use-cached-image-to-debug"), func(p *corev1.Pod) {
+		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{ephemeral(func(c *corev1.EphemeralContainer) { c.ImagePullPolicy = corev1.PullNever })}
+	})
+	debug.Request.Subresource = "ephemeralcontainers"
+	s.all = append(s.all, pulled("use-cached-image-to-debug", "debug a pod by an image that somebody else pulled to the node", debug,
+		func(p *corev1.Pod) []corev1.PullPolicy {
+			return []corev1.PullPolicy{p.Spec.EphemeralContainers[0].ImagePullPolicy}
+		}))
+}
+
+// priorities pre-empt others.
+func (s *asking) priorities() {
+	s.refused("pre-empt-others", "ask for a priority class that pre-empts everybody", PriorityRule, func(p *corev1.Pod) {
+		p.Spec.PriorityClassName = "system-cluster-critical"
+	})
+	s.inTemplate("pre-empt-others-in-template", "ask for a priority class by a Deployment", PriorityRule, func(t *corev1.PodTemplateSpec) {
+		t.Spec.PriorityClassName = "system-cluster-critical"
+	})
+}
+
+// gracePeriods are longer than the tenant may take.
+func (s *asking) gracePeriods() {
+	s.refused("end-never", "take longer to end than the tenant may", GracePeriodRule, func(p *corev1.Pod) {
+		p.Spec.TerminationGracePeriodSeconds = ptr.To(*s.by.Allowances.MaxTerminationGracePeriodSeconds + 1)
+	})
+	s.inTemplate("end-never-in-template", "take longer to end than the tenant may, by a Deployment", GracePeriodRule, func(t *corev1.PodTemplateSpec) {
+		t.Spec.TerminationGracePeriodSeconds = ptr.To(*s.by.Allowances.MaxTerminationGracePeriodSeconds + 1)
+	})
+	s.mayToo("end-late", "take as long to end as the tenant may", func(p *corev1.Pod) {
+		p.Spec.TerminationGracePeriodSeconds = s.by.Allowances.MaxTerminationGracePeriodSeconds
+	})
 	slow := func(probe func(*corev1.Container, *corev1.Probe)) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
 			probe(&p.Spec.Containers[0], &corev1.Probe{
 				ProbeHandler:                  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(8080)}},
-				TerminationGracePeriodSeconds: ptr.To(*may.MaxTerminationGracePeriodSeconds + 1),
+				TerminationGracePeriodSeconds: ptr.To(*s.by.Allowances.MaxTerminationGracePeriodSeconds + 1),
 			})
 		}
 	}
 	live := func(c *corev1.Container, probe *corev1.Probe) { c.LivenessProbe = probe }
-	refused("end-never-by-probe", "take longer to end than the tenant may, once a liveness probe fails", GracePeriodRule, slow(live))
-	refused("end-never-by-startup-probe", "take longer to end than the tenant may, once a startup probe fails", GracePeriodRule,
+	s.refused("end-never-by-probe", "take longer to end than the tenant may, once a liveness probe fails", GracePeriodRule, slow(live))
+	s.refused("end-never-by-startup-probe", "take longer to end than the tenant may, once a startup probe fails", GracePeriodRule,
 		slow(func(c *corev1.Container, probe *corev1.Probe) { c.StartupProbe = probe }))
-	refused("end-never-by-probe-of-sidecar", "take longer to end than the tenant may, once a sidecar's liveness probe fails", GracePeriodRule, func(p *corev1.Pod) {
+	s.refused("end-never-by-probe-of-sidecar", "take longer to end than the tenant may, once a sidecar's liveness probe fails", GracePeriodRule, func(p *corev1.Pod) {
 		sidecar := *p.Spec.Containers[0].DeepCopy()
 		sidecar.Name, sidecar.RestartPolicy = "sidecar", ptr.To(corev1.ContainerRestartPolicyAlways)
 		slow(live)(p)
 		sidecar.LivenessProbe, p.Spec.Containers[0].LivenessProbe = p.Spec.Containers[0].LivenessProbe, nil
 		p.Spec.InitContainers = []corev1.Container{sidecar}
 	})
-	mayToo("end-late-by-probe", "take as long to end as the tenant may, once a liveness probe fails", func(p *corev1.Pod) {
+	s.mayToo("end-late-by-probe", "take as long to end as the tenant may, once a liveness probe fails", func(p *corev1.Pod) {
 		slow(live)(p)
-		p.Spec.Containers[0].LivenessProbe.TerminationGracePeriodSeconds = may.MaxTerminationGracePeriodSeconds
+		p.Spec.Containers[0].LivenessProbe.TerminationGracePeriodSeconds = s.by.Allowances.MaxTerminationGracePeriodSeconds
 	})
+}
+
+// marks are croft's labels.
+func (s *asking) marks() {
 	marked := map[string]string{v1alpha1.TenantLabel: s.on.Name}
-	refused("mark-pod", "label a pod as another tenant's, by a label of croft's", PodMarksRule, func(p *corev1.Pod) { p.Labels = marked })
-	all = append(all, attack.Changing("mark-pod-later", "label a pod that is there as another tenant's, by a label of croft's", attack.ByPolicy(admissionpolicy.PodsPolicy, PodMarksRule),
+	s.refused("mark-pod", "label a pod as another tenant's, by a label of croft's", PodMarksRule, func(p *corev1.Pod) { p.Labels = marked })
+	s.all = append(s.all, attack.Changing("mark-pod-later", "label a pod that is there as another tenant's, by a label of croft's", attack.ByPolicy(admissionpolicy.PodsPolicy, PodMarksRule),
 		s.pod("mark-pod-later"), func(p *corev1.Pod) { p.Labels = marked }))
-	inTemplate("mark-pods-in-template", "label the pods of a Deployment as another tenant's, by a label of croft's", PodMarksRule, func(t *corev1.PodTemplateSpec) {
+	s.inTemplate("mark-pods-in-template", "label the pods of a Deployment as another tenant's, by a label of croft's", PodMarksRule, func(t *corev1.PodTemplateSpec) {
 		t.Labels[v1alpha1.TenantLabel] = s.on.Name
 	})
+}
+
+// inlineVolumes are of a CSI driver.
+func (s *asking) inlineVolumes() {
 	inline := func(driver string) []corev1.Volume {
 		return []corev1.Volume{{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driver}}}}
 	}
-	if !slices.Contains(may.CSIDrivers, "*") {
-		// The restricted level would refuse a driver that nobody labelled, too.
-		refused("mount-inline-driver", "mount an inline volume of a CSI driver", InlineCSIRule, func(p *corev1.Pod) { p.Spec.Volumes = inline("csi.example.com") })
-		inTemplate("mount-inline-driver-in-template", "mount an inline volume of a CSI driver by a Deployment", InlineCSIRule, func(t *corev1.PodTemplateSpec) { t.Spec.Volumes = inline("csi.example.com") })
-	}
+	// The restricted level would refuse a driver that nobody labelled, too.
+	s.refused("mount-inline-driver", "mount an inline volume of a CSI driver", InlineCSIRule, func(p *corev1.Pod) { p.Spec.Volumes = inline("csi.example.com") })
+	s.inTemplate("mount-inline-driver-in-template", "mount an inline volume of a CSI driver by a Deployment", InlineCSIRule, func(t *corev1.PodTemplateSpec) { t.Spec.Volumes = inline("csi.example.com") })
+}
+
+// disruption is kept from a node.
+func (s *asking) disruption() {
 	hold := map[string]string{"karpenter.sh/do-not-disrupt": "true"}
-	if *may.DoNotDisrupt {
-		mayToo("hold-node-as-allowed", "keep a node from being disrupted, as the tenant may", func(p *corev1.Pod) { p.Annotations = hold })
+	if *s.by.Allowances.DoNotDisrupt {
+		s.mayToo("hold-node-as-allowed", "keep a node from being disrupted, as the tenant may", func(p *corev1.Pod) { p.Annotations = hold })
 	} else {
-		refused("hold-node", "keep a node from ever being disrupted", DoNotDisruptRule, func(p *corev1.Pod) { p.Annotations = hold })
-		all = append(all, attack.Changing("hold-node-later", "keep a node from being disrupted by a pod that is there", attack.ByPolicy(admissionpolicy.PodsPolicy, DoNotDisruptRule),
+		s.refused("hold-node", "keep a node from ever being disrupted", DoNotDisruptRule, func(p *corev1.Pod) { p.Annotations = hold })
+		s.all = append(s.all, attack.Changing("hold-node-later", "keep a node from being disrupted by a pod that is there", attack.ByPolicy(admissionpolicy.PodsPolicy, DoNotDisruptRule),
 			s.pod("hold-node-later"), func(p *corev1.Pod) { p.Annotations = hold }))
-		inTemplate("hold-node-in-template", "keep nodes from being disrupted by a Deployment", DoNotDisruptRule, func(t *corev1.PodTemplateSpec) { t.Annotations = hold })
+		s.inTemplate("hold-node-in-template", "keep nodes from being disrupted by a Deployment", DoNotDisruptRule, func(t *corev1.PodTemplateSpec) { t.Annotations = hold })
 	}
+}
+
+// names are DNS records of another tenant's host.
+func (s *asking) names() {
 	foreign := map[string]string{"external-dns.alpha.kubernetes.io/internal-hostname": s.otherHost}
-	refused("announce-pod-as-other-host", "have a DNS record of another tenant's host point at a pod", PodAnnotationsRule, func(p *corev1.Pod) { p.Annotations = foreign })
-	inTemplate("announce-pods-as-other-host", "have a DNS record of another tenant's host point at the pods of a Deployment", PodAnnotationsRule,
+	s.refused("announce-pod-as-other-host", "have a DNS record of another tenant's host point at a pod", PodAnnotationsRule, func(p *corev1.Pod) { p.Annotations = foreign })
+	s.inTemplate("announce-pods-as-other-host", "have a DNS record of another tenant's host point at the pods of a Deployment", PodAnnotationsRule,
 		func(t *corev1.PodTemplateSpec) { t.Annotations = foreign })
-	all = append(all, attack.Changing("announce-pods-as-other-host-later", "have a DNS record of another tenant's host point at the pods of a template that is there",
+	s.all = append(s.all, attack.Changing("announce-pods-as-other-host-later", "have a DNS record of another tenant's host point at the pods of a template that is there",
 		attack.ByWarning(admissionpolicy.PodTemplatesPolicy, PodAnnotationsRule), &corev1.PodTemplate{
 			TypeMeta: core("PodTemplate"), ObjectMeta: s.meta("announce-pods-later"), Template: attack.Template(),
 		}, func(t *corev1.PodTemplate) { t.Template.Annotations = foreign }))
-	return attack.Because("what one tenant takes beyond its own, others miss, or lose to it", nil, append(all, s.terminations()...)...)
 }
 
 // terminations keep nodes waiting.
