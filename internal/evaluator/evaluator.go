@@ -100,19 +100,21 @@ type Evaluator struct {
 	podSecurity podSecurity
 	// lazy evaluators compile a policy when a request first matches it.
 	lazy bool
+	// cache is shared with the evaluators that are made of this one.
+	cache *cache
 }
 
 // New returns an Evaluator of a cluster in which objects stand. Kinds that have no
 // part in admission are ignored. It reports policies that do not compile, by name.
 func New(objects []client.Object) (*Evaluator, error) {
-	return (&Evaluator{}).Of(objects)
+	return (&Evaluator{cache: newCache()}).Of(objects)
 }
 
 // Lazy is New for those who ask about a few kinds and do not want to wait for the policies
 // on others: a policy is compiled when a request first matches it, and Judge reports one
 // that does not compile.
 func Lazy(objects []client.Object) (*Evaluator, error) {
-	return (&Evaluator{lazy: true}).Of(objects)
+	return (&Evaluator{lazy: true, cache: newCache()}).Of(objects)
 }
 
 // With returns an Evaluator of the same cluster in which more objects stand, or
@@ -140,7 +142,7 @@ func (e *Evaluator) without(less []client.Object) []client.Object {
 // Of returns an Evaluator of a cluster in which other objects stand. Policies that are
 // among them are not compiled again if nothing but what they match has changed.
 func (e *Evaluator) Of(objects []client.Object) (*Evaluator, error) {
-	next := &Evaluator{lazy: e.lazy, objects: objects, namespaces: namespaces{}, limits: map[string][]*corev1.LimitRange{}}
+	next := &Evaluator{lazy: e.lazy, cache: e.cache, objects: objects, namespaces: namespaces{}, limits: map[string][]*corev1.LimitRange{}}
 	var mutatingBindings []*admissionv1.MutatingAdmissionPolicyBinding
 	var validatingBindings []*admissionv1.ValidatingAdmissionPolicyBinding
 	for _, o := range objects {
@@ -204,7 +206,7 @@ func (e *Evaluator) compiledMutating(o *admissionv1.MutatingAdmissionPolicy) (mu
 			}
 		}
 	}
-	return compileMutating(o)
+	return e.cache.compileMutating(o)
 }
 
 // validatingOf is a policy, which is compiled once.
@@ -221,7 +223,7 @@ func (e *Evaluator) validatingOf(o *admissionv1.ValidatingAdmissionPolicy) valid
 			}
 		}
 	}
-	return validatingPolicy{policy: o, compiled: sync.OnceValues(func() (*validator, error) { return compileValidating(o) })}
+	return validatingPolicy{policy: o, compiled: sync.OnceValues(func() (*validator, error) { return e.cache.compileValidating(o) })}
 }
 
 // compile reports whether all of a policy compiles.

@@ -78,14 +78,16 @@ type compiled struct {
 	errs     []error
 }
 
-func compile(name string, failure *admissionv1.FailurePolicyType, variables []admissionv1.Variable, conditions []admissionv1.MatchCondition, params bool) (*compiled, error) {
-	compiler, err := plugincel.NewCompositedCompiler(base())
+func (k *cache) compile(name string, failure *admissionv1.FailurePolicyType, variables []admissionv1.Variable, conditions []admissionv1.MatchCondition, params bool) (*compiled, error) {
+	compiler, cached, err := newCompiler(k)
 	if err != nil {
 		return nil, err
 	}
 	c := &compiled{compiler: compiler, options: plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true}}
 	for _, v := range variables {
-		if r := compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression}, c.options, environment.StoredExpressions); r.Error != nil {
+		r := compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression}, c.options, environment.StoredExpressions)
+		cached.declared(v.Name, r)
+		if r.Error != nil {
 			c.errs = append(c.errs, fmt.Errorf("variable %s: %w", v.Name, r.Error))
 		}
 	}
@@ -107,8 +109,8 @@ func (c *compiled) conditions(what string, all []plugincel.ExpressionAccessor, o
 	return evaluator
 }
 
-func compileValidating(p *admissionv1.ValidatingAdmissionPolicy) (*validator, error) {
-	c, err := compile(p.Name, p.Spec.FailurePolicy, p.Spec.Variables, p.Spec.MatchConditions, p.Spec.ParamKind != nil)
+func (k *cache) compileValidating(p *admissionv1.ValidatingAdmissionPolicy) (*validator, error) {
+	c, err := k.compile(p.Name, p.Spec.FailurePolicy, p.Spec.Variables, p.Spec.MatchConditions, p.Spec.ParamKind != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +133,8 @@ func compileValidating(p *admissionv1.ValidatingAdmissionPolicy) (*validator, er
 	})}, errors.Join(c.errs...)
 }
 
-func compileMutating(p *admissionv1.MutatingAdmissionPolicy) (mutatingPolicy, error) {
-	c, err := compile(p.Name, p.Spec.FailurePolicy, p.Spec.Variables, p.Spec.MatchConditions, p.Spec.ParamKind != nil)
+func (k *cache) compileMutating(p *admissionv1.MutatingAdmissionPolicy) (mutatingPolicy, error) {
+	c, err := k.compile(p.Name, p.Spec.FailurePolicy, p.Spec.Variables, p.Spec.MatchConditions, p.Spec.ParamKind != nil)
 	if err != nil {
 		return mutatingPolicy{}, err
 	}

@@ -1,0 +1,80 @@
+package evaluator
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// cache keeps what expressions compiled to, for evaluators that were made of each other:
+// compiling is most of the work where they differ by one rule.
+type cache struct {
+	mu      sync.Mutex
+	results map[compilation]plugincel.CompilationResult
+}
+
+// compilation is all that the result of compiling an expression depends on.
+type compilation struct {
+	expression string
+	// returns are the types that the expression may have.
+	returns string
+	options plugincel.OptionalVariableDeclarations
+	// variables are the names and types of the policy's variables that are declared
+	// before, in their order.
+	variables string
+}
+
+func newCache() *cache { return &cache{results: map[compilation]plugincel.CompilationResult{}} }
+
+// compiler compiles the expressions of one policy, each unless the cache has it.
+type compiler struct {
+	plugincel.Compiler
+	cache     *cache
+	variables strings.Builder
+}
+
+// newCompiler returns the API server's compiler for one policy, and the cache before it.
+func newCompiler(c *cache) (*plugincel.CompositedCompiler, *compiler, error) {
+	composited, err := plugincel.NewCompositedCompiler(base())
+	if err != nil {
+		return nil, nil, err
+	}
+	cached := &compiler{Compiler: composited.Compiler, cache: c}
+	composited.Compiler, composited.ConditionCompiler = cached, cached
+	return composited, cached, nil
+}
+
+// declared tells the compiler of a variable that expressions from now on may use.
+func (c *compiler) declared(name string, r plugincel.CompilationResult) {
+	fmt.Fprintf(&c.variables, "%s %s\n", name, r.OutputType)
+}
+
+// CompileCELExpression implements plugincel.Compiler.
+func (c *compiler) CompileCELExpression(e plugincel.ExpressionAccessor, options plugincel.OptionalVariableDeclarations, mode environment.Type) plugincel.CompilationResult {
+	key := compilation{expression: e.GetExpression(), returns: fmt.Sprint(e.ReturnTypes()), options: options, variables: c.variables.String()}
+	c.cache.mu.Lock()
+	result, ok := c.cache.results[key]
+	c.cache.mu.Unlock()
+	if !ok {
+		result = c.Compiler.CompileCELExpression(e, options, mode)
+		c.cache.mu.Lock()
+		c.cache.results[key] = result
+		c.cache.mu.Unlock()
+	}
+	result.ExpressionAccessor = e
+	return result
+}
+
+// CompileCondition implements plugincel.ConditionCompiler.
+func (c *compiler) CompileCondition(expressions []plugincel.ExpressionAccessor, options plugincel.OptionalVariableDeclarations, mode environment.Type) plugincel.ConditionEvaluator {
+	results := make([]plugincel.CompilationResult, len(expressions))
+	for i, e := range expressions {
+		if e != nil {
+			results[i] = c.CompileCELExpression(e, options, mode)
+		}
+	}
+	return plugincel.NewCondition(results)
+}
