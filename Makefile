@@ -71,7 +71,7 @@ RACED     := ./internal/controller/...
 RACED_ALL := $(RACED) ./internal/operator ./internal/apply ./internal/cli ./internal/sandbox
 
 .PHONY: test
-test: build $(BIN)/gator $(BIN)/gotestsum lint generated ## What a commit is trusted for: unit and integration tests, lint, generated code
+test: build $(BIN)/gotestsum lint generated ## What a commit is trusted for: unit and integration tests, lint, generated code
 	@hack/test.sh $(RACED)
 
 .PHONY: test-all

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/wall/policy"
 )
 
@@ -45,7 +46,8 @@ const tenth = `, quota: {secrets: 25, configmaps: 25, pods: 50, count/pods: 100,
 
 // TestBounds is about how much a tenant can put into the control plane.
 func TestBounds(t *testing.T) {
-	t.Parallel() // it mostly waits
+	sandbox.Thorough(t) // the attacks of the walls ask for the same bounds, one by one
+	t.Parallel()        // it mostly waits
 	content := fmt.Sprintf(bounded, tenth)
 	if os.Getenv("CROFT_FILL") != "" {
 		content = fmt.Sprintf(bounded, "")

@@ -27,7 +27,8 @@ const envSeed = "CROFT_E2E_SEED"
 // second write that says whose a namespace is, on something that it remembers, or
 // on cleaning up after itself.
 func TestKillNine(t *testing.T) {
-	t.Parallel() // it mostly waits
+	sandbox.Thorough(t) // TestTwoTenants/WithoutOperator stops it once
+	t.Parallel()        // it mostly waits
 	const (
 		pools, tenants = 5, 100
 		longestLife    = 1500 * time.Millisecond

@@ -49,7 +49,8 @@ func (m *migratedDocument) places(t *testing.T, namespace, pool string, n int) {
 // TestMigrateDocuments fails if what croft migrate makes of a published set-up
 // does not place the workloads of that set-up on the nodes that they had.
 func TestMigrateDocuments(t *testing.T) {
-	t.Parallel() // it mostly waits
+	sandbox.Thorough(t) // internal/migrate compares what migrate writes; TestTwoTenants places pods
+	t.Parallel()        // it mostly waits
 	t.Run("000", func(t *testing.T) {
 		m := migrateDocument(t, "000")
 		for _, namespace := range []string{"tenant-a", "tenant-b"} {
@@ -97,7 +98,8 @@ func TestMigrateDocuments(t *testing.T) {
 // writes anything or stumbles over kinds that the cluster lacks, and if
 // Karpenter may replace the node that the pod runs on.
 func TestMigrateLive(t *testing.T) {
-	t.Parallel() // it mostly waits
+	sandbox.Thorough(t) // TestAdopt takes a cluster over; internal/migrate reads one
+	t.Parallel()        // it mostly waits
 	c := start(t, sandbox.Options{})
 	c.kubectl(t, read(t, "internal/e2e/testdata/migrate/live.yaml"), "apply", "-f", "-").exits(t, 0)
 	running := c.runs(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "reports", Name: "running"}})

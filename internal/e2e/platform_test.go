@@ -8,6 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
+	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/wall/network"
 )
 
@@ -15,7 +16,8 @@ import (
 // cluster: the key of labels and taints, the prefix of groups, the namespaces of
 // the platform's services.
 func TestPlatformExample(t *testing.T) {
-	t.Parallel() // it mostly waits
+	sandbox.Thorough(t) // tests of internal/wall read what each setting renders
+	t.Parallel()        // it mostly waits
 	const key, tenant, pool = "platform.example.edu/node-pool", "sample-team-gitlab-ci", "sample-team-gitlab-jobs"
 	c := startWithCroft(t)
 	file := example("platform.yaml")

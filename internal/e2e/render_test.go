@@ -14,7 +14,8 @@ import (
 // it is random; and if the operator takes what others have applied for somebody
 // else's.
 func TestRenderWithoutOperator(t *testing.T) {
-	t.Parallel() // it mostly waits
+	sandbox.Thorough(t) // internal/cli compares what render prints; TestTwoTenants applies the same
+	t.Parallel()        // it mostly waits
 	c := start(t, sandbox.Options{})
 	file := example("two-tenants.yaml")
 	e := estateOf(t, file, read(t, file))

@@ -14,6 +14,7 @@ import (
 
 	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/sandbox"
 )
 
 // prompt is how long a pod of one tenant may take to get a node while another
@@ -25,7 +26,8 @@ const prompt = time.Minute
 // tenant's pods waiting. What croft refuses is tried first. What it admits at
 // most is then in the cluster while the other tenant's pods are timed.
 func TestScheduling(t *testing.T) {
-	t.Parallel() // it mostly waits
+	sandbox.Thorough(t) // the attacks of the walls ask for what slows a scheduler
+	t.Parallel()        // it mostly waits
 	c := &twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}
 	c.estate = estateOf(t, c.file, read(t, c.file))
 	c.apply(t, c.file)

@@ -49,7 +49,8 @@ type workload struct {
 // run: if one of its policies refuses or warns about something that it should let
 // through, if a role lacks a right, and if a pod that was let through cannot run.
 func TestWorkloads(t *testing.T) {
-	t.Parallel() // it mostly waits
+	sandbox.Thorough(t) // internal/trial judges the same workloads without a cluster
+	t.Parallel()        // it mostly waits
 	file := path.Join(workloads, "croft.yaml")
 	e := estateOf(t, file, read(t, file))
 	all := readWorkloads(t, e)
