@@ -108,15 +108,14 @@ func validations(asked []Rule, lean bool) []admissionv1.Validation {
 	var rare []Rule
 	at := 0
 	for _, r := range asked {
-		switch {
-		case !lean || !r.Rare:
+		if !lean || !r.Rare {
 			all = append(all, r.validation())
-		case len(rare) == 0:
-			at = len(all)
-			fallthrough
-		default:
-			rare = append(rare, r)
+			continue
 		}
+		if len(rare) == 0 {
+			at = len(all)
+		}
+		rare = append(rare, r)
 	}
 	if len(rare) > 0 {
 		all = slices.Insert(all, at, together(rare))

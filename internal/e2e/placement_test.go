@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 
@@ -79,12 +78,13 @@ func (c *cluster) running(t testing.TB, namespace string, n int) []corev1.Pod {
 			return err
 		}
 		found = pods.Items
-		gone := maps.Clone(seen)
 		for _, pod := range found {
 			seen[pod.Name] = pod
-			delete(gone, pod.Name)
 		}
-		for _, pod := range gone {
+		for name, pod := range seen {
+			if slices.ContainsFunc(found, func(p corev1.Pod) bool { return p.Name == name }) {
+				continue
+			}
 			if err := c.createEvictedAgain(ctx, &pod); err != nil {
 				return err
 			}

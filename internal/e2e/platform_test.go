@@ -16,7 +16,7 @@ import (
 // cluster: the key of labels and taints, the prefix of groups, the namespaces of
 // the platform's services.
 func TestPlatformExample(t *testing.T) {
-	sandbox.Thorough(t) // tests of internal/wall read what each setting renders
+	sandbox.Thorough(t) // internal/cli compares what every setting renders
 	t.Parallel()        // it mostly waits
 	const key, tenant, pool = "platform.example.edu/node-pool", "sample-team-gitlab-ci", "sample-team-gitlab-jobs"
 	c := startWithCroft(t)

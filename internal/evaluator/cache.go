@@ -10,7 +10,8 @@ import (
 )
 
 // cache keeps what expressions compiled to, for evaluators that were made of each other:
-// compiling is most of the work where they differ by one rule.
+// compiling is most of the work where they differ by one rule. It keeps all of them: it is
+// for evaluators that live as long as a command or a test.
 type cache struct {
 	mu      sync.Mutex
 	results map[compilation]plugincel.CompilationResult

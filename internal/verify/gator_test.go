@@ -27,8 +27,9 @@ import (
 
 // TestTemplates tries croft's ConstraintTemplates with Gatekeeper's own gator: the
 // attacks that a constraint must stop, and the mirrors that it must not, are the
-// cases of a suite. Then each rule is made to ask nothing, and the suite must fail. As they stand, the templates must ask nothing of gator, which tells them of no
-// namespace, as Gatekeeper before 3.22 does not.
+// cases of a suite. Then each rule is made to ask nothing, and the suite must fail. As
+// they stand, the templates must ask nothing of gator, which tells them of no namespace,
+// as Gatekeeper before 3.22 does not.
 func TestTemplates(t *testing.T) {
 	sandbox.Thorough(t) // the same rules on the API server are tried by TestWallsHold
 	gator, err := sandbox.Tool("gator")

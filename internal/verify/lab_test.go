@@ -87,12 +87,8 @@ func (l *lab) add(s *proving) {
 		l.runners[s].Tell(nil)
 		answered.agree(l.t, s)
 	}
-	attacks := map[string]attack.Attack{}
-	for _, a := range s.scratch.Attacks() {
-		attacks[a.Name] = a
-	}
 	for _, r := range results {
-		a := attacks[r.Name]
+		a := s.attack(l.t, r.Name)
 		switch {
 		case s.lacking(r):
 		case r.Result != verify.Held:

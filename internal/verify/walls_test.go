@@ -77,6 +77,8 @@ type proving struct {
 	// lacks are ends of the names of kinds and API groups that the cluster does not
 	// serve: attacks by them are not tried.
 	lacks []string
+	// byName are the attacks, once one was asked for: they are many to make.
+	byName map[string]attack.Attack
 }
 
 // lacking reports an attack that was not tried for the lack of a kind.
@@ -165,12 +167,17 @@ func (p *proving) runner(t *testing.T) *verify.Runner {
 
 func (p *proving) attack(t *testing.T, name string) attack.Attack {
 	t.Helper()
-	attacks := p.scratch.Attacks()
-	i := slices.IndexFunc(attacks, func(a attack.Attack) bool { return a.Name == name })
-	if i < 0 {
+	if p.byName == nil {
+		p.byName = map[string]attack.Attack{}
+		for _, a := range p.scratch.Attacks() {
+			p.byName[a.Name] = a
+		}
+	}
+	a, ok := p.byName[name]
+	if !ok {
 		t.Fatalf("there is no attack %s", name)
 	}
-	return attacks[i]
+	return a
 }
 
 // settled tries all attacks until all hold, those again that do not yet: policies

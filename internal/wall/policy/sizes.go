@@ -167,7 +167,8 @@ var mostOfNewPod = func() string {
 }()
 
 // grownFrom is true where an object was too large before and has hardly grown: it can still
-// be labelled, scaled and deleted.
+// be labelled, scaled and deleted. Growth is counted in characters, for what it costs: such
+// an object may gain bytes where longer characters take the place of others.
 func grownFrom(text, before, most string) string {
 	return with(`BYTES > MOST && TEXT.size() <= BEFORE.size() + `+strconv.Itoa(growth), "BYTES", bytesOf(before, most), "MOST", most, "TEXT", text, "BEFORE", before)
 }
