@@ -14,6 +14,8 @@ import (
 
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/migrate"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
 )
 
 type migrateOptions struct {
@@ -24,7 +26,7 @@ type migrateOptions struct {
 	nodeClass string
 	replace   bool
 	force     bool
-	options   migrate.Options
+	options   draft.Options
 }
 
 func newMigrate(a *app) *cobra.Command {
@@ -101,9 +103,9 @@ func (a *app) migrate(ctx context.Context, o migrateOptions) error {
 }
 
 // toMigrate reads the files, the cluster, or both.
-func (a *app) toMigrate(ctx context.Context, o migrateOptions) ([]*migrate.Object, estate.Problems, error) {
+func (a *app) toMigrate(ctx context.Context, o migrateOptions) ([]*source.Object, estate.Problems, error) {
 	var (
-		all      []*migrate.Object
+		all      []*source.Object
 		problems estate.Problems
 	)
 	for _, name := range o.names {
@@ -119,7 +121,7 @@ func (a *app) toMigrate(ctx context.Context, o migrateOptions) ([]*migrate.Objec
 			if file == "-" {
 				file = "standard input"
 			}
-			objects, wrong := migrate.Parse(file, data)
+			objects, wrong := source.Parse(file, data)
 			all = append(all, objects...)
 			problems = append(problems, wrong...)
 		}

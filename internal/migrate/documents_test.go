@@ -13,15 +13,17 @@ import (
 
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/migrate"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
 )
 
 var update = flag.Bool("update", false, "write docs/migrate/examples anew")
 
 // readAll reads the files of a directory, by their names in it.
-func readAll(t testing.TB, dir string) ([]*migrate.Object, estate.Problems) {
+func readAll(t testing.TB, dir string) ([]*source.Object, estate.Problems) {
 	t.Helper()
 	var (
-		all      []*migrate.Object
+		all      []*source.Object
 		problems estate.Problems
 	)
 	files := os.DirFS(dir)
@@ -33,7 +35,7 @@ func readAll(t testing.TB, dir string) ([]*migrate.Object, estate.Problems) {
 		if err != nil {
 			return err
 		}
-		objects, wrong := migrate.Parse(path, data)
+		objects, wrong := source.Parse(path, data)
 		all, problems = append(all, objects...), append(problems, wrong...)
 		return nil
 	})
@@ -49,7 +51,7 @@ func TestDocuments(t *testing.T) {
 	for _, document := range []string{"000", "001", "002"} {
 		t.Run(document, func(t *testing.T) {
 			objects, problems := readAll(t, filepath.Join("testdata", "documents", document))
-			r := migrate.Migrate(objects, problems, migrate.Options{})
+			r := migrate.Migrate(objects, problems, draft.Options{})
 			accounted(t, objects, r)
 			if _, wrong := r.File.Declaration(); len(wrong) > 0 {
 				t.Errorf("croft.yaml is not what croft check takes: %v", wrong)
@@ -97,7 +99,7 @@ func golden(t *testing.T, path string, got []byte) {
 }
 
 // accounted fails if a value that was read is in no finding, or in more than one.
-func accounted(t testing.TB, objects []*migrate.Object, r *migrate.Result) {
+func accounted(t testing.TB, objects []*source.Object, r *migrate.Result) {
 	t.Helper()
 	values := 0
 	for _, o := range objects {
@@ -106,10 +108,10 @@ func accounted(t testing.TB, objects []*migrate.Object, r *migrate.Result) {
 	found := 0
 	for _, f := range r.Findings {
 		found += f.Leaves
-		if f.Outcome != migrate.Kept && f.Message == "" {
+		if f.Outcome != source.Kept && f.Message == "" {
 			t.Errorf("%s %s is %s, and nothing says why", f.Object, f.Field, f.Outcome)
 		}
-		if f.Outcome == migrate.Kept && len(f.To) == 0 {
+		if f.Outcome == source.Kept && len(f.To) == 0 {
 			t.Errorf("%s %s is kept, and nothing says where", f.Object, f.Field)
 		}
 	}

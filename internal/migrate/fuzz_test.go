@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"croft.dev/croft/internal/migrate"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
 )
 
 // FuzzMigrate wants of whatever is read that every value of it is accounted for
@@ -36,8 +38,8 @@ func FuzzMigrate(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		objects, problems := migrate.Parse("fuzz.yaml", data)
-		r := migrate.Migrate(objects, problems, migrate.Options{})
+		objects, problems := source.Parse("fuzz.yaml", data)
+		r := migrate.Migrate(objects, problems, draft.Options{})
 		accounted(t, objects, r)
 		if _, err := r.File.YAML(); err != nil {
 			t.Error(err)

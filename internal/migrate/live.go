@@ -13,6 +13,8 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
 )
 
 // kinds are those that are read from a cluster, the versions that are tried first
@@ -27,26 +29,26 @@ var kinds = []struct {
 	{"networking.k8s.io", []string{"v1"}, []string{"NetworkPolicy"}},
 	{string(v1alpha1.CalicoGroup), []string{"v3"}, []string{"NetworkPolicy", "GlobalNetworkPolicy"}},
 	{string(v1alpha1.CalicoStorageGroup), []string{"v1"}, []string{"NetworkPolicy", "GlobalNetworkPolicy"}},
-	{clusterPoliciesGroup, []string{"v1alpha2"}, []string{"ClusterNetworkPolicy"}},
-	{awsPoliciesGroup, []string{"v1alpha1"}, []string{"ClusterNetworkPolicy"}},
-	{karpenterGroup, []string{"v1", "v1beta1"}, []string{"NodePool"}},
-	{karpenterGroup, []string{"v1alpha5"}, []string{"Provisioner"}},
-	{awsGroup, []string{"v1", "v1beta1"}, []string{"EC2NodeClass"}},
-	{awsGroup, []string{"v1alpha1"}, []string{"AWSNodeTemplate"}},
-	{kwokGroup, []string{"v1alpha1"}, []string{"KWOKNodeClass"}},
-	{mutationsGroup, []string{"v1", "v1beta1", "v1alpha1"}, []string{"Assign", "ModifySet", "AssignMetadata"}},
+	{draft.ClusterPoliciesGroup, []string{"v1alpha2"}, []string{"ClusterNetworkPolicy"}},
+	{draft.AWSPoliciesGroup, []string{"v1alpha1"}, []string{"ClusterNetworkPolicy"}},
+	{draft.KarpenterGroup, []string{"v1", "v1beta1"}, []string{"NodePool"}},
+	{draft.KarpenterGroup, []string{"v1alpha5"}, []string{"Provisioner"}},
+	{draft.AWSGroup, []string{"v1", "v1beta1"}, []string{"EC2NodeClass"}},
+	{draft.AWSGroup, []string{"v1alpha1"}, []string{"AWSNodeTemplate"}},
+	{draft.KwokGroup, []string{"v1alpha1"}, []string{"KWOKNodeClass"}},
+	{draft.MutationsGroup, []string{"v1", "v1beta1", "v1alpha1"}, []string{"Assign", "ModifySet", "AssignMetadata"}},
 	{"templates.gatekeeper.sh", []string{"v1", "v1beta1"}, []string{"ConstraintTemplate"}},
-	{capsuleGroup, []string{"v1beta2"}, []string{"Tenant"}},
+	{draft.CapsuleGroup, []string{"v1beta2"}, []string{"Tenant"}},
 	{v1alpha1.GroupVersion.Group, []string{"v1alpha1"}, []string{"Platform", "Pool", "Tenant", "SecondaryNetwork", "TenantRules"}},
 }
 
-func isCalico(o *Object) bool { return o.Group() == string(v1alpha1.CalicoGroup) }
+func isCalico(o *source.Object) bool { return o.Group() == string(v1alpha1.CalicoGroup) }
 
 // Live reads a cluster. Kinds that it does not have are passed over; those that
 // the reader may not list are a problem each.
-func Live(ctx context.Context, c client.Reader) ([]*Object, estate.Problems, error) {
+func Live(ctx context.Context, c client.Reader) ([]*source.Object, estate.Problems, error) {
 	var (
-		all      []*Object
+		all      []*source.Object
 		problems estate.Problems
 	)
 	list := func(group string, versions []string, kind string) error {
@@ -76,7 +78,7 @@ func Live(ctx context.Context, c client.Reader) ([]*Object, estate.Problems, err
 			continue
 		}
 		if kind := o.At("spec", "crd", "spec", "names", "kind").Text(); kind != "" {
-			if err := list(constraintsGroup, []string{"v1beta1"}, kind); err != nil {
+			if err := list(draft.ConstraintsGroup, []string{"v1beta1"}, kind); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -84,7 +86,7 @@ func Live(ctx context.Context, c client.Reader) ([]*Object, estate.Problems, err
 	return all, problems, nil
 }
 
-func listAny(ctx context.Context, c client.Reader, group string, versions []string, kind string) ([]*Object, error) {
+func listAny(ctx context.Context, c client.Reader, group string, versions []string, kind string) ([]*source.Object, error) {
 	for _, version := range versions {
 		var list unstructured.UnstructuredList
 		list.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind + "List"})
@@ -95,9 +97,9 @@ func listAny(ctx context.Context, c client.Reader, group string, versions []stri
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", kind, err)
 		}
-		all := make([]*Object, len(list.Items))
+		all := make([]*source.Object, len(list.Items))
 		for i := range list.Items {
-			all[i] = newObject(list.Items[i].Object)
+			all[i] = source.NewObject(list.Items[i].Object)
 		}
 		return all, nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"croft.dev/croft/internal/install"
 	"croft.dev/croft/internal/migrate"
+	"croft.dev/croft/internal/migrate/draft"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/wall"
@@ -58,7 +59,7 @@ func TestLiveDialects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := migrate.Migrate(read, problems, migrate.Options{ClusterName: want.Platform.ClusterName})
+			r := migrate.Migrate(read, problems, draft.Options{ClusterName: want.Platform.ClusterName})
 			accounted(t, read, r)
 			if err := r.Problems.Err(); err != nil {
 				t.Error(err)

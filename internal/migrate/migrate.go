@@ -3,37 +3,31 @@ package migrate
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/migrate/capsule"
+	"croft.dev/croft/internal/migrate/chart"
+	"croft.dev/croft/internal/migrate/declared"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/gatekeeper"
+	"croft.dev/croft/internal/migrate/karpenter"
+	"croft.dev/croft/internal/migrate/kubernetes"
+	"croft.dev/croft/internal/migrate/network"
+	"croft.dev/croft/internal/migrate/source"
 )
-
-// Options are what a person says beside what is read.
-type Options struct {
-	// ClusterName fills in where nothing that was read names the cluster, and
-	// shell variables that stand for it.
-	ClusterName string
-	// Kwok puts every pool on simulated nodes, to try the result on a sandbox.
-	Kwok bool
-	// GroupPrefix is put before groups by the API server; found out if empty.
-	GroupPrefix string
-	// HoldNodes keeps nodes that run from being replaced when croft takes over the
-	// NodePool that they came from.
-	HoldNodes bool
-}
 
 // Result is what comes of a migration.
 type Result struct {
 	// File is croft.yaml. It is what croft check takes, but for the fields that
 	// problems say are to be filled in.
-	File *File
+	File *draft.File
 	// Manifests are node classes that croft.yaml refers to and croft does not write.
 	Manifests []*unstructured.Unstructured
 	// Findings account for every value that was read.
-	Findings []Finding
+	Findings []source.Finding
 	// Notes are what is to be known of the whole.
 	Notes []string
 	// Problems are what a person has to put right.
@@ -41,7 +35,7 @@ type Result struct {
 }
 
 // Count is how many values had an outcome.
-func (r *Result) Count(outcome Outcome) int {
+func (r *Result) Count(outcome source.Outcome) int {
 	n := 0
 	for _, f := range r.Findings {
 		if f.Outcome == outcome {
@@ -53,44 +47,44 @@ func (r *Result) Count(outcome Outcome) int {
 
 // Migrate turns objects into an estate. The order matters: whoever says which
 // tenants there are comes before whoever speaks of their namespaces.
-func Migrate(objects []*Object, problems estate.Problems, o Options) *Result {
-	d := newDraft(objects, o)
-	d.problems = problems
-	for _, step := range []func(*draft){
-		(*draft).fillIn,
-		(*draft).settings,
-		(*draft).declared,
-		(*draft).globals,
-		(*draft).chooseKey,
-		(*draft).provisioners,
-		(*draft).nodePools,
-		(*draft).values,
-		(*draft).rules,
-		(*draft).capsuleTenants,
-		(*draft).assigns,
-		(*draft).selecting,
-		(*draft).domains,
-		(*draft).namespaceObjects,
-		(*draft).access,
-		(*draft).sharing,
-		(*draft).quotas,
-		(*draft).networks,
-		(*draft).others,
-		(*draft).complete,
+func Migrate(objects []*source.Object, problems estate.Problems, o draft.Options) *Result {
+	d := draft.New(objects, o)
+	d.Problems = problems
+	for _, step := range []func(*draft.Draft){
+		fillIn,
+		karpenter.Settings,
+		declared.Objects,
+		chart.Globals,
+		karpenter.ChooseKey,
+		karpenter.Provisioners,
+		karpenter.NodePools,
+		chart.Read,
+		declared.Rules,
+		capsule.Tenants,
+		gatekeeper.Pools,
+		kubernetes.NodeSelectors,
+		gatekeeper.Domains,
+		kubernetes.Namespaces,
+		kubernetes.Access,
+		kubernetes.Sharing,
+		kubernetes.Quotas,
+		func(d *draft.Draft) { network.Policies(d, capsule.Policies(d)) },
+		others,
+		complete,
 	} {
 		step(d)
 	}
-	return d.result()
+	return result(d)
 }
 
 // result settles the account and checks what came of it.
-func (d *draft) result() *Result {
-	r := &Result{Manifests: d.manifests, Notes: d.notes}
-	r.File = d.file()
-	r.Problems = slices.Concat(d.problems, r.File.settle(d.told))
-	for _, object := range d.objects {
-		for _, f := range object.findings() {
-			d.rename(&f)
+func result(d *draft.Draft) *Result {
+	r := &Result{Manifests: d.Manifests, Notes: d.Notes}
+	r.File = d.File()
+	r.Problems = slices.Concat(d.Problems, r.File.Settle(d.Told))
+	for _, object := range d.Objects {
+		for _, f := range object.Findings() {
+			d.Rename(&f)
 			r.Findings = append(r.Findings, f)
 		}
 	}
@@ -101,14 +95,14 @@ func (d *draft) result() *Result {
 }
 
 // unique drops objects that were read twice. Of two that differ the first counts.
-func unique(objects []*Object) ([]*Object, estate.Problems) {
+func unique(objects []*source.Object) ([]*source.Object, estate.Problems) {
 	var (
-		kept     []*Object
+		kept     []*source.Object
 		problems estate.Problems
-		seen     = map[string]*Object{}
+		seen     = map[string]*source.Object{}
 	)
 	for _, o := range objects {
-		if o.Kind == kindValues {
+		if o.Kind == source.KindValues {
 			kept = append(kept, o)
 			continue
 		}
@@ -123,10 +117,10 @@ func unique(objects []*Object) ([]*Object, estate.Problems) {
 		if same(first.Content, o.Content) {
 			o.Root().Other("the same object was read from %s", first.Place())
 		} else {
-			problems = append(problems, o.problem(nil, "is another object of this name than the one at %s, which counts: keep one of them", first.Place()))
+			problems = append(problems, o.Problem(nil, "is another object of this name than the one at %s, which counts: keep one of them", first.Place()))
 			o.Root().NotKept("another object of this name was read first, from %s, and differs: keep one of them", first.Place())
 		}
-		o.skip = true
+		o.Skip = true
 	}
 	return kept, problems
 }
@@ -135,11 +129,4 @@ func same(a, b map[string]any) bool {
 	one, err := json.Marshal(a)
 	two, wrong := json.Marshal(b)
 	return err == nil && wrong == nil && string(one) == string(two)
-}
-
-// note adds what is to be known of the whole.
-func (d *draft) note(format string, args ...any) {
-	if n := fmt.Sprintf(format, args...); !slices.Contains(d.notes, n) {
-		d.notes = append(d.notes, n)
-	}
 }

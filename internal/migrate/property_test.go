@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/migrate"
+	"croft.dev/croft/internal/migrate/draft"
 )
 
 // TestRoundTripOfAny does as TestRoundTrip with estates that nobody wrote. The
@@ -54,8 +54,8 @@ func some[T any](g generator, from ...T) []T {
 	return list
 }
 
-func (g generator) file() *migrate.File {
-	f := &migrate.File{Pools: map[string]v1alpha1.PoolSpec{}, Tenants: map[string]v1alpha1.TenantSpec{}}
+func (g generator) file() *draft.File {
+	f := &draft.File{Pools: map[string]v1alpha1.PoolSpec{}, Tenants: map[string]v1alpha1.TenantSpec{}}
 	f.Platform = v1alpha1.PlatformSpec{
 		ClusterName: "demo", TenantDomain: pick(g, "", "tenants.example.org"), NodePoolKey: pick(g, "", "node-pool", "example.org/pool"),
 		ClusterDNS: some(g, "10.0.0.10", "fd00::a"),

@@ -3,24 +3,26 @@ package migrate
 import (
 	"fmt"
 	"strings"
+
+	"croft.dev/croft/internal/migrate/source"
 )
 
 // titles are the sections of the report, what asks most of a person first.
 var titles = []struct {
-	outcome Outcome
+	outcome source.Outcome
 	title   string
 	none    string
 }{
-	{NotKept, "Not kept", "Everything that was read has a place."},
-	{Changed, "Changed", "Nothing means something else than it did."},
-	{Kept, "Kept", "Nothing."},
-	{Other, "Not croft's business", "Nothing."},
+	{source.NotKept, "Not kept", "Everything that was read has a place."},
+	{source.Changed, "Changed", "Nothing means something else than it did."},
+	{source.Kept, "Kept", "Nothing."},
+	{source.Other, "Not croft's business", "Nothing."},
 }
 
 // Summary is one line on the whole.
 func (r *Result) Summary() string {
 	return fmt.Sprintf("%s, %s; of what was read, values kept: %d, changed: %d, not kept: %d, none of croft's business: %d",
-		number(len(r.File.Pools), "pool"), number(len(r.File.Tenants), "tenant"), r.Count(Kept), r.Count(Changed), r.Count(NotKept), r.Count(Other))
+		number(len(r.File.Pools), "pool"), number(len(r.File.Tenants), "tenant"), r.Count(source.Kept), r.Count(source.Changed), r.Count(source.NotKept), r.Count(source.Other))
 }
 
 func number(n int, noun string) string {
@@ -62,11 +64,11 @@ func (r *Result) Markdown() string {
 }
 
 // rows are the findings of one outcome.
-func (r *Result) rows(outcome Outcome) [][]string {
+func (r *Result) rows(outcome source.Outcome) [][]string {
 	var rows [][]string
 	alike := map[string]int{}
 	for _, f := range r.Findings {
-		if f.Outcome == Other && f.Field == "" {
+		if f.Outcome == source.Other && f.Field == "" {
 			alike[likeness(f)]++
 		}
 	}
@@ -74,11 +76,11 @@ func (r *Result) rows(outcome Outcome) [][]string {
 		if f.Outcome != outcome {
 			continue
 		}
-		if n := alike[likeness(f)]; f.Outcome == Other && f.Field == "" && n > few {
+		if n := alike[likeness(f)]; f.Outcome == source.Other && f.Field == "" && n > few {
 			alike[likeness(f)] = 0
 			rows = append(rows, []string{f.File, fmt.Sprintf("%d objects of kind %s", n, kind(f)), "", "", escape(f.Message)})
 			continue
-		} else if f.Outcome == Other && f.Field == "" && n == 0 {
+		} else if f.Outcome == source.Other && f.Field == "" && n == 0 {
 			continue // in the row of all that are alike
 		}
 		rows = append(rows, []string{place(f), code(f.Object + " " + f.Field), code(f.Value), code(strings.Join(f.To, ", ")), escape(f.Message)})
@@ -90,14 +92,14 @@ func (r *Result) rows(outcome Outcome) [][]string {
 const few = 5
 
 // likeness is what objects that share a row have in common.
-func likeness(f Finding) string { return f.File + " " + kind(f) + " " + f.Message }
+func likeness(f source.Finding) string { return f.File + " " + kind(f) + " " + f.Message }
 
-func kind(f Finding) string {
+func kind(f source.Finding) string {
 	kind, _, _ := strings.Cut(f.Object, "/")
 	return kind
 }
 
-func place(f Finding) string {
+func place(f source.Finding) string {
 	if f.Line == 0 {
 		return f.File
 	}
@@ -125,7 +127,7 @@ func escapePipe(text string) string {
 func (r *Result) Text() string {
 	var b strings.Builder
 	for _, section := range titles {
-		if section.outcome == Kept || section.outcome == Other {
+		if section.outcome == source.Kept || section.outcome == source.Other {
 			continue
 		}
 		var rows []string
@@ -149,7 +151,7 @@ func (r *Result) Text() string {
 }
 
 // line says of one finding all that there is to say.
-func line(f Finding) string {
+func line(f source.Finding) string {
 	text := strings.TrimSpace(f.Object + " " + f.Field)
 	if f.Value != "" && len(f.Value) < 40 {
 		text += " = " + f.Value
@@ -168,13 +170,13 @@ func (r *Result) Report() map[string]any {
 	}
 	findings, notes := r.Findings, r.Notes
 	if findings == nil {
-		findings = []Finding{}
+		findings = []source.Finding{}
 	}
 	if notes == nil {
 		notes = []string{}
 	}
 	return map[string]any{"summary": map[string]int{
 		"pools": len(r.File.Pools), "tenants": len(r.File.Tenants),
-		string(Kept): r.Count(Kept), string(Changed): r.Count(Changed), string(NotKept): r.Count(NotKept), string(Other): r.Count(Other),
+		string(source.Kept): r.Count(source.Kept), string(source.Changed): r.Count(source.Changed), string(source.NotKept): r.Count(source.NotKept), string(source.Other): r.Count(source.Other),
 	}, "problems": problems, "notes": notes, "findings": findings}
 }

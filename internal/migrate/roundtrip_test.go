@@ -16,6 +16,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/migrate"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
 	"croft.dev/croft/internal/wall"
 )
 
@@ -41,7 +43,7 @@ func TestRoundTrip(t *testing.T) {
 			want := build(t, data)
 			r := migrated(t, want)
 			for _, f := range r.Findings {
-				if (f.Outcome == migrate.NotKept || f.Outcome == migrate.Changed) && (f.Field != "" && !strings.HasPrefix(f.Object, "ValidatingAdmission")) {
+				if (f.Outcome == source.NotKept || f.Outcome == source.Changed) && (f.Field != "" && !strings.HasPrefix(f.Object, "ValidatingAdmission")) {
 					t.Errorf("%s %s = %s: %s", f.Object, f.Field, f.Value, f.Message)
 				}
 			}
@@ -125,8 +127,8 @@ func migrated(t testing.TB, e *estate.Estate) *migrate.Result {
 		}
 		stream.WriteString("---\n" + string(data))
 	}
-	objects, problems := migrate.Parse("rendered.yaml", []byte(stream.String()))
-	r := migrate.Migrate(objects, problems, migrate.Options{ClusterName: e.Platform.ClusterName})
+	objects, problems := source.Parse("rendered.yaml", []byte(stream.String()))
+	r := migrate.Migrate(objects, problems, draft.Options{ClusterName: e.Platform.ClusterName})
 	accounted(t, objects, r)
 	if err := r.Problems.Err(); err != nil {
 		t.Error(err)

@@ -8,13 +8,14 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/migrate/draft"
 )
 
 // slim leaves out of a class what it has over the base anyway, and, of one that
 // was read back with every default, what is the default. It says whether what is
 // in force then is the same as of the class alone. A nil base says nothing.
-func (d *draft) slim(base, class *v1alpha1.AWSNodeClass, readBack bool) (*v1alpha1.AWSNodeClass, bool) {
-	alone, over := d.platform, d.platform
+func slim(d *draft.Draft, base, class *v1alpha1.AWSNodeClass, readBack bool) (*v1alpha1.AWSNodeClass, bool) {
+	alone, over := d.Platform, d.Platform
 	alone.NodeClass, over.NodeClass = v1alpha1.NodeClass{}, v1alpha1.NodeClass{AWS: base}
 	want := estate.AWSClass(&alone, class)
 	c := class.DeepCopy()

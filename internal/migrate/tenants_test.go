@@ -4,14 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"croft.dev/croft/internal/migrate"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
 )
 
 // pools are two that tenants may be put on.
 var pools = strings.ReplaceAll(nodePool, "karpenter.k8s.aws, kind: EC2NodeClass", "karpenter.kwok.sh, kind: KWOKNodeClass") + "---" +
 	strings.ReplaceAll(strings.ReplaceAll(nodePool, "karpenter.k8s.aws, kind: EC2NodeClass", "karpenter.kwok.sh, kind: KWOKNodeClass"), "jobs", "apps")
 
-var demo = migrate.Options{ClusterName: "demo"}
+var demo = draft.Options{ClusterName: "demo"}
 
 func assign(name, location, value string) string {
 	return `
@@ -33,9 +34,9 @@ func TestMutators(t *testing.T) {
 	for name, r := range map[string]row{
 		"a selector":         {read: pools + onJobs, options: demo, gives: []string{`"tenants":{"shop":{"pool":"jobs"}}`}},
 		"one key of it":      {read: pools + assign("selector", `spec.nodeSelector["node-pool"]`, "jobs"), options: demo, gives: []string{`"shop":{"pool":"jobs"}`}},
-		"with a toleration":  {read: pools + onJobs + assign("toleration", "spec.tolerations", "[{key: node-pool, operator: Equal, value: jobs}]"), options: demo, gives: []string{`"shop":{"pool":"jobs"}`}, findings: []want{{migrate.Kept, "parameters.assign.value[0]", "itself"}}},
-		"only a toleration":  {read: pools + assign("toleration", "spec.tolerations", "[{key: node-pool, operator: Equal, value: jobs}]"), options: demo, gives: []string{`"shop":{"pool":"jobs"}`}, findings: []want{{migrate.Changed, "assign.value[0]", "also selects"}}},
-		"another toleration": {read: pools + onJobs + assign("toleration", "spec.tolerations", "[{key: gpu, operator: Exists}]"), options: demo, findings: []want{{migrate.NotKept, "assign.value[0]", "nothing else"}}},
+		"with a toleration":  {read: pools + onJobs + assign("toleration", "spec.tolerations", "[{key: node-pool, operator: Equal, value: jobs}]"), options: demo, gives: []string{`"shop":{"pool":"jobs"}`}, findings: []want{{source.Kept, "parameters.assign.value[0]", "itself"}}},
+		"only a toleration":  {read: pools + assign("toleration", "spec.tolerations", "[{key: node-pool, operator: Equal, value: jobs}]"), options: demo, gives: []string{`"shop":{"pool":"jobs"}`}, findings: []want{{source.Changed, "assign.value[0]", "also selects"}}},
+		"another toleration": {read: pools + onJobs + assign("toleration", "spec.tolerations", "[{key: gpu, operator: Exists}]"), options: demo, findings: []want{{source.NotKept, "assign.value[0]", "nothing else"}}},
 		"a ModifySet": {read: pools + strings.Replace(assign("toleration", "spec.tolerations", "x"), "kind: Assign", "kind: ModifySet", 1)[:strings.Index(assign("toleration", "spec.tolerations", "x"), "  parameters")+3] +
 			"  parameters: {operation: merge, values: {fromList: [{key: node-pool, operator: Equal, value: jobs}]}}\n", options: demo, gives: []string{`"shop":{"pool":"jobs"}`}},
 		"two that disagree": {read: pools + onJobs + assign("second", "spec.nodeSelector", "{node-pool: apps}"), options: demo, gives: []string{`"shop":{"pool":"jobs"}`},
@@ -44,11 +45,11 @@ func TestMutators(t *testing.T) {
 		"an unknown pool": {read: pools + assign("selector", "spec.nodeSelector", "{node-pool: job}"), options: demo,
 			gives: []string{"# left out: tenant shop"}, problems: []string{"there is no pool job among what was read; did you mean jobs?; tenant shop is left out"}},
 		"a namespace's own selector": {read: pools + "---\n{apiVersion: v1, kind: Namespace, metadata: {name: shop, annotations: {scheduler.alpha.kubernetes.io/node-selector: \"node-pool=jobs\"}}}\n", options: demo,
-			gives: []string{`"shop":{"pool":"jobs"}`}, findings: []want{{migrate.Changed, `annotations["scheduler.alpha.kubernetes.io/node-selector"]`, "toleration"}}},
+			gives: []string{`"shop":{"pool":"jobs"}`}, findings: []want{{source.Changed, `annotations["scheduler.alpha.kubernetes.io/node-selector"]`, "toleration"}}},
 		"a pattern of namespaces": {read: pools + strings.Replace(onJobs, "[shop]", "[\"shop-*\"]", 1) + "---\n{apiVersion: v1, kind: Namespace, metadata: {name: shop-a}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: bank}}\n", options: demo,
 			gives: []string{`"tenants":{"shop-a":{"pool":"jobs"}}`}},
-		"a pattern without namespaces": {read: pools + strings.Replace(onJobs, "[shop]", "[\"shop-*\"]", 1), options: demo, findings: []want{{migrate.NotKept, "match.namespaces", "none of these"}}},
-		"something else":               {read: pools + assign("pull", "spec.containers[name:*].imagePullPolicy", "Always"), options: demo, findings: []want{{migrate.NotKept, "Assign/pull ", "stays with Gatekeeper"}}},
+		"a pattern without namespaces": {read: pools + strings.Replace(onJobs, "[shop]", "[\"shop-*\"]", 1), options: demo, findings: []want{{source.NotKept, "match.namespaces", "none of these"}}},
+		"something else":               {read: pools + assign("pull", "spec.containers[name:*].imagePullPolicy", "Always"), options: demo, findings: []want{{source.NotKept, "Assign/pull ", "stays with Gatekeeper"}}},
 	} {
 		t.Run(name, r.check)
 	}
@@ -68,12 +69,12 @@ spec:
 func TestConstraints(t *testing.T) {
 	for name, r := range map[string]row{
 		"hosts":             {read: pools + onJobs + constraint("Whatever", "Ingress", "{hosts: [shop.example.org, \"*.shop.example.org\"]}"), options: demo, gives: []string{`"domains":["shop.example.org","*.shop.example.org"]`}},
-		"more than hosts":   {read: pools + onJobs + constraint("Whatever", "Ingress", "{hosts: [shop.example.org], tls: true}"), options: demo, findings: []want{{migrate.NotKept, "parameters.tls", "keep the constraint"}}},
-		"no tenant's":       {read: pools + constraint("Whatever", "Ingress", "{hosts: [shop.example.org]}"), options: demo, findings: []want{{migrate.NotKept, "parameters.hosts", "none of the namespaces"}}},
-		"only told":         {read: pools + onJobs + constraint("Whatever", "Ingress", "{hosts: [shop.example.org]}") + "  enforcementAction: dryrun\n", options: demo, findings: []want{{migrate.Changed, "enforcementAction", "refuses"}}},
-		"types of Services": {read: pools + onJobs + constraint("K8sBlockNodePort", "Service", "{}"), options: demo, findings: []want{{migrate.Changed, "K8sBlockNodePort/shop ", "ClusterIP"}}},
-		"anything else":     {read: pools + onJobs + constraint("K8sRequiredLabels", "Pod", "{labels: [team]}"), options: demo, findings: []want{{migrate.NotKept, "K8sRequiredLabels/shop ", "does not know"}}},
-		"its template":      {read: pools + "---\n{apiVersion: templates.gatekeeper.sh/v1, kind: ConstraintTemplate, metadata: {name: x}, spec: {targets: [{rego: \"$HOME\"}]}}\n", options: demo, findings: []want{{migrate.Other, "ConstraintTemplate/x ", "stays"}}},
+		"more than hosts":   {read: pools + onJobs + constraint("Whatever", "Ingress", "{hosts: [shop.example.org], tls: true}"), options: demo, findings: []want{{source.NotKept, "parameters.tls", "keep the constraint"}}},
+		"no tenant's":       {read: pools + constraint("Whatever", "Ingress", "{hosts: [shop.example.org]}"), options: demo, findings: []want{{source.NotKept, "parameters.hosts", "none of the namespaces"}}},
+		"only told":         {read: pools + onJobs + constraint("Whatever", "Ingress", "{hosts: [shop.example.org]}") + "  enforcementAction: dryrun\n", options: demo, findings: []want{{source.Changed, "enforcementAction", "refuses"}}},
+		"types of Services": {read: pools + onJobs + constraint("K8sBlockNodePort", "Service", "{}"), options: demo, findings: []want{{source.Changed, "K8sBlockNodePort/shop ", "ClusterIP"}}},
+		"anything else":     {read: pools + onJobs + constraint("K8sRequiredLabels", "Pod", "{labels: [team]}"), options: demo, findings: []want{{source.NotKept, "K8sRequiredLabels/shop ", "does not know"}}},
+		"its template":      {read: pools + "---\n{apiVersion: templates.gatekeeper.sh/v1, kind: ConstraintTemplate, metadata: {name: x}, spec: {targets: [{rego: \"$HOME\"}]}}\n", options: demo, findings: []want{{source.Other, "ConstraintTemplate/x ", "stays"}}},
 	} {
 		t.Run(name, r.check)
 	}
@@ -88,20 +89,20 @@ tenants:
 `
 
 func TestValues(t *testing.T) {
-	kwok := migrate.Options{Kwok: true}
+	kwok := draft.Options{Kwok: true}
 	for name, r := range map[string]row{
 		"all of it": {read: values, options: kwok, gives: []string{`"clusterName":"demo"`, `"tenantDomain":"tenants.example.org"`, `"clusterDNS":["10.0.0.10","10.0.0.11"]`,
 			`"jobs":{"costCode":"org1","emptyTTL":"10m","instances":{"capacityTypes":["spot"],"instanceTypes":["t3a.large"]},"ttl":"168h"}`,
 			`"shop":{"access":[{"group":"devs","role":"operator"}],"domains":["shop.example.org"],"pool":"jobs"}`},
-			findings: []want{{migrate.NotKept, "global.clusterHostname", "ingress"}}},
+			findings: []want{{source.NotKept, "global.clusterHostname", "ingress"}}},
 		"one name server":         {read: strings.Replace(values, "[10.0.0.10, 10.0.0.11]", "10.0.0.10", 1), options: kwok, gives: []string{`"clusterDNS":["10.0.0.10"]`}},
 		"no node class":           {read: values, problems: []string{"croft.yaml: platform.nodeClass: nothing that was read says"}},
 		"an unknown pool":         {read: strings.Replace(values, "nodePool: jobs", "nodePool: jbos", 1), options: kwok, gives: []string{`"pools":{"jobs"`}, problems: []string{"read.yaml:6: values: tenants.shop.nodePool: there is no pool jbos among what was read; did you mean jobs?"}},
 		"no pool":                 {read: strings.Replace(values, "nodePool: jobs, ", "", 1), options: kwok, problems: []string{"which pool the pods of tenant shop run on"}},
 		"seconds that are none":   {read: strings.Replace(values, "emptyTtl: 600", "emptyTtl: soon", 1), options: kwok, problems: []string{`read.yaml:4: values: nodePools.jobs.emptyTtl: "soon" is no number of seconds`}},
-		"a name that is none":     {read: strings.Replace(values, "shop: {", "Shop_1: {", 1), options: kwok, gives: []string{`"shop-1":{`}, findings: []want{{migrate.Changed, "tenants.Shop_1", "small letters"}}},
+		"a name that is none":     {read: strings.Replace(values, "shop: {", "Shop_1: {", 1), options: kwok, gives: []string{`"shop-1":{`}, findings: []want{{source.Changed, "tenants.Shop_1", "small letters"}}},
 		"a domain that is none":   {read: strings.Replace(values, "[shop.example.org]", "[\"http://x\"]", 1), options: kwok, problems: []string{"tenants.shop.domains[0]"}},
-		"a field that is none":    {read: values + "quota: 3\n", options: kwok, findings: []want{{migrate.NotKept, "values quota", "does not know"}}},
+		"a field that is none":    {read: values + "quota: 3\n", options: kwok, findings: []want{{source.NotKept, "values quota", "does not know"}}},
 		"a system's namespace":    {read: strings.Replace(values, "shop: {", "kube-system: {", 1), options: kwok, problems: []string{"kube-system is the name of a namespace of Kubernetes"}},
 		"two tenants, one domain": {read: values + "  bank: {nodePool: jobs, domains: [shop.example.org]}\n", options: kwok, problems: []string{"overlaps with"}},
 	} {
@@ -119,18 +120,18 @@ func binding(role, subjects string) string {
 func TestAccess(t *testing.T) {
 	const devs = `{kind: Group, name: "oidc:devs", apiGroup: rbac.authorization.k8s.io}`
 	for name, r := range map[string]row{
-		"view":            {read: binding("view", devs), options: demo, gives: []string{`"access":[{"group":"devs","role":"viewer"}]`, `"groupPrefix":"oidc:"`}, findings: []want{{migrate.Changed, "RoleBinding/shop/b roleRef", "viewer"}}},
+		"view":            {read: binding("view", devs), options: demo, gives: []string{`"access":[{"group":"devs","role":"viewer"}]`, `"groupPrefix":"oidc:"`}, findings: []want{{source.Changed, "RoleBinding/shop/b roleRef", "viewer"}}},
 		"edit":            {read: binding("edit", devs), options: demo, gives: []string{`{"group":"devs","role":"operator"}`}},
 		"prefixes differ": {read: binding("edit", devs+", {kind: Group, name: \"ldap:ops\"}"), options: demo, gives: []string{`"oidc:devs"`, `"ldap:ops"`}, not: []string{"groupPrefix"}},
 		"a person":        {read: binding("edit", "{kind: User, name: alice}"), options: demo, gives: []string{`{"role":"operator","user":"alice"}`}},
-		"a robot":         {read: binding("edit", "{kind: ServiceAccount, name: flux, namespace: shop}"), options: demo, not: []string{"access"}, findings: []want{{migrate.Other, "subjects[0]", "stays"}}},
-		"everybody":       {read: binding("view", "{kind: Group, name: \"system:authenticated\"}"), options: demo, not: []string{"access"}, findings: []want{{migrate.NotKept, "subjects[0]", "everybody"}}},
-		"an unknown role": {read: binding("platform-tenant", devs), options: demo, not: []string{"access"}, findings: []want{{migrate.NotKept, "subjects[0]", "role: viewer"}, {migrate.NotKept, "roleRef", "was not read"}}},
+		"a robot":         {read: binding("edit", "{kind: ServiceAccount, name: flux, namespace: shop}"), options: demo, not: []string{"access"}, findings: []want{{source.Other, "subjects[0]", "stays"}}},
+		"everybody":       {read: binding("view", "{kind: Group, name: \"system:authenticated\"}"), options: demo, not: []string{"access"}, findings: []want{{source.NotKept, "subjects[0]", "everybody"}}},
+		"an unknown role": {read: binding("platform-tenant", devs), options: demo, not: []string{"access"}, findings: []want{{source.NotKept, "subjects[0]", "role: viewer"}, {source.NotKept, "roleRef", "was not read"}}},
 		"a role that reads": {read: binding("platform-tenant", devs) + "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: platform-tenant}, rules: [{apiGroups: [\"\"], resources: [pods], verbs: [get, list]}]}\n",
 			options: demo, gives: []string{`{"group":"devs","role":"viewer"}`}},
 		"a role that runs": {read: binding("platform-tenant", devs) + "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: platform-tenant}, rules: [{apiGroups: [\"*\"], resources: [\"*\"], verbs: [\"*\"]}]}\n",
 			options: demo, gives: []string{`{"group":"devs","role":"operator"}`}},
-		"no tenant's": {read: strings.Replace(binding("view", devs), "namespace: shop", "namespace: kube-system", 1), options: demo, findings: []want{{migrate.Other, "RoleBinding/kube-system/b ", "no tenant's"}}},
+		"no tenant's": {read: strings.Replace(binding("view", devs), "namespace: shop", "namespace: kube-system", 1), options: demo, findings: []want{{source.Other, "RoleBinding/kube-system/b ", "no tenant's"}}},
 	} {
 		t.Run(name, r.check)
 	}
@@ -145,11 +146,11 @@ func TestQuotas(t *testing.T) {
 	}
 	for name, r := range map[string]row{
 		"hard":                         {read: quota("{hard: {pods: 10, requests.cpu: \"4\"}}"), options: demo, gives: []string{`"quota":{"pods":"10","requests.cpu":"4"}`}},
-		"scopes":                       {read: quota("{hard: {pods: 10}, scopes: [BestEffort]}"), options: demo, not: []string{`"quota"`}, findings: []want{{migrate.NotKept, "spec.scopes", "beside"}}},
+		"scopes":                       {read: quota("{hard: {pods: 10}, scopes: [BestEffort]}"), options: demo, not: []string{`"quota"`}, findings: []want{{source.NotKept, "spec.scopes", "beside"}}},
 		"containers":                   {read: limits("{type: Container, default: {memory: 1Gi}, defaultRequest: {cpu: 50m}, max: {cpu: 4}, min: {cpu: 10m}}"), options: demo, gives: []string{`"limits":{"default":{"memory":"1Gi"},"defaultRequest":{"cpu":"50m"},"max":{"cpu":"4"},"min":{"cpu":"10m"}}`}},
-		"claims":                       {read: limits("{type: PersistentVolumeClaim, max: {storage: 1Gi}}"), options: demo, findings: []want{{migrate.NotKept, "spec.limits[0]", "beside croft's"}}},
-		"a level of Pod Security":      {read: in("{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {pod-security.kubernetes.io/enforce: restricted, team: shop}}}"), options: demo, gives: []string{`"podSecurity":"restricted"`}, findings: []want{{migrate.Other, "metadata.labels.team", "stays"}}},
-		"a namespace that is no one's": {read: in("{apiVersion: v1, kind: Namespace, metadata: {name: kube-system}}"), options: demo, findings: []want{{migrate.Other, "Namespace/kube-system ", "no tenant's"}}},
+		"claims":                       {read: limits("{type: PersistentVolumeClaim, max: {storage: 1Gi}}"), options: demo, findings: []want{{source.NotKept, "spec.limits[0]", "beside croft's"}}},
+		"a level of Pod Security":      {read: in("{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {pod-security.kubernetes.io/enforce: restricted, team: shop}}}"), options: demo, gives: []string{`"podSecurity":"restricted"`}, findings: []want{{source.Other, "metadata.labels.team", "stays"}}},
+		"a namespace that is no one's": {read: in("{apiVersion: v1, kind: Namespace, metadata: {name: kube-system}}"), options: demo, findings: []want{{source.Other, "Namespace/kube-system ", "no tenant's"}}},
 	} {
 		t.Run(name, r.check)
 	}
@@ -161,20 +162,20 @@ func TestNetworkPolicies(t *testing.T) {
 	}
 	const at = "NetworkPolicy/shop/p spec"
 	for name, r := range map[string]row{
-		"deny others":             {read: policy("{podSelector: {}, ingress: [{from: [{podSelector: {}}]}]}"), options: demo, findings: []want{{migrate.Kept, at, "replaces it"}}},
-		"the same in other words": {read: policy("{podSelector: {}, policyTypes: [Ingress], ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: shop}}}]}]}"), options: demo, findings: []want{{migrate.Kept, at, "replaces it"}}},
-		"deny all":                {read: policy("{podSelector: {}, policyTypes: [Ingress, Egress]}"), options: demo, gives: []string{`"network":{"egress":"Restricted"}`}, findings: []want{{migrate.Changed, at, "keeps out even"}}},
-		"names alone":             {read: policy("{podSelector: {}, policyTypes: [Egress], egress: [{to: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kube-system}}}], ports: [{protocol: UDP, port: 53}]}]}"), options: demo, gives: []string{`"network":{"egress":"Restricted"}`}, findings: []want{{migrate.Changed, at, "name servers alone"}}},
+		"deny others":             {read: policy("{podSelector: {}, ingress: [{from: [{podSelector: {}}]}]}"), options: demo, findings: []want{{source.Kept, at, "replaces it"}}},
+		"the same in other words": {read: policy("{podSelector: {}, policyTypes: [Ingress], ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: shop}}}]}]}"), options: demo, findings: []want{{source.Kept, at, "replaces it"}}},
+		"deny all":                {read: policy("{podSelector: {}, policyTypes: [Ingress, Egress]}"), options: demo, gives: []string{`"network":{"egress":"Restricted"}`}, findings: []want{{source.Changed, at, "keeps out even"}}},
+		"names alone":             {read: policy("{podSelector: {}, policyTypes: [Egress], egress: [{to: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kube-system}}}], ports: [{protocol: UDP, port: 53}]}]}"), options: demo, gives: []string{`"network":{"egress":"Restricted"}`}, findings: []want{{source.Changed, at, "name servers alone"}}},
 		"a network":               {read: policy("{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 10.20.0.0/16}}]}]}"), options: demo, gives: []string{`"network":{"allowCIDRs":["10.20.0.0/16"],"egress":"Restricted"}`}},
-		"everywhere":              {read: policy("{podSelector: {}, policyTypes: [Egress], egress: [{}]}"), options: demo, not: []string{`"network"`}, findings: []want{{migrate.Changed, at, "metadata"}}},
+		"everywhere":              {read: policy("{podSelector: {}, policyTypes: [Egress], egress: [{}]}"), options: demo, not: []string{`"network"`}, findings: []want{{source.Changed, at, "metadata"}}},
 		"an ingress controller":   {read: policy("{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress-nginx}}}]}]}"), options: demo, gives: []string{`"platformNamespaces":["ingress-nginx"]`}},
-		"everybody":               {read: policy("{podSelector: {}, ingress: [{from: [{namespaceSelector: {}}]}]}"), options: demo, findings: []want{{migrate.NotKept, at, "every namespace"}}},
+		"everybody":               {read: policy("{podSelector: {}, ingress: [{from: [{namespaceSelector: {}}]}]}"), options: demo, findings: []want{{source.NotKept, at, "every namespace"}}},
 		"another tenant": {read: policy("{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: bank}}}]}]}") + strings.Replace(strings.Replace(onJobs, "[shop]", "[bank]", 1), "name: selector", "name: other", 1),
-			options: demo, findings: []want{{migrate.NotKept, at, "bank, another tenant's"}}},
-		"some pods":    {read: policy("{podSelector: {matchLabels: {app: db}}, ingress: [{from: [{podSelector: {matchLabels: {app: web}}}]}]}"), options: demo, findings: []want{{migrate.Changed, at, "no longer"}}},
+			options: demo, findings: []want{{source.NotKept, at, "bank, another tenant's"}}},
+		"some pods":    {read: policy("{podSelector: {matchLabels: {app: db}}, ingress: [{from: [{podSelector: {matchLabels: {app: web}}}]}]}"), options: demo, findings: []want{{source.Changed, at, "no longer"}}},
 		"not valid":    {read: policy("{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: nonsense}}]}]}"), options: demo, problems: []string{"is no valid NetworkPolicy"}},
-		"of Calico":    {read: in("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {order: 20, selector: all(), types: [Ingress], ingress: [{action: Deny, source: {namespaceSelector: \"a == 'b'\"}}]}}"), options: demo, findings: []want{{migrate.Changed, at, "replaces it"}, {migrate.Changed, at + ".order", "no order"}}},
-		"Calico, else": {read: in("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {selector: \"app == 'db'\", ingress: [{action: Allow}]}}"), options: demo, findings: []want{{migrate.NotKept, at, "Calico goes by both"}}},
+		"of Calico":    {read: in("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {order: 20, selector: all(), types: [Ingress], ingress: [{action: Deny, source: {namespaceSelector: \"a == 'b'\"}}]}}"), options: demo, findings: []want{{source.Changed, at, "replaces it"}, {source.Changed, at + ".order", "no order"}}},
+		"Calico, else": {read: in("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {selector: \"app == 'db'\", ingress: [{action: Allow}]}}"), options: demo, findings: []want{{source.NotKept, at, "Calico goes by both"}}},
 	} {
 		t.Run(name, r.check)
 	}

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
 )
 
 // variable is a shell variable that nobody has filled in, as in a document that
@@ -19,21 +20,21 @@ var scripts = []string{"userData", "annotations", "rego", "targets", "data", "co
 
 // fillIn replaces the variables that stand for the cluster's name, where it is
 // known, and reports the others. They stay as they are.
-func (d *draft) fillIn() {
-	kept, problems := unique(d.objects)
-	d.objects = kept
-	d.problems = append(d.problems, problems...)
-	for _, o := range d.objects {
-		if o.skip || !reads(o) {
+func fillIn(d *draft.Draft) {
+	kept, problems := unique(d.Objects)
+	d.Objects = kept
+	d.Problems = append(d.Problems, problems...)
+	for _, o := range d.Objects {
+		if o.Skip || !draft.Reads(o) {
 			continue
 		}
 		left := map[string][]string{}
 		first := map[string][]string{}
-		o.Content, _ = d.replaced(o.Content, nil, func(name string, path []string) {
+		o.Content, _ = replaced(d, o.Content, nil, func(name string, path []string) {
 			if _, seen := first[name]; !seen {
 				first[name] = path
 			}
-			left[name] = append(left[name], fieldPath(path))
+			left[name] = append(left[name], source.FieldPath(path))
 		}).(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(left)) {
 			what := fmt.Sprintf("$%s is a shell variable that nobody has filled in", name)
@@ -45,7 +46,7 @@ func (d *draft) fillIn() {
 			} else {
 				what += ": write in its place what it stands for, as envsubst does"
 			}
-			d.problems = append(d.problems, o.problem(first[name], "%s", what))
+			d.Problems = append(d.Problems, o.Problem(first[name], "%s", what))
 		}
 		// The name itself may have been one.
 		metadata, _ := o.Content["metadata"].(map[string]any)
@@ -58,33 +59,27 @@ func isClusterName(name string) bool {
 	return strings.HasSuffix(name, "CLUSTER_NAME") || name == "CLUSTER" || name == "CLUSTERNAME"
 }
 
-func (d *draft) replaced(v any, path []string, left func(name string, path []string)) any {
+func replaced(d *draft.Draft, v any, path []string, left func(name string, path []string)) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if !slices.Contains(scripts, key) || key == "template" && len(path) > 0 && path[0] == "spec" {
-				v[key] = d.replaced(v[key], append(path[:len(path):len(path)], key), left)
+				v[key] = replaced(d, v[key], append(path[:len(path):len(path)], key), left)
 			}
 		}
 	case []any:
 		for i := range v {
-			v[i] = d.replaced(v[i], append(path[:len(path):len(path)], fmt.Sprint(i)), left)
+			v[i] = replaced(d, v[i], append(path[:len(path):len(path)], fmt.Sprint(i)), left)
 		}
 	case string:
 		return variable.ReplaceAllStringFunc(v, func(found string) string {
 			name := strings.Trim(found, "${}")
-			if isClusterName(name) && d.options.ClusterName != "" {
-				return d.options.ClusterName
+			if isClusterName(name) && d.Options.ClusterName != "" {
+				return d.Options.ClusterName
 			}
 			left(name, path)
 			return found
 		})
 	}
 	return v
-}
-
-// missing reports a field of croft.yaml that nothing which was read says.
-func (d *draft) missing(path, format string, args ...any) {
-	d.told[path] = true
-	d.problems = append(d.problems, estate.Problem{Path: "croft.yaml: " + path, Message: fmt.Sprintf(format, args...)})
 }

@@ -1,0 +1,2 @@
+// Package capsule reads Capsule's Tenants (capsule.clastix.io).
+package capsule

@@ -1,0 +1,127 @@
+package chart
+
+import (
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// Read reads the values file of a chart that makes Provisioners, mutators and
+// bindings of a list of pools and tenants.
+func Read(d *draft.Draft) {
+	for _, o := range d.ValuesFiles() {
+		for _, f := range o.At("nodePools").Fields() {
+			pool(d, f)
+		}
+		o.At("nodePools").Kept("pools")
+		for _, f := range o.At("tenants").Fields() {
+			tenant(d, f)
+		}
+		o.At("tenants").Kept("tenants")
+	}
+}
+
+// Globals come before pools, which may differ from what is said of them all.
+func Globals(d *draft.Draft) {
+	for _, o := range d.ValuesFiles() {
+		global(d, o.At("global"))
+	}
+}
+
+func global(d *draft.Draft, f source.Field) {
+	if host := f.At("tenantHostPrefix"); host.Found() {
+		d.Platform.TenantDomain = host.Text()
+		host.Kept("platform.tenantDomain")
+	}
+	if name := f.At("clusterName"); name.Found() {
+		d.Platform.ClusterName = name.Text()
+		name.Kept("platform.clusterName")
+	}
+	if dns := f.At("clusterDNS"); dns.Found() {
+		d.Platform.ClusterDNS = dns.Texts()
+		dns.Kept("platform.clusterDNS")
+	}
+	f.At("clusterHostname").NotKept("croft publishes no hosts for the cluster itself: your ingress controller's settings have it")
+}
+
+func pool(d *draft.Draft, f source.Field) {
+	name := draft.AsName(f.Key())
+	p := d.Pools[name]
+	if p == nil {
+		p = &draft.Pool{From: f.Object(), Values: []string{f.Key()}}
+		d.Pools[name] = p
+	} else {
+		d.Note("pool %s is in the values file and in %s: where both speak, the values file counts", name, p.From.ID())
+	}
+	if name != f.Key() {
+		f.Changed("pools."+name, "a pool's name becomes a label and a taint: small letters, digits and '-'")
+	} else {
+		f.Kept("pools." + name)
+	}
+	in := f.At("instances")
+	in.Kept(draft.PoolField(name, "instances"))
+	if types := in.At("capacityTypes"); types.Found() {
+		p.Spec.Instances.CapacityTypes = draft.Typed[v1alpha1.CapacityType](types.Texts())
+		types.Kept(draft.PoolField(name, "instances.capacityTypes"))
+	}
+	if types := in.At("instanceTypes"); types.Found() {
+		p.Spec.Instances.InstanceTypes = types.Texts()
+		types.Kept(draft.PoolField(name, "instances.instanceTypes"))
+	}
+	ttl(d, either(in, f, "emptyTtl"), draft.PoolField(name, "emptyTTL"), &p.Spec.EmptyTTL,
+		"the chart's default, an hour, is croft's too")
+	ttl(d, either(in, f, "ttl"), draft.PoolField(name, "ttl"), &p.Spec.TTL, "the chart set none, so nodes grow as old as they like; croft's default is Never too")
+	if code := f.At("costCode"); code.Found() {
+		p.Spec.CostCode = code.Text()
+		code.Kept(draft.PoolField(name, "costCode"))
+	}
+}
+
+// either is a field of instances, where the chart has it, or of the pool.
+func either(in, pool source.Field, key string) source.Field {
+	if f := in.At(key); f.Found() {
+		return f
+	}
+	if f := pool.At(key); f.Found() {
+		return f
+	}
+	return in.At(key)
+}
+
+func ttl(d *draft.Draft, f source.Field, to string, ttl *v1alpha1.Duration, unset string) {
+	if !f.Found() {
+		if *ttl == "" {
+			f.Unset(to, "%s", unset)
+		}
+		return
+	}
+	n, ok := f.Number()
+	if !ok || n < 0 {
+		f.NotKept("is no number of seconds")
+		d.Problem(f, "%q is no number of seconds; write one such as 600", f.Text())
+		return
+	}
+	*ttl = draft.Seconds(n)
+	f.KeptAs(to, "%d seconds are %s", n, *ttl)
+}
+
+func tenant(d *draft.Draft, f source.Field) {
+	name := draft.AsName(f.Key())
+	t := d.AddTenant(name, f.Object())
+	if name != f.Key() {
+		f.Changed("tenants."+name, "a tenant's name becomes a namespace and a domain: small letters, digits and '-'")
+	} else {
+		f.Kept("tenants." + name)
+	}
+	if p := f.At("nodePool"); p.Found() {
+		d.Place(t, name, p, draft.AsName(p.Text()))
+	}
+	if group := f.At("operatorEdGroup"); group.Found() {
+		t.Spec.Access = append(t.Spec.Access, v1alpha1.Access{Group: group.Text(), Role: v1alpha1.RoleOperator})
+		group.KeptAs(draft.TenantField(name, "access"), "croft puts platform.groupPrefix before it, as the API server does before the groups of its identity provider")
+	}
+	if domains := f.At("domains"); domains.Found() {
+		t.Spec.Domains = draft.Distinct(append(t.Spec.Domains, domains.Texts()...))
+		domains.Kept(draft.TenantField(name, "domains"))
+	}
+}

@@ -1,0 +1,122 @@
+package declared
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/migrate/draft"
+)
+
+// Rules reads back the TenantRules that croft compiled of its tenants.
+func Rules(d *draft.Draft) {
+	ruled := map[string]bool{}
+	own := map[string]string{} // the tenant domain that each tenant's first domain speaks of
+	for _, o := range d.Of(v1alpha1.GroupVersion.Group, "TenantRules") {
+		var spec v1alpha1.TenantRulesSpec
+		name := o.At("spec", "tenant").Text()
+		take(o, "tenants."+name, &spec)
+		if name == "" {
+			o.Root().NotKept("names no tenant")
+			continue
+		}
+		ruled[name] = true
+		t := d.AddTenant(name, o)
+		readRules(d, name, t, &spec)
+		t.Subjects = spec.Subjects
+		o.At("spec", "platformNamespaces").Kept("platform.network.platformNamespaces")
+		d.Platform.Network.PlatformNamespaces = draft.Distinct(append(d.Platform.Network.PlatformNamespaces, spec.PlatformNamespaces...))
+		if len(spec.Domains) > 1 && spec.Domains[1] == "*."+spec.Domains[0] {
+			if domain, ok := strings.CutPrefix(spec.Domains[0], name+"."); ok {
+				own[name] = domain
+			}
+		}
+	}
+	domains := draft.Distinct(slices.Collect(maps.Values(own)))
+	// A domain that only some have was granted to them by name: as the platform's it
+	// would be granted to all.
+	if len(domains) != 1 || len(own) != len(ruled) || d.Platform.TenantDomain != "" && d.Platform.TenantDomain != domains[0] {
+		return
+	}
+	d.Platform.TenantDomain = domains[0]
+	for name := range own {
+		t := d.Tenants[name]
+		t.Spec.Domains = slices.DeleteFunc(t.Spec.Domains, func(domain string) bool {
+			return strings.TrimPrefix(domain, "*.") == name+"."+domains[0]
+		})
+	}
+}
+
+// readRules gives a tenant what its rules say, but for what is the default anyway.
+func readRules(d *draft.Draft, name string, t *draft.Tenant, r *v1alpha1.TenantRulesSpec) {
+	s := &t.Spec
+	s.Pool, s.Pools = "", nil
+	if len(r.Pools) == 1 {
+		s.Pool = r.Pools[0]
+	} else {
+		s.Pools = r.Pools
+	}
+	if !slices.Equal(r.Namespaces, []string{name}) {
+		d.Has(t, name, r.Namespaces)
+	}
+	s.Domains = draft.Distinct(append(s.Domains, r.Domains...))
+	if r.Egress != v1alpha1.EgressOpen {
+		s.Network.Egress = r.Egress
+	}
+	if len(r.AllowCIDRs) > 0 {
+		s.Network.AllowCIDRs = r.AllowCIDRs
+	}
+	p := &s.Policy.Allowances
+	any := []string{"*"}
+	p.ServiceTypes = unless(r.ServiceTypes, []corev1.ServiceType{corev1.ServiceTypeClusterIP})
+	p.Registries = unless(r.Registries, any)
+	p.ImagePullPolicies = unless(r.ImagePullPolicies, []corev1.PullPolicy{corev1.PullAlways})
+	p.PriorityClasses = unless(r.PriorityClasses, []string{})
+	p.RuntimeClasses = unless(r.RuntimeClasses, []string{})
+	p.StorageClasses = unless(r.StorageClasses, any)
+	p.IngressClasses = unless(r.IngressClasses, any)
+	p.GatewayClasses = unless(r.GatewayClasses, any)
+	p.Issuers = unless(r.Issuers, any)
+	p.IssuerTypes = unless(r.IssuerTypes, []string{"selfSigned", "ca"})
+	p.SourceHosts = unless(r.SourceHosts, any)
+	p.CSIDrivers = unless(r.CSIDrivers, []string{})
+	p.DeviceClasses = unless(r.DeviceClasses, []string{})
+	p.VolumeTypes = unless(r.VolumeTypes, []v1alpha1.VolumeType{})
+	p.VolumeAttributesClasses = unless(r.VolumeAttributesClasses, []string{})
+	if size, err := resource.ParseQuantity(r.MaxVolumeSize); err == nil && size.String() != "1Ti" {
+		p.MaxVolumeSize = &size
+	}
+	p.CloudIdentities = unless(r.CloudIdentities, []string{})
+	p.ClusterIPs = unless(r.ClusterIPs, []string{})
+	if r.MaxTokenExpirationSeconds != 86400 {
+		p.MaxTokenExpirationSeconds = &r.MaxTokenExpirationSeconds
+	}
+	if r.TokenSecrets {
+		p.TokenSecrets = &r.TokenSecrets
+	}
+	if r.MaxTerminationGracePeriodSeconds != 3600 {
+		p.MaxTerminationGracePeriodSeconds = &r.MaxTerminationGracePeriodSeconds
+	}
+	if r.DoNotDisrupt {
+		p.DoNotDisrupt = &r.DoNotDisrupt
+	}
+	p.Annotations = unless(r.Annotations, []string{})
+	if r.UnknownAnnotations != v1alpha1.UnknownWarn {
+		p.UnknownAnnotations = r.UnknownAnnotations
+	}
+}
+
+// unless is a list that is not the default.
+func unless[T comparable](list, otherwise []T) []T {
+	if slices.Equal(list, otherwise) {
+		return nil
+	}
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,205 @@
+package draft
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// Options are what a person says beside what is read.
+type Options struct {
+	// ClusterName fills in where nothing that was read names the cluster, and
+	// shell variables that stand for it.
+	ClusterName string
+	// Kwok puts every pool on simulated nodes, to try the result on a sandbox.
+	Kwok bool
+	// GroupPrefix is put before groups by the API server; found out if empty.
+	GroupPrefix string
+	// HoldNodes keeps nodes that run from being replaced when croft takes over the
+	// NodePool that they came from.
+	HoldNodes bool
+}
+
+// Draft is the estate as it comes about.
+type Draft struct {
+	Options Options
+	Objects []*source.Object
+	// kinds are the objects by their group and kind.
+	kinds map[string][]*source.Object
+	// owners are the tenants by their namespaces.
+	owners map[string]string
+	// Labels are those of the namespaces that were read, once they were asked for.
+	Labels map[string]labels.Set
+
+	Platform  v1alpha1.PlatformSpec
+	Pools     map[string]*Pool
+	Tenants   map[string]*Tenant
+	Secondary map[string]v1alpha1.SecondaryNetworkSpec
+
+	// DefaultProfile is the instance profile that Karpenter's settings name.
+	DefaultProfile string
+	// Key is the label and taint that ties nodes to pools where people read from.
+	Key string
+	// Choices are the values of the key that tenants are put on pools by.
+	Choices map[string]bool
+
+	Manifests []*unstructured.Unstructured
+	// Classes are the names of those among the manifests, by what they were made of.
+	Classes map[string]string
+	// Renames are fields that were moved to the platform since all pools share them.
+	Renames map[string]string
+	// Told are the tenants, and the fields of the platform, of which it was said why
+	// they are left out.
+	Told map[string]bool
+	// Standing are the commands that permit croft to take over namespaces that there
+	// are already.
+	Standing []string
+	Notes    []string
+	Problems estate.Problems
+}
+
+// Pool is one as it comes about.
+type Pool struct {
+	Spec v1alpha1.PoolSpec
+	From *source.Object
+	// ReadBack says that its class is one that croft wrote, with every default.
+	ReadBack bool
+	// Values are those that the key has on its nodes: what Assigns select it by.
+	Values []string
+}
+
+// Tenant is one as it comes about.
+type Tenant struct {
+	Spec v1alpha1.TenantSpec
+	From *source.Object
+	// Subjects are to whom its rules let it bind roles.
+	Subjects []string
+	// Leveled says that a namespace had a Pod Security level.
+	Leveled bool
+	// Placed is what said which pool a namespace runs on.
+	Placed source.Field
+}
+
+// New is a draft of what was read, of which nothing is decided yet.
+func New(objects []*source.Object, o Options) *Draft {
+	d := &Draft{
+		Options: o, Pools: map[string]*Pool{}, Tenants: map[string]*Tenant{},
+		Secondary: map[string]v1alpha1.SecondaryNetworkSpec{}, Renames: map[string]string{}, Classes: map[string]string{}, Told: map[string]bool{},
+	}
+	d.Objects, d.kinds, d.owners = objects, map[string][]*source.Object{}, map[string]string{}
+	for _, o := range objects {
+		kind := o.Group() + "/" + o.Kind
+		d.kinds[kind] = append(d.kinds[kind], o)
+	}
+	return d
+}
+
+// Of are the objects of a kind, in the order that they were read in.
+func (d *Draft) Of(group, kind string) []*source.Object {
+	var all []*source.Object
+	for _, o := range d.kinds[group+"/"+kind] {
+		if !o.Skip {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// Named is one object of a kind, or nil.
+func (d *Draft) Named(group, kind, name string) *source.Object {
+	for _, o := range d.Of(group, kind) {
+		if o.Name == name {
+			return o
+		}
+	}
+	return nil
+}
+
+// Problem reports a field that a person has to put right.
+func (d *Draft) Problem(f source.Field, format string, args ...any) {
+	d.Problems = append(d.Problems, f.Problem(format, args...))
+}
+
+// Namespaces are those of a tenant.
+func (d *Draft) Namespaces(name string) []string {
+	if t := d.Tenants[name]; t != nil && len(t.Spec.Namespaces) > 0 {
+		return t.Spec.Namespaces
+	}
+	return []string{name}
+}
+
+// TenantOf is the tenant that a namespace belongs to; "" if it is no tenant's.
+func (d *Draft) TenantOf(namespace string) string {
+	return d.owners[namespace]
+}
+
+// Has gives a tenant its namespaces. One that another tenant has already is left
+// to croft check to refuse.
+func (d *Draft) Has(t *Tenant, name string, namespaces []string) {
+	t.Spec.Namespaces = namespaces
+	if d.owners[name] == name && !slices.Contains(namespaces, name) {
+		delete(d.owners, name)
+	}
+	for _, namespace := range namespaces {
+		if d.owners[namespace] == "" {
+			d.owners[namespace] = name
+		}
+	}
+}
+
+// AddTenant is the tenant of a name, a new one if there is none.
+func (d *Draft) AddTenant(name string, from *source.Object) *Tenant {
+	t, known := d.Tenants[name]
+	if !known {
+		t = &Tenant{From: from}
+		d.Tenants[name] = t
+		if d.owners[name] == "" {
+			d.owners[name] = name
+		}
+	}
+	return t
+}
+
+// Rename writes where fields went by where they are in the end.
+func (d *Draft) Rename(f *source.Finding) {
+	var all []string
+	for _, to := range f.To {
+		for _, from := range slices.Sorted(maps.Keys(d.Renames)) {
+			if rest, ok := strings.CutPrefix(to, from); ok && (rest == "" || rest[0] == '.') {
+				to = d.Renames[from] + rest
+				break
+			}
+		}
+		if !slices.Contains(all, to) {
+			all = append(all, to)
+		}
+	}
+	f.To = all
+}
+
+// PoolField is a field of a pool, as croft.yaml names it.
+func PoolField(name, field string) string { return "pools." + name + "." + field }
+
+// TenantField is a field of a tenant, as croft.yaml names it.
+func TenantField(name, field string) string { return "tenants." + name + "." + field }
+
+// Note adds what is to be known of the whole.
+func (d *Draft) Note(format string, args ...any) {
+	if n := fmt.Sprintf(format, args...); !slices.Contains(d.Notes, n) {
+		d.Notes = append(d.Notes, n)
+	}
+}
+
+// Missing reports a field of croft.yaml that nothing which was read says.
+func (d *Draft) Missing(path, format string, args ...any) {
+	d.Told[path] = true
+	d.Problems = append(d.Problems, estate.Problem{Path: "croft.yaml: " + path, Message: fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,182 @@
+package draft
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// File is croft.yaml in its compact form.
+type File struct {
+	Platform          v1alpha1.PlatformSpec                    `json:"platform"`
+	Pools             map[string]v1alpha1.PoolSpec             `json:"pools,omitempty"`
+	Tenants           map[string]v1alpha1.TenantSpec           `json:"tenants,omitempty"`
+	SecondaryNetworks map[string]v1alpha1.SecondaryNetworkSpec `json:"secondaryNetworks,omitempty"`
+
+	// aside are the pools and tenants that are left out, and why.
+	aside []string
+}
+
+// header begins every file that is written.
+const header = "# Written by croft migrate. Its report says what became of everything that was read.\n"
+
+// YAML writes the file. What is left out of it is said at its top.
+func (f *File) YAML() ([]byte, error) {
+	content, err := f.content()
+	if err != nil {
+		return nil, err
+	}
+	body, err := yaml.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	b.WriteString(header)
+	for _, line := range f.aside {
+		b.WriteString("# " + strings.ReplaceAll(line, "\n", " ") + "\n")
+	}
+	b.Write(body)
+	return []byte(b.String()), nil
+}
+
+// content is the file without the members that say nothing.
+func (f *File) content() (map[string]any, error) {
+	data, err := yaml.Marshal(f)
+	if err != nil {
+		return nil, err
+	}
+	content := map[string]any{}
+	if err := yaml.Unmarshal(data, &content); err != nil {
+		return nil, err
+	}
+	platform := under(content, "platform")
+	dropEmpty(under(platform, "tenantDefaults"), "policy")
+	dropEmpty(platform, "network", "tenantDefaults")
+	if class := under(platform, "nodeClass"); len(class) == 0 {
+		delete(platform, "nodeClass")
+	}
+	if platform["clusterName"] == "" {
+		delete(platform, "clusterName")
+	}
+	for _, p := range under(content, "pools") {
+		if pool, ok := p.(map[string]any); ok {
+			dropEmpty(pool, "instances")
+		}
+	}
+	for _, t := range under(content, "tenants") {
+		if tenant, ok := t.(map[string]any); ok {
+			dropEmpty(tenant, "network", "policy")
+		}
+	}
+	return content, nil
+}
+
+func under(content map[string]any, key string) map[string]any {
+	inner, _ := content[key].(map[string]any)
+	return inner
+}
+
+func dropEmpty(content map[string]any, keys ...string) {
+	for _, key := range keys {
+		if inner, ok := content[key].(map[string]any); ok && len(inner) == 0 {
+			delete(content, key)
+		}
+	}
+}
+
+// Declaration is the file as croft reads it.
+func (f *File) Declaration() (*estate.Declaration, estate.Problems) {
+	data, err := f.YAML()
+	if err != nil {
+		return &estate.Declaration{}, estate.Problems{{File: "croft.yaml", Message: err.Error()}}
+	}
+	return estate.Parse("croft.yaml", data)
+}
+
+// Problems are what croft check would say.
+func (f *File) Problems() estate.Problems {
+	d, problems := f.Declaration()
+	_, more := estate.Build(d)
+	return append(problems, more...)
+}
+
+// Settle leaves out what croft check would refuse, until nothing is left to
+// refuse but what the platform lacks, and says of each what is wrong with it if that
+// was not said already.
+func (f *File) Settle(said map[string]bool) estate.Problems {
+	var told estate.Problems
+	for {
+		var refused estate.Problems
+		progress := false
+		for _, p := range f.Problems() {
+			if f.leaveOut(p) {
+				progress = true
+				if p.Kind != "Tenant" || !said[p.Name] {
+					told = append(told, inFile(p))
+				}
+			} else if !said[p.Path] {
+				refused = append(refused, inFile(p))
+			}
+		}
+		if !progress {
+			return append(told, refused...)
+		}
+	}
+}
+
+// inFile says of a problem of what would be written where to put it right.
+func inFile(p estate.Problem) estate.Problem {
+	p.File, p.Line = "", 0
+	p.Path = "croft.yaml: " + p.Path
+	return p
+}
+
+func (f *File) leaveOut(p estate.Problem) bool {
+	switch p.Kind {
+	case "Pool":
+		return remove(f, f.Pools, "pool", p)
+	case "Tenant":
+		return remove(f, f.Tenants, "tenant", p)
+	case "SecondaryNetwork":
+		return remove(f, f.SecondaryNetworks, "secondary network", p)
+	}
+	return false
+}
+
+func remove[T any](f *File, from map[string]T, what string, p estate.Problem) bool {
+	spec, ok := from[p.Name]
+	if !ok {
+		return false
+	}
+	delete(from, p.Name)
+	data, err := yaml.Marshal(map[string]T{p.Name: spec})
+	if err != nil {
+		return false
+	}
+	f.aside = append(f.aside, fmt.Sprintf("left out: %s %s: %s", what, p.Name, p.Message))
+	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+		f.aside = append(f.aside, "  "+line)
+	}
+	return true
+}
+
+// File puts together what came about.
+func (d *Draft) File() *File {
+	f := &File{
+		Platform: d.Platform, Pools: map[string]v1alpha1.PoolSpec{},
+		Tenants: map[string]v1alpha1.TenantSpec{}, SecondaryNetworks: d.Secondary,
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Pools)) {
+		f.Pools[name] = d.Pools[name].Spec
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Tenants)) {
+		f.Tenants[name] = d.Tenants[name].Spec
+	}
+	return f
+}

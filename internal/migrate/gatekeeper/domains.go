@@ -1,0 +1,114 @@
+package gatekeeper
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// routing are the kinds whose hosts a constraint may be about.
+var routing = []string{"Ingress", "Certificate", "Gateway", "HTTPRoute", "GRPCRoute", "TLSRoute", "Route", "VirtualService", "IngressRoute"}
+
+var host = regexp.MustCompile(`^(\*\.)?([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)+[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// Domains reads which hosts each namespace may serve, of constraints of whatever
+// kind that list hosts for the kinds that route.
+func Domains(d *draft.Draft) {
+	for _, o := range d.Objects {
+		if o.Skip || o.Group() != draft.ConstraintsGroup {
+			continue
+		}
+		list := hosts(o)
+		switch {
+		case list.Found():
+			granted(d, Mutator{o}, list)
+		case concerns(o, "Service"):
+			services(o)
+		default:
+			o.Root().NotKept("croft does not know what a constraint of kind %s asks for: Gatekeeper goes on asking for it, beside croft's walls; "+
+				"docs/walls.md says what those ask for already", o.Kind)
+		}
+	}
+}
+
+// kindsOf are those that a constraint is about.
+func concerns(o *source.Object, kinds ...string) bool {
+	for _, match := range o.At("spec", "match", "kinds").Items() {
+		for _, kind := range match.At("kinds").Texts() {
+			if slices.Contains(kinds, kind) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hosts is the list of hosts among a constraint's parameters.
+func hosts(o *source.Object) source.Field {
+	if !concerns(o, routing...) {
+		return source.Field{}
+	}
+	for _, f := range o.At("spec", "parameters").Fields() {
+		texts := f.Texts()
+		if len(f.Items()) > 0 && len(texts) == len(f.Items()) &&
+			!slices.ContainsFunc(texts, func(text string) bool { return !host.MatchString(strings.ToLower(text)) }) {
+			return f
+		}
+	}
+	return source.Field{}
+}
+
+// granted gives the tenants of a constraint's namespaces its hosts.
+func granted(d *draft.Draft, m Mutator, list source.Field) {
+	source.Frame(m.Object, "tenants")
+	m.At("spec", "match").Kept("tenants")
+	match(d, m)
+	for _, f := range m.At("spec", "parameters").Fields() {
+		if f.Key() != list.Key() {
+			f.NotKept("croft grants hosts and asks nothing else of routes: keep the constraint for this")
+		}
+	}
+	switch action := m.At("spec", "enforcementAction"); action.Text() {
+	case "", "deny":
+		action.Kept("tenants")
+	default:
+		action.Changed("tenants", "was only told of; croft refuses hosts that are not granted")
+	}
+	found := false
+	for _, namespace := range matched(d, m) {
+		name := d.TenantOf(namespace)
+		if name == "" {
+			continue
+		}
+		found = true
+		t := d.Tenants[name]
+		for _, f := range list.Items() {
+			domain := strings.ToLower(f.Text())
+			if d.Platform.TenantDomain != "" && strings.TrimPrefix(domain, "*.") == name+"."+d.Platform.TenantDomain {
+				f.KeptAs("platform.tenantDomain", "every tenant has <tenant>.%s and all below it", d.Platform.TenantDomain)
+				continue
+			}
+			t.Spec.Domains = draft.Distinct(append(t.Spec.Domains, domain))
+			f.KeptAs(draft.TenantField(name, "domains"), "granted to tenant %s alone, on everything that routes", name)
+		}
+	}
+	if !found {
+		list.NotKept("none of the namespaces belongs to a tenant that was read")
+	}
+	m.At("spec").Kept("tenants")
+}
+
+// services recognises constraints against NodePorts and load balancers.
+func services(o *source.Object) {
+	kind := strings.ToLower(o.Kind)
+	if strings.Contains(kind, "nodeport") || strings.Contains(kind, "loadbalancer") || strings.Contains(kind, "servicetype") || strings.Contains(kind, "externalip") {
+		o.Root().Account(source.Changed, "tenants.*.policy.serviceTypes", "croft refuses Services of every type but ClusterIP, and external IPs, to every tenant; "+
+			"allow what a tenant needs by policy.serviceTypes, and take the constraint away")
+		return
+	}
+	o.Root().NotKept("croft does not know what a constraint of kind %s asks of Services: Gatekeeper goes on asking for it; "+
+		"by default croft refuses all types but ClusterIP, and external IPs", o.Kind)
+}

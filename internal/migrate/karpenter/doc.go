@@ -1,0 +1,2 @@
+// Package karpenter reads Provisioners and NodePools, which become pools.
+package karpenter

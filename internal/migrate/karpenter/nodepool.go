@@ -1,0 +1,144 @@
+package karpenter
+
+import (
+	"strings"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/nodeclass"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// NodePools of v1 and v1beta1 become pools.
+func NodePools(d *draft.Draft) {
+	for _, o := range d.Of(draft.KarpenterGroup, "NodePool") {
+		if isOpen(d, o) {
+			continue
+		}
+		name := poolName(o)
+		if other := d.Pools[name]; other != nil {
+			o.Root().NotKept("pool %s is made of %s at %s already: keep one of the two", name, other.From.ID(), other.From.Place())
+			d.Problem(o.Root(), "pool %s is made of %s at %s already: keep one of the two", name, other.From.ID(), other.From.Place())
+			continue
+		}
+		p := &draft.Pool{From: o}
+		d.Pools[name] = p
+		nodePool(d, name, o, p)
+	}
+	for _, o := range append(d.Of(draft.AWSGroup, "EC2NodeClass"), d.Of(draft.KwokGroup, "KWOKNodeClass")...) {
+		if !o.Accounted() {
+			o.Root().Other("no NodePool that becomes a pool refers to it: it stays as it is")
+		}
+	}
+}
+
+func nodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
+	spec := o.At("spec")
+	node := spec.At("template", "spec")
+	requirements(d, name, node.At("requirements"), p)
+	anything(name, node.At("requirements"), &p.Spec.Instances)
+	tieTo(d, name, o, p)
+	tagAnnotations(name, spec.At("template", "metadata", "annotations"), p)
+	unsupported(node.At("startupTaints"))
+	lifetimes(d, name, o, p)
+	limits(d, name, spec.At("limits"), &p.Spec)
+	weight(name, spec.At("weight"), &p.Spec)
+	spec.At("replicas").NotKept("a Pool has as many nodes as its tenants' pods need: keep a NodePool of a fixed size outside of croft")
+	budgets(name, spec.At("disruption", "budgets"), &p.Spec)
+	nodeclass.OfNodePool(d, name, o, p)
+	if d.Options.HoldNodes && o.At("metadata", "labels", "app.kubernetes.io/managed-by").Text() != v1alpha1.ManagedBy {
+		p.Spec.Budgets = append(p.Spec.Budgets, v1alpha1.Budget{Nodes: "0", Reasons: []string{"Drifted"}})
+		spec.At("disruption", "budgets").UnsetChanged(draft.PoolField(name, "budgets"), "added: nodes that run are not replaced because croft taints them NoExecute too, which Karpenter calls drift; "+
+			"take {nodes: \"0\", reasons: [Drifted]} out once replacing them is welcome")
+		if len(p.Spec.Budgets) == 1 {
+			// A budget of one's own takes the place of the default.
+			p.Spec.Budgets = append([]v1alpha1.Budget{{Nodes: "10%"}}, p.Spec.Budgets...)
+		}
+	}
+}
+
+// tagAnnotations are how croft keeps a pool's tags where there is no cloud.
+func tagAnnotations(name string, f source.Field, p *draft.Pool) {
+	for _, a := range f.Fields() {
+		if key, ok := strings.CutPrefix(a.Key(), v1alpha1.TagAnnotationPrefix); ok && key != "" {
+			if p.Spec.Tags == nil {
+				p.Spec.Tags = map[string]string{}
+			}
+			p.Spec.Tags[key] = a.Text()
+			a.Kept(draft.PoolField(name, "tags"))
+		}
+	}
+	unsupported(f)
+}
+
+// lifetimes writes out Karpenter's defaults, since a Pool's are others.
+func lifetimes(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
+	node, disruption := o.At("spec", "template", "spec"), o.At("spec", "disruption")
+	expire := node.At("expireAfter")
+	if o.Version() == "v1beta1" {
+		expire = disruption.At("expireAfter")
+		expire.Kept(draft.PoolField(name, "ttl"))
+	}
+	p.Spec.TTL = span(d, expire, draft.PoolField(name, "ttl"), "720h", "Karpenter's default, 720h")
+	p.Spec.TerminationGracePeriod = span(d, node.At("terminationGracePeriod"), draft.PoolField(name, "terminationGracePeriod"), v1alpha1.Never,
+		"Never, until which a PodDisruptionBudget or do-not-disrupt holds a node")
+	p.Spec.Consolidation = v1alpha1.ConsolidateWhenUnderutilized
+	policy := disruption.At("consolidationPolicy")
+	switch policy.Text() {
+	case "WhenEmpty":
+		p.Spec.Consolidation = v1alpha1.ConsolidateWhenEmpty
+		policy.Kept(draft.PoolField(name, "consolidation"))
+	case "":
+		policy.Unset(draft.PoolField(name, "consolidation"), "Karpenter's default, WhenEmptyOrUnderutilized, is written out, since a Pool's is WhenEmpty")
+	case "WhenUnderutilized", "WhenEmptyOrUnderutilized":
+		policy.Kept(draft.PoolField(name, "consolidation"))
+	default:
+		policy.Changed(draft.PoolField(name, "consolidation"), "a Pool knows WhenEmpty and WhenEmptyOrUnderutilized: the second is nearest")
+	}
+	after := disruption.At("consolidateAfter")
+	p.Spec.EmptyTTL = span(d, after, draft.PoolField(name, "emptyTTL"), "0s", "Karpenter's default, 0s")
+	if p.Spec.EmptyTTL == v1alpha1.Never && p.Spec.Consolidation != v1alpha1.ConsolidateWhenEmpty {
+		p.Spec.Consolidation = v1alpha1.ConsolidateWhenEmpty
+		policy.KeptAs(draft.PoolField(name, "consolidation"), "with consolidateAfter: Never no policy ever holds")
+	}
+}
+
+func span(d *draft.Draft, f source.Field, to string, otherwise v1alpha1.Duration, said string) v1alpha1.Duration {
+	if !f.Found() {
+		f.Unset(to, "%s, is written out, since a Pool's default is another", said)
+		return otherwise
+	}
+	span, ok := draft.Duration(f.Text())
+	if !ok {
+		f.NotKept("is no duration")
+		d.Problem(f, "%q is no duration; write one such as 30s or 168h", f.Text())
+		return otherwise
+	}
+	f.Kept(to)
+	return span
+}
+
+func budgets(name string, list source.Field, p *v1alpha1.PoolSpec) {
+	to := draft.PoolField(name, "budgets")
+	for _, b := range list.Items() {
+		budget := v1alpha1.Budget{Nodes: b.At("nodes").Text(), Schedule: b.At("schedule").Text(), Reasons: b.At("reasons").Texts()}
+		if length := b.At("duration"); length.Found() {
+			budget.Duration = hours(length.Text())
+		}
+		p.Budgets = append(p.Budgets, budget)
+		b.Kept(to)
+	}
+	list.Kept(to)
+	if len(p.Budgets) == 1 && p.Budgets[0].Nodes == "10%" && p.Budgets[0].Schedule == "" && len(p.Budgets[0].Reasons) == 0 {
+		p.Budgets = nil // a Pool's default too
+	}
+}
+
+// hours is the length of a budget, which has no seconds.
+func hours(text string) string {
+	span, ok := draft.Duration(text)
+	if !ok {
+		return text
+	}
+	return string(span)
+}

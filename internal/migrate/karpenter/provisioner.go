@@ -1,0 +1,147 @@
+package karpenter
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/nodeclass"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// Settings reads Karpenter's ConfigMap of the time of Provisioners, which names
+// the cluster and the instance profile.
+func Settings(d *draft.Draft) {
+	for _, o := range d.Of("", "ConfigMap") {
+		if o.Name != "karpenter-global-settings" {
+			continue
+		}
+		source.Frame(o, "platform")
+		data := o.At("data")
+		if name := data.At("aws.clusterName"); name.Found() {
+			d.Platform.ClusterName = name.Text()
+			name.Kept("platform.clusterName")
+		}
+		if profile := data.At("aws.defaultInstanceProfile"); profile.Found() {
+			d.DefaultProfile = profile.Text()
+			profile.Kept("platform.nodeClass.aws.instanceProfile")
+		}
+		data.Other("a setting of Karpenter's own: today they are arguments of its chart")
+	}
+}
+
+// Provisioners become pools.
+func Provisioners(d *draft.Draft) {
+	for _, o := range d.Of(draft.KarpenterGroup, "Provisioner") {
+		name := poolName(o)
+		p := &draft.Pool{From: o}
+		d.Pools[name] = p
+		provisioner(d, name, o, p)
+	}
+	for _, o := range d.Of(draft.AWSGroup, "AWSNodeTemplate") {
+		if !o.Accounted() {
+			o.Root().Other("no Provisioner that becomes a pool refers to it")
+		}
+	}
+}
+
+// poolName is the name of the pool that an object becomes: its own, where that
+// can be one.
+func poolName(o *source.Object) string {
+	name := draft.AsName(o.Name)
+	source.Frame(o, "pools."+name)
+	if name != o.Name {
+		o.At("metadata", "name").Changed("pools."+name, "a pool's name becomes a label and a taint, and has no dots")
+	}
+	return name
+}
+
+func provisioner(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
+	spec := o.At("spec")
+	requirements(d, name, spec.At("requirements"), p)
+	tieTo(d, name, o, p)
+	webhookDefaults(name, spec.At("requirements"), &p.Spec.Instances)
+	provisionerTTLs(name, spec, &p.Spec)
+	limits(d, name, spec.At("limits", "resources"), &p.Spec)
+	weight(name, spec.At("weight"), &p.Spec)
+	for _, key := range []string{"startupTaints", "annotations"} {
+		unsupported(spec.At(key))
+	}
+	nodeclass.OfProvisioner(d, name, spec, p)
+}
+
+// provisionerTTLs write out what unset meant: a Pool's defaults are others.
+func provisionerTTLs(name string, spec source.Field, p *v1alpha1.PoolSpec) {
+	empty, expired, merge := spec.At("ttlSecondsAfterEmpty"), spec.At("ttlSecondsUntilExpired"), spec.At("consolidation", "enabled")
+	p.EmptyTTL, p.TTL, p.TerminationGracePeriod = v1alpha1.Never, v1alpha1.Never, v1alpha1.Never
+	switch n, ok := empty.Number(); {
+	case merge.True():
+		p.EmptyTTL, p.Consolidation = "0s", v1alpha1.ConsolidateWhenUnderutilized
+		merge.Kept(draft.PoolField(name, "consolidation"))
+		empty.NotKept("consolidation removes empty nodes already; Karpenter never took both")
+	case ok:
+		p.EmptyTTL = draft.Seconds(n)
+		empty.Kept(draft.PoolField(name, "emptyTTL"))
+		merge.Kept(draft.PoolField(name, "consolidation"))
+	default:
+		empty.NotKept("is no number of seconds")
+		merge.Kept(draft.PoolField(name, "emptyTTL"))
+		empty.Unset(draft.PoolField(name, "emptyTTL"), "neither this nor consolidation: empty nodes stayed for ever, and croft.yaml says Never, since a Pool's default is 1h")
+	}
+	spec.At("consolidation").Kept(draft.PoolField(name, "consolidation"))
+	if n, ok := expired.Number(); ok {
+		p.TTL = draft.Seconds(n)
+		expired.Changed(draft.PoolField(name, "ttl"), "from this age on Karpenter now drains a node whatever budgets say; only terminationGracePeriod bounds how long that takes")
+	} else {
+		expired.NotKept("is no number of seconds")
+		expired.Unset(draft.PoolField(name, "ttl"), "nodes never grew too old, and croft.yaml says Never")
+	}
+	spec.At("terminationGracePeriod").Unset(draft.PoolField(name, "terminationGracePeriod"),
+		"Provisioners had none: a PodDisruptionBudget or do-not-evict held a node for ever, and croft.yaml says Never, since a Pool's default is 24h")
+}
+
+func limits(d *draft.Draft, name string, f source.Field, p *v1alpha1.PoolSpec) {
+	for _, l := range f.Fields() {
+		quantity, err := resource.ParseQuantity(l.Text())
+		if err != nil {
+			l.NotKept("is no quantity")
+			d.Problem(l, "%q is no quantity; write one such as 100 or 400Gi", l.Text())
+			continue
+		}
+		if p.Limits == nil {
+			p.Limits = corev1.ResourceList{}
+		}
+		p.Limits[corev1.ResourceName(l.Key())] = quantity
+		l.Kept(draft.PoolField(name, "limits"))
+	}
+	f.Kept(draft.PoolField(name, "limits"))
+}
+
+func weight(name string, f source.Field, p *v1alpha1.PoolSpec) {
+	if n, ok := f.Number(); ok && n > 0 && n <= 100 {
+		weight := int32(n)
+		p.Weight = &weight
+		f.Kept(draft.PoolField(name, "weight"))
+	} else {
+		f.NotKept("a weight is a number from 1 to 100; 0 is none")
+	}
+}
+
+// unsupported accounts for what a Pool cannot say of its nodes.
+func unsupported(f source.Field) {
+	for _, a := range f.Fields() {
+		if a.Said() {
+			continue
+		}
+		switch a.Key() {
+		case "karpenter.sh/do-not-consolidate", "karpenter.sh/do-not-disrupt":
+			a.NotKept("a Pool has no annotations for its nodes: keep them with consolidation: WhenEmpty, or a budget of 0 nodes for the reason Underutilized")
+		default:
+			a.NotKept("a Pool has no annotations for its nodes: have whatever reads it read a label, which instances.requirements can give")
+		}
+	}
+	if f.Key() == "startupTaints" {
+		f.NotKept("a Pool has no startup taints: pods may start before whatever removes them is ready; keep a NodePool of your own outside of croft if they must not")
+	}
+}

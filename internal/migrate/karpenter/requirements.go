@@ -1,0 +1,132 @@
+package karpenter
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+const (
+	capacityKey = "karpenter.sh/capacity-type"
+	awsInstance = "karpenter.k8s.aws/instance-"
+)
+
+// formerKeys are labels that Karpenter once had under another name.
+var formerKeys = map[string]string{
+	"beta.kubernetes.io/arch":                  corev1.LabelArchStable,
+	"beta.kubernetes.io/os":                    corev1.LabelOSStable,
+	"beta.kubernetes.io/instance-type":         corev1.LabelInstanceTypeStable,
+	"failure-domain.beta.kubernetes.io/zone":   corev1.LabelTopologyZone,
+	"failure-domain.beta.kubernetes.io/region": corev1.LabelTopologyRegion,
+	"node.k8s.aws/capacity-type":               capacityKey,
+}
+
+// requirements puts each requirement into the field that croft has for it, or
+// among the pool's requirements as it stands.
+func requirements(d *draft.Draft, name string, list source.Field, p *draft.Pool) {
+	in := &p.Spec.Instances
+	for _, r := range list.Items() {
+		key, operator, values := r.At("key").Text(), r.At("operator").Text(), r.At("values").Texts()
+		if now, renamed := formerKeys[key]; renamed {
+			r.At("key").Changed(draft.PoolField(name, "instances"), "Karpenter's name for it today is %s", now)
+			key = now
+		}
+		field := draft.PoolField(name, "instances.requirements")
+		plain := operator == string(corev1.NodeSelectorOpIn) && !r.At("minValues").Found()
+		switch {
+		case key == corev1.LabelOSStable && operator == string(corev1.NodeSelectorOpIn):
+			r.Kept(draft.PoolField(name, "instances"))
+			if !slices.Equal(values, []string{"linux"}) {
+				r.At("values").NotKept("croft's nodes run Linux: keep a NodePool of your own outside of croft for others")
+			}
+			continue
+		case key == capacityKey && plain && in.CapacityTypes == nil:
+			field = draft.PoolField(name, "instances.capacityTypes")
+			in.CapacityTypes = draft.Typed[v1alpha1.CapacityType](values)
+		case key == corev1.LabelInstanceTypeStable && plain && in.InstanceTypes == nil:
+			field = draft.PoolField(name, "instances.instanceTypes")
+			in.InstanceTypes = values
+		case key == corev1.LabelArchStable && plain && in.Architectures == nil:
+			field = draft.PoolField(name, "instances.architectures")
+			in.Architectures = draft.Typed[v1alpha1.Architecture](values)
+		case key == d.Key:
+			r.KeptAs("platform.nodePoolKey", "croft sets this label itself")
+			continue
+		default:
+			requirement := v1alpha1.Requirement{Key: key}
+			requirement.Operator, requirement.Values = strictly(operator, r.At("values"))
+			if n, ok := r.At("minValues").Number(); ok {
+				least := int(n)
+				requirement.MinValues = &least
+			}
+			in.Requirements = append(in.Requirements, requirement)
+		}
+		r.Kept(field)
+	}
+	list.Kept(draft.PoolField(name, "instances"))
+}
+
+// strictly says Gte and Lte, which a Pool does not know, by the number before or
+// after.
+func strictly(operator string, values source.Field) (corev1.NodeSelectorOperator, []string) {
+	texts := values.Texts()
+	if len(texts) != 1 || operator != "Gte" && operator != "Lte" {
+		return corev1.NodeSelectorOperator(operator), texts
+	}
+	n, ok := values.Items()[0].Number()
+	switch {
+	case !ok:
+		return corev1.NodeSelectorOperator(operator), texts
+	case operator == "Gte":
+		return corev1.NodeSelectorOpGt, []string{strconv.FormatInt(n-1, 10)}
+	default:
+		return corev1.NodeSelectorOpLt, []string{strconv.FormatInt(n+1, 10)}
+	}
+}
+
+// says reports whether anything is asked of a label.
+func says(in *v1alpha1.Instances, keys ...string) bool {
+	return slices.ContainsFunc(in.Requirements, func(r v1alpha1.Requirement) bool { return slices.Contains(keys, r.Key) })
+}
+
+// webhookDefaults are what Karpenter's webhook wrote into a Provisioner that did
+// not say: no webhook does today.
+func webhookDefaults(name string, list source.Field, in *v1alpha1.Instances) {
+	if in.CapacityTypes == nil && !says(in, capacityKey) {
+		in.CapacityTypes = []v1alpha1.CapacityType{"on-demand"}
+		list.Unset(draft.PoolField(name, "instances.capacityTypes"), "no capacity type: Karpenter's webhook made it on-demand, and croft.yaml says so")
+	}
+	if in.Architectures == nil && !says(in, corev1.LabelArchStable) {
+		in.Architectures = []v1alpha1.Architecture{"amd64"}
+		list.Unset(draft.PoolField(name, "instances.architectures"), "no architecture: Karpenter's webhook made it amd64, and croft.yaml says so")
+	}
+	if in.InstanceTypes == nil && !says(in, corev1.LabelInstanceTypeStable, awsInstance+"family", awsInstance+"category", awsInstance+"generation") {
+		in.Requirements = append(in.Requirements,
+			v1alpha1.Requirement{Key: awsInstance + "category", Operator: corev1.NodeSelectorOpIn, Values: []string{"c", "m", "r"}},
+			v1alpha1.Requirement{Key: awsInstance + "generation", Operator: corev1.NodeSelectorOpGt, Values: []string{"2"}})
+		list.Unset(draft.PoolField(name, "instances.requirements"), "no instance type, family, category or generation: Karpenter's webhook asked for categories c, m and r, "+
+			"newer than generation 2, and croft.yaml says so")
+	}
+}
+
+// anything writes out that a NodePool which does not say takes every instance,
+// since a Pool that does not say takes on-demand and amd64.
+func anything(name string, list source.Field, in *v1alpha1.Instances) {
+	if in.CapacityTypes == nil {
+		in.CapacityTypes = []v1alpha1.CapacityType{"on-demand", "spot", "reserved"}
+		if !says(in, capacityKey) {
+			list.Unset(draft.PoolField(name, "instances.capacityTypes"), "no capacity type: Karpenter takes any, and croft.yaml says so, since a Pool's default is on-demand")
+		}
+	}
+	if in.Architectures == nil && (in.InstanceTypes == nil || says(in, corev1.LabelArchStable)) {
+		in.Architectures = []v1alpha1.Architecture{"amd64", "arm64"}
+		if !says(in, corev1.LabelArchStable) {
+			list.Unset(draft.PoolField(name, "instances.architectures"), "no architecture: Karpenter takes any, and croft.yaml says so, since a Pool's default is amd64")
+		}
+	}
+}

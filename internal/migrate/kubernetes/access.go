@@ -1,0 +1,207 @@
+package kubernetes
+
+import (
+	"slices"
+	"strings"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// Access reads who may do what in the namespaces of tenants.
+func Access(d *draft.Draft) {
+	prefix := GroupPrefix(d)
+	for _, o := range d.Of(draft.RBACGroup, "RoleBinding") {
+		name := d.TenantOf(o.Namespace)
+		if name == "" {
+			o.Root().Other("is in namespace %s, which is no tenant's", o.Namespace)
+			continue
+		}
+		binding(d, name, o, prefix)
+	}
+}
+
+// Sharing is with those to whom a tenant's rules let it bind roles, and who have no
+// access.
+func Sharing(d *draft.Draft) {
+	prefix := GroupPrefix(d)
+	for _, t := range d.Tenants {
+		for _, subject := range t.Subjects {
+			var s v1alpha1.Sharer
+			kind, who, _ := strings.Cut(subject, ":")
+			switch kind {
+			case "Group":
+				s.Group = who
+			case "User":
+				s.User = who
+			case "ServiceAccount":
+				s.ServiceAccount = who
+			default:
+				continue
+			}
+			own := slices.ContainsFunc(t.Spec.Access, func(a v1alpha1.Access) bool {
+				return s.User != "" && a.User == s.User || s.Group != "" && prefix+a.Group == s.Group
+			})
+			if !own {
+				t.Spec.Policy.ShareWith = append(t.Spec.Policy.ShareWith, s)
+			}
+		}
+	}
+}
+
+// GroupPrefix is what all groups of the bindings begin with, up to a colon: the
+// API server puts it before the groups of its identity provider.
+func GroupPrefix(d *draft.Draft) string {
+	if d.Options.GroupPrefix != "" {
+		return d.Options.GroupPrefix
+	}
+	if d.Platform.GroupPrefix != "" {
+		return d.Platform.GroupPrefix
+	}
+	prefix, found := "", false
+	for _, group := range boundGroups(d) {
+		before, _, ok := strings.Cut(group, ":")
+		switch {
+		case !ok, found && before+":" != prefix:
+			return ""
+		default:
+			prefix, found = before+":", true
+		}
+	}
+	d.Platform.GroupPrefix = prefix
+	return prefix
+}
+
+// boundGroups are the groups of an identity provider that anything binds.
+func boundGroups(d *draft.Draft) []string {
+	var all []string
+	add := func(subjects []source.Field) {
+		for _, s := range subjects {
+			if group := s.At("name").Text(); s.At("kind").Text() == "Group" && !strings.HasPrefix(group, "system:") {
+				all = append(all, group)
+			}
+		}
+	}
+	for _, o := range d.Of(draft.RBACGroup, "RoleBinding") {
+		add(o.At("subjects").Items())
+	}
+	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {
+		add(o.At("spec", "owners").Items())
+		for _, b := range o.At("spec", "additionalRoleBindings").Items() {
+			add(b.At("subjects").Items())
+		}
+	}
+	return all
+}
+
+// binding turns a RoleBinding into access, as far as it binds people to what one
+// of croft's two roles is like.
+func binding(d *draft.Draft, name string, o *source.Object, prefix string) {
+	source.Frame(o, draft.TenantField(name, "access"))
+	ref := o.At("roleRef")
+	role, why := RoleOf(d, ref.At("kind").Text(), o.Namespace, ref.At("name").Text())
+	for _, s := range o.At("subjects").Items() {
+		if s.At("kind").Text() == "ServiceAccount" {
+			s.Other("the binding of a ServiceAccount stays as it is: croft leaves teams' own bindings alone")
+			continue
+		}
+		Subject(d, name, s, prefix, role, why)
+	}
+	switch {
+	case role == "":
+		ref.NotKept("%s", why)
+	case draft.Managed(o):
+		ref.Kept(draft.TenantField(name, "access"))
+	default:
+		ref.Changed(draft.TenantField(name, "access"), "%s; croft binds its own: take this binding away once croft stands, or its rights go on beside", why)
+	}
+}
+
+// Subject gives a person or a group access.
+func Subject(d *draft.Draft, name string, s source.Field, prefix string, role v1alpha1.Role, why string) {
+	who := s.At("name").Text()
+	if role == "" {
+		s.NotKept("%s; write access: [{%s: %s, role: viewer}] to %s if they only read, role: operator if they run workloads",
+			why, strings.ToLower(s.At("kind").Text()), strings.TrimPrefix(who, prefix), "tenants."+name)
+		return
+	}
+	access := v1alpha1.Access{Role: role}
+	switch s.At("kind").Text() {
+	case "User":
+		access.User = who
+	case "Group":
+		access.Group = strings.TrimPrefix(who, prefix)
+		if prefix != "" && strings.HasPrefix(who, prefix) {
+			s.At("name").KeptAs("platform.groupPrefix", "%s is the prefix of all groups", prefix)
+		}
+	}
+	if strings.HasPrefix(who, "system:") {
+		s.NotKept("%s is Kubernetes' own, and holds everybody or nobody you want: name a group of your identity provider", who)
+		return
+	}
+	t := d.Tenants[name]
+	if !slices.Contains(t.Spec.Access, access) {
+		t.Spec.Access = append(t.Spec.Access, access)
+	}
+	s.Kept(draft.TenantField(name, "access"))
+}
+
+// likeViewer and likeOperator are roles that are known by name.
+var (
+	likeViewer   = []string{"view", "croft-viewer"}
+	likeOperator = []string{"edit", "admin", "cluster-admin", "croft-operator"}
+)
+
+// RoleOf is the role of croft's that a role is like, and how it differs.
+func RoleOf(d *draft.Draft, kind, namespace, name string) (v1alpha1.Role, string) {
+	const (
+		viewer   = "becomes viewer, who reads everything but Secrets"
+		operator = "becomes operator, who runs workloads, and touches neither quotas nor what croft manages"
+	)
+	switch {
+	case slices.Contains(likeViewer, name):
+		return v1alpha1.RoleViewer, name + " " + viewer
+	case slices.Contains(likeOperator, name):
+		return v1alpha1.RoleOperator, name + " " + operator
+	}
+	for _, o := range d.Of(draft.RBACGroup, kind) {
+		if o.Name != name || kind == "Role" && o.Namespace != namespace {
+			continue
+		}
+		switch reads, runs := rights(o); {
+		case runs:
+			o.Root().Account(source.Changed, "tenants.*.access", "croft has two roles of its own in its place")
+			return v1alpha1.RoleOperator, name + " writes workloads, and " + operator
+		case reads:
+			o.Root().Account(source.Changed, "tenants.*.access", "croft has two roles of its own in its place")
+			return v1alpha1.RoleViewer, name + " only reads, and " + viewer
+		}
+		return "", name + " neither only reads nor writes workloads, and is like none of croft's roles: the binding stays as it is"
+	}
+	for _, like := range []string{"viewer", "view", "read", "reader", "readonly"} {
+		if strings.HasSuffix(strings.ReplaceAll(strings.ToLower(name), "-only", "only"), "-"+like) {
+			return v1alpha1.RoleViewer, name + " (by its name) " + viewer
+		}
+	}
+	return "", "what " + kind + " " + name + " may do was not read: give its file too"
+}
+
+// rights says whether a role only reads, and whether it writes workloads.
+func rights(o *source.Object) (onlyReads, runs bool) {
+	rules := o.At("rules").Items()
+	onlyReads = len(rules) > 0
+	for _, r := range rules {
+		writes := slices.ContainsFunc(r.At("verbs").Texts(), func(verb string) bool {
+			return !slices.Contains([]string{"get", "list", "watch"}, verb)
+		})
+		if !writes {
+			continue
+		}
+		onlyReads = false
+		for _, resource := range r.At("resources").Texts() {
+			runs = runs || slices.Contains([]string{"*", "pods", "deployments", "statefulsets", "jobs"}, resource)
+		}
+	}
+	return onlyReads, runs
+}

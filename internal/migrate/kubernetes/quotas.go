@@ -1,0 +1,126 @@
+package kubernetes
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// Quotas read what the namespaces of tenants may ask for.
+func Quotas(d *draft.Draft) {
+	hard := map[string]map[string]corev1.ResourceList{} // by tenant and namespace
+	for _, o := range d.Of("", "ResourceQuota") {
+		name := d.TenantOf(o.Namespace)
+		if name == "" {
+			o.Root().Other("is in namespace %s, which is no tenant's", o.Namespace)
+			continue
+		}
+		source.Frame(o, draft.TenantField(name, "quota"))
+		if hard[name] == nil {
+			hard[name] = map[string]corev1.ResourceList{}
+		}
+		list := hard[name][o.Namespace]
+		if list == nil {
+			list = corev1.ResourceList{}
+		}
+		Hard(d, name, o.At("spec"), list)
+		// An empty quota lifts croft's own bounds, and only croft writes one to say so.
+		if len(list) > 0 || draft.Managed(o) {
+			hard[name][o.Namespace] = list
+		}
+	}
+	for name, namespaces := range hard {
+		setQuota(d, name, namespaces)
+	}
+	for _, o := range d.Of("", "LimitRange") {
+		name := d.TenantOf(o.Namespace)
+		if name == "" {
+			o.Root().Other("is in namespace %s, which is no tenant's", o.Namespace)
+			continue
+		}
+		source.Frame(o, draft.TenantField(name, "limits"))
+		ContainerLimits(d, name, o.At("spec", "limits"))
+	}
+}
+
+// Hard adds one quota to those of its namespace. Of two on one thing the smaller
+// holds.
+func Hard(d *draft.Draft, name string, spec source.Field, into corev1.ResourceList) {
+	to := draft.TenantField(name, "quota")
+	for _, key := range []string{"scopes", "scopeSelector"} {
+		if spec.At(key).Found() {
+			spec.At(key).NotKept("a tenant's quota counts all its objects: keep this ResourceQuota beside croft's")
+			spec.At("hard").NotKept("holds for some objects only: keep this ResourceQuota beside croft's")
+			return
+		}
+	}
+	for _, f := range spec.At("hard").Fields() {
+		quantity, err := resource.ParseQuantity(f.Text())
+		if err != nil {
+			f.NotKept("is no quantity")
+			d.Problem(f, "%q is no quantity; write one such as 100 or 400Gi", f.Text())
+			continue
+		}
+		at := corev1.ResourceName(f.Key())
+		if other, twice := into[at]; !twice || quantity.Cmp(other) < 0 {
+			into[at] = quantity
+		}
+		f.Kept(to)
+	}
+	spec.Kept(to)
+}
+
+// setQuota adds up the namespaces of a tenant: croft divides the whole among them,
+// by what each uses.
+func setQuota(d *draft.Draft, name string, namespaces map[string]corev1.ResourceList) {
+	if len(namespaces) == 0 {
+		return
+	}
+	total := corev1.ResourceList{}
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		for key, quantity := range namespaces[namespace] {
+			sum := total[key]
+			sum.Add(quantity)
+			total[key] = sum
+		}
+	}
+	if equality.Semantic.DeepEqual(total, estate.BuiltinQuota(nil)) {
+		return // croft's own bounds
+	}
+	d.Tenants[name].Spec.Quota = total
+}
+
+// ContainerLimits reads the part of a LimitRange that is about containers.
+func ContainerLimits(d *draft.Draft, name string, list source.Field) {
+	to := draft.TenantField(name, "limits")
+	for _, item := range list.Items() {
+		if kind := item.At("type").Text(); kind != string(corev1.LimitTypeContainer) {
+			item.NotKept("a tenant's limits are those of containers: keep this LimitRange beside croft's for %ss", kind)
+			continue
+		}
+		item.At("maxLimitRequestRatio").NotKept("croft bounds no ratio of limits to requests: keep this LimitRange beside croft's for it")
+		var limits v1alpha1.ContainerLimits
+		if err := item.Into(&limits); err != nil {
+			item.NotKept("cannot be read: %v", err)
+			continue
+		}
+		item.Kept(to)
+		spec := &d.Tenants[name].Spec
+		switch {
+		case equality.Semantic.DeepEqual(&limits, estate.BuiltinLimits()):
+		case spec.Limits == nil:
+			spec.Limits = &limits
+		case !equality.Semantic.DeepEqual(*spec.Limits, limits):
+			item.NotKept("another namespace of the tenant, or another LimitRange, has others, which hold for all: make them agree")
+		}
+	}
+	list.Kept(to)
+}

@@ -1,0 +1,70 @@
+package network
+
+import (
+	"strings"
+
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// calico reads Calico's policies by their form: one that denies what comes from
+// other namespaces is croft's wall in other words.
+func calico(d *draft.Draft) {
+	for _, group := range []string{"crd.projectcalico.org", "projectcalico.org"} {
+		for _, o := range d.Of(group, "GlobalNetworkPolicy") {
+			o.Root().Other("is the cluster's and not a tenant's: it stays, and Calico goes by it beside croft's")
+		}
+		for _, o := range d.Of(group, "NetworkPolicy") {
+			if draft.Managed(o) {
+				continue // tells the dialect
+			}
+			if strings.HasPrefix(o.Name, "knp.default.") {
+				o.Root().Other("Calico's own copy of a Kubernetes policy")
+				continue
+			}
+			calicoPolicy(d, o)
+			d.Note("croft writes its network wall as Kubernetes NetworkPolicies, which Calico enforces too. With platform.network.dialect: Calico it writes Calico's, " +
+				"the first of order 20: it comes before all that have a higher order, and with calico.tenantPolicies tenants may write their own behind it")
+		}
+	}
+}
+
+func calicoPolicy(d *draft.Draft, o *source.Object) {
+	source.Frame(o, Wall)
+	spec := o.At("spec")
+	where := ""
+	if d.TenantOf(o.Namespace) == "" {
+		where = "; namespace " + o.Namespace + " is no tenant's of those that were read: nothing says which pool its pods run on"
+	}
+	if !deniesOthers(spec) {
+		spec.NotKept("croft writes Kubernetes NetworkPolicies: this one stays, and Calico goes by both; one of a lower order than 1000 comes before croft's, "+
+			"so see that it allows nothing that they deny%s", where)
+		return
+	}
+	spec.Account(source.Changed, Wall, "croft's own wall replaces it: it lets in the tenant's own pods and platform.network.platformNamespaces, and nobody else. "+
+		"This one denied namespaces by a label, the tenant's own among them if it has it; name your ingress controller's and Prometheus' namespaces there. "+
+		"Take it away once croft stands"+where)
+	spec.At("order").Changed(Wall, "croft's policies have no order: no tenant can write one that comes before them, as one with a lower order could")
+}
+
+// deniesOthers says whether all that a policy does is to keep out what comes from
+// some namespaces.
+func deniesOthers(spec source.Field) bool {
+	switch strings.ReplaceAll(spec.At("selector").Text(), " ", "") {
+	case "", "all()":
+	default:
+		return false
+	}
+	rules := spec.At("ingress").Items()
+	for _, r := range rules {
+		if r.At("action").Text() != "Deny" || r.At("source", "namespaceSelector").Text() == "" {
+			return false
+		}
+	}
+	for _, kind := range spec.At("types").Texts() {
+		if kind != "Ingress" {
+			return false
+		}
+	}
+	return len(rules) > 0 && !spec.At("egress").Found()
+}

@@ -1,0 +1,74 @@
+package network
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"croft.dev/croft/internal/migrate/draft"
+)
+
+// most is how many namespaces a policy is asked about that it lets in by a label:
+// enough to say which they are like.
+const most = 20
+
+// concerned are the namespaces that a policy may let in: those that it names, and
+// those that were read and have the labels that it asks for.
+func concerned(d *draft.Draft, p Policy) []corev1.Namespace {
+	all := map[string]corev1.Namespace{}
+	for _, rule := range p.Spec.Ingress {
+		for _, peer := range rule.From {
+			if peer.NamespaceSelector == nil {
+				continue
+			}
+			names := mentioned(peer.NamespaceSelector)
+			for _, name := range names {
+				all[name] = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			}
+			if len(names) == 0 {
+				labelled(d, peer.NamespaceSelector, all)
+			}
+		}
+	}
+	return slices.Collect(maps.Values(all))
+}
+
+// labelled adds namespaces with the labels that a selector asks for.
+func labelled(d *draft.Draft, s *metav1.LabelSelector, all map[string]corev1.Namespace) {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil || selector.Empty() {
+		return // one that selects everybody needs no list
+	}
+	if d.Labels == nil {
+		d.Labels = map[string]labels.Set{}
+		for _, o := range d.Of("", "Namespace") {
+			d.Labels[o.Name] = named(o.At("metadata", "labels").TextMap(), o.Name)
+		}
+	}
+	for _, o := range d.Of("", "Namespace") {
+		if marks := d.Labels[o.Name]; selector.Matches(marks) {
+			all[o.Name] = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: marks}}
+			if len(all) >= most {
+				return
+			}
+		}
+	}
+}
+
+// mentioned are the namespaces that a selector names by the label which every
+// namespace has of its name.
+func mentioned(s *metav1.LabelSelector) []string {
+	var names []string
+	if name := s.MatchLabels[corev1.LabelMetadataName]; name != "" {
+		names = append(names, name)
+	}
+	for _, e := range s.MatchExpressions {
+		if e.Key == corev1.LabelMetadataName && e.Operator == metav1.LabelSelectorOpIn {
+			names = append(names, e.Values...)
+		}
+	}
+	return names
+}

@@ -1,0 +1,90 @@
+package network
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// dialects are the kinds that tell in which API croft wrote its network wall.
+var dialects = []struct {
+	group, kind string
+	dialect     v1alpha1.NetworkDialect
+}{
+	{string(v1alpha1.CalicoGroup), "NetworkPolicy", v1alpha1.DialectCalico},
+	{string(v1alpha1.CalicoStorageGroup), "NetworkPolicy", v1alpha1.DialectCalico},
+	{draft.ClusterPoliciesGroup, "ClusterNetworkPolicy", v1alpha1.DialectClusterNetworkPolicy},
+	{draft.AWSPoliciesGroup, "ClusterNetworkPolicy", v1alpha1.DialectAWS},
+}
+
+// dialect reads back from croft's own policies in which API they are.
+func dialect(d *draft.Draft) {
+	for _, known := range dialects {
+		for _, o := range d.Of(known.group, known.kind) {
+			if !draft.Managed(o) {
+				if known.dialect != v1alpha1.DialectCalico {
+					o.Root().Other("is the cluster's and not a tenant's: it stays, and the network plugin goes by it beside croft's")
+				}
+				continue
+			}
+			source.Frame(o, Wall)
+			o.At("spec").KeptAs("platform.network.dialect", "croft wrote it itself")
+			d.Platform.Network.Dialect = known.dialect
+			if known.dialect == v1alpha1.DialectCalico {
+				ofCalico(d, o)
+			}
+		}
+	}
+}
+
+// ofCalico reads back what one of croft's Calico policies tells beside the dialect.
+func ofCalico(d *draft.Draft, o *source.Object) {
+	how := v1alpha1.CalicoNetwork{TenantPolicies: tenantsWrite(d, o.Group(), "networkpolicies")}
+	if o.Group() != string(v1alpha1.CalicoGroup) {
+		how.APIGroup = v1alpha1.CalicoAPIGroup(o.Group())
+	}
+	if how != (v1alpha1.CalicoNetwork{}) {
+		d.Platform.Network.Calico = &how
+	}
+	if strings.TrimPrefix(o.Name, "default.") != dnsPolicy {
+		return
+	}
+	var blocks []string
+	for _, rule := range o.At("spec", "egress").Items() {
+		blocks = append(blocks, rule.At("destination", "nets").Texts()...)
+	}
+	resolvers(d, blocks)
+}
+
+// tenantsWrite says whether croft's role for operators writes a resource.
+func tenantsWrite(d *draft.Draft, group, resource string) bool {
+	role := d.Named(draft.RBACGroup, "ClusterRole", "croft-operator")
+	if role == nil || !draft.Managed(role) {
+		return false
+	}
+	return slices.ContainsFunc(role.At("rules").Items(), func(rule source.Field) bool {
+		return slices.Contains(rule.At("apiGroups").Texts(), group) && slices.Contains(rule.At("resources").Texts(), resource) &&
+			slices.Contains(rule.At("verbs").Texts(), "create")
+	})
+}
+
+// dnsPolicy is the name of croft's policy that lets pods resolve names: nothing else
+// tells the addresses of name servers that are no pods.
+const dnsPolicy = "croft-dns"
+
+// resolvers takes the addresses of name servers from blocks of one address each, if
+// nothing has told them yet.
+func resolvers(d *draft.Draft, blocks []string) {
+	if len(d.Platform.ClusterDNS) > 0 {
+		return
+	}
+	for _, block := range draft.Distinct(blocks) {
+		if prefix, err := netip.ParsePrefix(block); err == nil {
+			d.Platform.ClusterDNS = append(d.Platform.ClusterDNS, prefix.Addr().String())
+		}
+	}
+}

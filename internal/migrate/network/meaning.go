@@ -1,0 +1,136 @@
+package network
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/netpol"
+)
+
+// meaning is what a policy does, judged by trying connections and not by how it
+// is written.
+type meaning struct {
+	// everyPod says that it selects all pods of its namespace.
+	everyPod bool
+	// ingress and egress are the directions that it is about.
+	ingress, egress bool
+	// Who is let in: the namespace itself, a namespace that nobody knows and so
+	// everybody, addresses outside of the cluster.
+	inOwn, inEverybody, inOutside bool
+	// in are the other namespaces that are known and let in.
+	in []string
+	// What is reached.
+	outOwn, dns, internet, metadata bool
+}
+
+// stranger is a namespace that no policy can name.
+const stranger = "croft-migrate-stranger"
+
+func newMeaning(p *networkingv1.NetworkPolicy, known []corev1.Namespace) (meaning, error) {
+	m, err := together([]*networkingv1.NetworkPolicy{p}, known)
+	m.everyPod = len(p.Spec.PodSelector.MatchLabels)+len(p.Spec.PodSelector.MatchExpressions) == 0
+	m.ingress = slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeIngress)
+	m.egress = slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
+	return m, err
+}
+
+// Defaulted fills in what the API server would: without types, a policy is about
+// ingress, and about egress if it has rules for it.
+func Defaulted(p *networkingv1.NetworkPolicy) {
+	if len(p.Spec.PolicyTypes) > 0 {
+		return
+	}
+	p.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
+	if len(p.Spec.Egress) > 0 {
+		p.Spec.PolicyTypes = append(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
+	}
+}
+
+// together judges several policies of one namespace at once. The judge panics at
+// policies that no API server would take, as a file may have them.
+func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) (m meaning, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("is no valid NetworkPolicy: %v", cause)
+		}
+	}()
+	own := "croft-migrate-own"
+	all := map[string]corev1.Namespace{}
+	for _, n := range append(slices.Clone(known),
+		corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: stranger}}, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}) {
+		n.Labels = named(n.Labels, n.Name)
+		all[n.Name] = n
+	}
+	placed := make([]networkingv1.NetworkPolicy, len(policies))
+	for i, p := range policies {
+		if p.Namespace != "" {
+			own = p.Namespace
+		}
+		placed[i] = *p.DeepCopy()
+	}
+	for i := range placed {
+		placed[i].Namespace = own
+	}
+	if _, ok := all[own]; !ok {
+		all[own] = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: own, Labels: named(nil, own)}}
+	}
+	namespaces := slices.Collect(maps.Values(all))
+	judge := netpol.New(namespaces, placed)
+	allows := func(f attack.Flow) bool {
+		if f.Port == 0 {
+			f.Port = 8080
+		}
+		if f.Protocol == "" {
+			f.Protocol = "TCP"
+		}
+		ok, err := judge.Allows(f)
+		return ok && err == nil
+	}
+	connects := func(from, to string) bool {
+		v, err := judge.Connects(from, to, 0, "TCP")
+		return err == nil && v.Ingress.Allowed && v.Allowed
+	}
+	m = meaning{
+		inOwn:     ingressOnly(judge, own, own),
+		inOutside: allows(attack.Flow{FromIP: "203.0.113.10", ToNamespace: own}),
+		outOwn:    egressOnly(judge, own, own),
+		dns: allows(attack.Flow{FromNamespace: own, ToNamespace: metav1.NamespaceSystem,
+			ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53, Protocol: "UDP"}),
+		internet: allows(attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
+		metadata: allows(attack.Flow{FromNamespace: own, ToIP: "169.254.169.254", Port: 80}),
+	}
+	m.inEverybody = connects(stranger, own)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if name != own && name != stranger && !m.inEverybody && connects(name, own) {
+			m.in = append(m.in, name)
+		}
+	}
+	return m, nil
+}
+
+// ingressOnly asks the policies of the destination alone, egressOnly those of the
+// source.
+func ingressOnly(judge *netpol.Map, from, to string) bool {
+	v, err := judge.Judge(attack.Flow{FromNamespace: from, ToNamespace: to, Port: 8080, Protocol: "TCP"})
+	return err == nil && v.Ingress.Allowed
+}
+
+func egressOnly(judge *netpol.Map, from, to string) bool {
+	v, err := judge.Judge(attack.Flow{FromNamespace: from, ToNamespace: to, Port: 8080, Protocol: "TCP"})
+	return err == nil && v.Egress.Allowed
+}
+
+func named(labels map[string]string, name string) map[string]string {
+	all := maps.Clone(labels)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[corev1.LabelMetadataName] = name
+	return all
+}

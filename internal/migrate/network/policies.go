@@ -1,0 +1,230 @@
+package network
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// Policy is a NetworkPolicy with the object that it was read from.
+type Policy struct {
+	*networkingv1.NetworkPolicy
+	object *source.Object
+	// spec is where it was written; of a Capsule Tenant, one of its items.
+	spec source.Field
+}
+
+// NewPolicy is an empty policy that is going to be read from a field of an object.
+func NewPolicy(o *source.Object, spec source.Field) Policy {
+	return Policy{&networkingv1.NetworkPolicy{}, o, spec}
+}
+
+// Wall is where network policies go.
+const Wall = "network wall"
+
+// Policies reads the network policies in tenants' namespaces: one by one for what
+// is said of each, and together for what gets out. More are those of tenants that were
+// written in other objects.
+func Policies(d *draft.Draft, more map[string][]Policy) {
+	byTenant := map[string][]Policy{}
+	for _, o := range d.Of("networking.k8s.io", "NetworkPolicy") {
+		p := NewPolicy(o, o.At("spec"))
+		source.Frame(o, Wall)
+		if err := o.Root().Into(p.NetworkPolicy); err != nil {
+			o.At("spec").NotKept("cannot be read: %v", err)
+			d.Problem(o.At("spec"), "cannot be read: %v", err)
+			continue
+		}
+		Defaulted(p.NetworkPolicy)
+		name := d.TenantOf(o.Namespace)
+		Judged(d, name, p)
+		if name != "" || o.Namespace == "" {
+			byTenant[name] = append(byTenant[name], p)
+		}
+	}
+	for name, policies := range more {
+		byTenant[name] = append(byTenant[name], policies...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(byTenant)) {
+		egress(d, name, byTenant[name])
+	}
+	calico(d)
+	dialect(d)
+}
+
+// Judged says of one policy what croft has in its place.
+func Judged(d *draft.Draft, name string, p Policy) {
+	whole := p.spec
+	where := ""
+	switch {
+	case name == "" && p.Namespace != "":
+		where = "; it is in namespace " + p.Namespace + ", which is no tenant's, and stays there"
+	case name == "":
+		where = "; it names no namespace, and is taken for one that every tenant's has"
+	}
+	if draft.Managed(p.object) {
+		whole.KeptAs(Wall, "croft wrote it itself")
+		readBack(d, p)
+		return
+	}
+	m, err := newMeaning(p.NetworkPolicy, concerned(d, p))
+	if err != nil {
+		whole.Account(source.NotKept, "", err.Error())
+		d.Problem(whole, "%v", err)
+		return
+	}
+	if !m.everyPod {
+		whole.Account(source.Changed, Wall, "is about some pods only, and stays beside croft's: as policies only add up, what croft's let through "+
+			"(the tenant's own pods, DNS, platform services) it keeps out no longer"+where)
+		return
+	}
+	report := func(outcome source.Outcome, message string) {
+		if message != "" {
+			whole.Account(outcome, Wall, message)
+		}
+	}
+	report(ingressOf(d, p, m, where))
+	report(egressOf(m, where))
+	if !m.ingress && !m.egress {
+		whole.Account(source.NotKept, "", "is about neither direction, and does nothing"+where)
+	}
+}
+
+// ingressOf says what becomes of whom a policy lets in.
+func ingressOf(d *draft.Draft, p Policy, m meaning, where string) (source.Outcome, string) {
+	const replaced = "croft's own wall replaces it: take it away once croft stands"
+	if !m.ingress {
+		return source.Kept, ""
+	}
+	var services, others []string
+	for _, namespace := range m.in {
+		if d.TenantOf(namespace) == "" {
+			services = append(services, namespace)
+		} else if d.TenantOf(namespace) != d.TenantOf(p.Namespace) {
+			others = append(others, namespace)
+		}
+	}
+	switch {
+	case m.inEverybody:
+		return source.NotKept, "lets pods of every namespace in: croft lets in a tenant's own pods and platform.network.platformNamespaces, and no tenant may write such a policy; " +
+			"take it away, or it goes on letting others in" + where
+	case len(others) > 0:
+		return source.NotKept, "lets in pods of " + strings.Join(others, ", ") + ", another tenant's, which no tenant may under croft: make the two namespaces one tenant's, or go through the ingress; " +
+			"take it away, or it goes on letting them in" + where
+	case len(services) > 0:
+		d.Platform.Network.PlatformNamespaces = draft.Distinct(append(d.Platform.Network.PlatformNamespaces, services...))
+		p.spec.Account(source.Changed, "platform.network.platformNamespaces", strings.Join(services, ", ")+" is let in to every tenant, on every port")
+		return source.Kept, replaced + where
+	case m.inOutside:
+		return source.Changed, "lets in addresses outside of the cluster: it stays beside croft's, which let none in" + where
+	case m.inOwn:
+		return source.Kept, replaced + where
+	default:
+		return source.Changed, "keeps out even the tenant's own pods: croft lets these reach one another; " + replaced + where
+	}
+}
+
+// egressOf says what becomes of where a policy lets pods out to.
+func egressOf(m meaning, where string) (source.Outcome, string) {
+	switch {
+	case !m.egress:
+		return source.Kept, ""
+	case m.internet && m.metadata:
+		return source.Changed, "lets pods out everywhere, the instance metadata address included, which croft's own policies deny; " +
+			"but policies add up: take this one away once croft stands" + where
+	case m.internet:
+		return source.Kept, "croft's egress: Open replaces it: take it away once croft stands" + where
+	case m.dns && m.outOwn:
+		return source.Kept, "croft's egress: Restricted replaces it: take it away once croft stands" + where
+	case m.dns:
+		return source.Changed, "lets pods out to name servers alone: with egress: Restricted, croft lets them reach their own tenant's pods too; take it away once croft stands" + where
+	default:
+		return source.Changed, "lets pods not even resolve names: with egress: Restricted, croft lets them reach name servers and their own tenant's pods; " +
+			"take it away once croft stands" + where
+	}
+}
+
+// egress is where a tenant's pods get out to, by all its policies together.
+func egress(d *draft.Draft, name string, policies []Policy) {
+	var all []*networkingv1.NetworkPolicy
+	restricts := false
+	for _, p := range policies {
+		if draft.Managed(p.object) {
+			return // its TenantRules say so
+		}
+		all = append(all, p.NetworkPolicy)
+		m, err := newMeaning(p.NetworkPolicy, nil)
+		if err != nil {
+			return // was said of the policy itself
+		}
+		restricts = restricts || m.egress && m.everyPod
+	}
+	if whole, err := together(all, nil); err != nil || !restricts || whole.internet {
+		return
+	}
+	to := "platform.tenantDefaults.egress"
+	if name == "" {
+		d.Platform.TenantDefaults.Egress = v1alpha1.EgressRestricted
+	} else {
+		to = draft.TenantField(name, "network.egress")
+		d.Tenants[name].Spec.Network.Egress = v1alpha1.EgressRestricted
+	}
+	for _, p := range policies {
+		if !slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress) {
+			continue
+		}
+		p.spec.At("policyTypes").Kept(to)
+		for _, rule := range p.spec.At("egress").Items() {
+			allowed(d, name, rule)
+		}
+	}
+}
+
+// allowed reads the networks that a rule of egress lets pods out to.
+func allowed(d *draft.Draft, name string, rule source.Field) {
+	for _, peer := range rule.At("to").Items() {
+		cidr := peer.At("ipBlock", "cidr")
+		if !cidr.Found() {
+			continue
+		}
+		if name == "" {
+			cidr.NotKept("croft grants networks to each tenant: write it into network.allowCIDRs of those that need it")
+			continue
+		}
+		if prefix, err := netip.ParsePrefix(cidr.Text()); err != nil || prefix.Bits() == 0 {
+			continue
+		}
+		t := d.Tenants[name]
+		t.Spec.Network.AllowCIDRs = draft.Distinct(append(t.Spec.Network.AllowCIDRs, cidr.Text()))
+		to := draft.TenantField(name, "network.allowCIDRs")
+		if rule.At("ports").Found() || peer.At("ipBlock", "except").Found() {
+			cidr.Changed(to, "croft allows the whole network, on every port")
+		} else {
+			cidr.Kept(to)
+		}
+	}
+}
+
+// readBack finds in croft's own policies what only they tell: the addresses of
+// name servers.
+func readBack(d *draft.Draft, p Policy) {
+	if p.Name != dnsPolicy {
+		return
+	}
+	var blocks []string
+	for _, rule := range p.Spec.Egress {
+		for _, peer := range rule.To {
+			if peer.IPBlock != nil {
+				blocks = append(blocks, peer.IPBlock.CIDR)
+			}
+		}
+	}
+	resolvers(d, blocks)
+}

@@ -1,0 +1,109 @@
+package nodeclass
+
+import (
+	"slices"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// OfNodePool gives a pool the node class that its NodePool names: as croft.yaml says
+// it where croft wrote it, otherwise the very one that stands.
+func OfNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
+	ref := o.At("spec", "template", "spec", "nodeClassRef")
+	group, kind, class := ref.At("group").Text(), ref.At("kind").Text(), ref.At("name").Text()
+	if version := ref.At("apiVersion"); version.Found() {
+		group = (&source.Object{APIVersion: version.Text()}).Group()
+	}
+	if kind == "" {
+		kind = "EC2NodeClass" // v1beta1 did not have to say
+	}
+	if group == "" && kind == "EC2NodeClass" {
+		group = draft.AWSGroup
+	}
+	ref.Kept(draft.PoolField(name, "nodeClass"))
+	from := d.Named(group, kind, class)
+	kubelet := o.At("spec", "template", "spec", "kubelet")
+	switch {
+	case group == draft.KwokGroup:
+		p.Spec.NodeClass = &v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}
+		if from != nil {
+			source.Frame(from, draft.PoolField(name, "nodeClass.kwok"))
+			if delay := from.At("spec", "nodeRegistrationDelay"); delay.Text() == "0s" {
+				delay.Kept(draft.PoolField(name, "nodeClass.kwok"))
+			} else {
+				delay.NotKept("croft's simulated nodes register at once: keep the KWOKNodeClass, and name it by nodeClass.ref")
+			}
+		}
+	case from != nil && from.At("metadata", "labels", v1alpha1.PoolLabel).Text() == name:
+		croftsClass(d, name, from, p)
+	case from != nil && (from.Version() == "v1beta1" || kubelet.Found()):
+		giveClass(d, name, template{name: from.Name, spec: from.At("spec"), kubelet: kubelet, standing: true}, p)
+	default:
+		p.Spec.NodeClass = &v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: group, Kind: kind, Name: class}}
+		kubelet.NotKept("goes to the node class, which was not read: give its file too")
+		if from != nil {
+			from.Root().Kept(draft.PoolField(name, "nodeClass.ref"))
+			from.Root().KeptAs(draft.PoolField(name, "nodeClass.ref"), "stays as it is, and croft refers to it")
+		}
+	}
+}
+
+// standingSpec says an EC2NodeClass in v1, with the kubelet that its NodePool had
+// in v1beta1.
+func standingSpec(d *draft.Draft, pool string, t template, to target) map[string]any {
+	spec := map[string]any{}
+	for _, f := range t.spec.Fields() {
+		if f.Key() == "tags" && to.ours {
+			continue
+		}
+		spec[f.Key()] = plainly(f.Value())
+		f.Kept(to.at(f.Key()))
+	}
+	kubelet(d, pool, t, spec, to)
+	if t.spec.Object().Version() == "v1beta1" {
+		betaImages(t, spec, to)
+		if to.ours {
+			writtenOut(t.spec, to)
+		} else {
+			betaHops(t.spec.At("metadataOptions"), spec, to)
+		}
+	}
+	return spec
+}
+
+// betaHops writes out what v1beta1 did for those that did not say.
+func betaHops(metadata source.Field, spec map[string]any, to target) {
+	if metadata.At("httpPutResponseHopLimit").Found() {
+		return
+	}
+	options, _ := spec["metadataOptions"].(map[string]any)
+	if options == nil {
+		options = map[string]any{}
+	}
+	options["httpPutResponseHopLimit"] = float64(2)
+	spec["metadataOptions"] = options
+	metadata.At("httpPutResponseHopLimit").Unset(to.at("metadataOptions"), "none: 2 hops, as it was, are written out, since the default today is 1; "+
+		"set it to 1 to keep pods from the node's rights")
+}
+
+// betaImages are those of the family, where v1beta1 asked for no others.
+func betaImages(t template, spec map[string]any, to target) {
+	if t.spec.At("amiSelectorTerms").Found() {
+		return
+	}
+	family := t.spec.At("amiFamily")
+	alias, ok := aliases[family.Text()]
+	if !ok {
+		family.NotKept("Karpenter v1 has no alias for these images that croft can use: write amiSelectorTerms into %s", to.name)
+		return
+	}
+	delete(spec, "amiFamily")
+	spec["amiSelectorTerms"] = []any{map[string]any{"alias": alias}}
+	if slices.Contains([]string{"", "AL2"}, family.Text()) {
+		family.Changed(to.at("amiSelectorTerms"), "%s", al2Gone)
+	} else {
+		family.KeptAs(to.at("amiSelectorTerms"), "as the alias %s", alias)
+	}
+}

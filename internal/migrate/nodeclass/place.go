@@ -1,0 +1,170 @@
+package nodeclass
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// target is where the fields of a node class go: into croft.yaml, or into an
+// EC2NodeClass of one's own.
+type target struct {
+	// name is what people know it by.
+	name string
+	// ours says that it is croft.yaml, and that croft writes the class.
+	ours bool
+	// at is where a field of an EC2NodeClass goes, and the whole for "".
+	at func(field string) string
+}
+
+// inCroft is the class of a pool in croft.yaml.
+func inCroft(pool string, class *v1alpha1.AWSNodeClass) target {
+	whole := draft.PoolField(pool, "nodeClass.aws")
+	return target{name: whole, ours: true, at: func(field string) string {
+		switch field {
+		case "":
+			return whole
+		case "amiSelectorTerms":
+			if class.AMIAlias != "" {
+				field = "amiAlias"
+			}
+		case "subnetSelectorTerms", "securityGroupSelectorTerms":
+			if class.Discovery != nil {
+				field = "discovery"
+			}
+		}
+		return whole + "." + field
+	}}
+}
+
+// ofOnesOwn is an EC2NodeClass among the manifests.
+func ofOnesOwn(class string) target {
+	return target{name: "EC2NodeClass/" + class, at: func(field string) string {
+		return fmt.Sprintf("nodeclasses.yaml: EC2NodeClass/%s spec.%s", class, field)
+	}}
+}
+
+// giveClass gives a pool what its nodes are made from: in croft.yaml's own words
+// where it has them for all of it, otherwise by the name of an EC2NodeClass that
+// says it.
+func giveClass(d *draft.Draft, name string, t template, p *draft.Pool) {
+	class, ok := sayable(d, name, t)
+	if !ok {
+		ownClass(d, name, t, p)
+		return
+	}
+	to := inCroft(name, class)
+	if t.standing {
+		source.Frame(t.spec.Object(), to.at(""))
+	}
+	classSpec(d, name, t, to)
+	tags(name, t.spec.At("tags"), p, nil)
+	p.Spec.NodeClass = &v1alpha1.NodeClass{AWS: class}
+}
+
+// sayable is the template in croft.yaml's own words, if it has words for all of it
+// and croft check would take them. Nothing is said of any field by it.
+func sayable(d *draft.Draft, name string, t template) (*v1alpha1.AWSNodeClass, bool) {
+	trial := *d
+	apart := t
+	apart.spec, apart.kubelet = t.spec.Apart(), t.kubelet.Apart()
+	spec := classSpec(&trial, name, apart, inCroft(name, &v1alpha1.AWSNodeClass{}))
+	if len(trial.Problems) > len(d.Problems) || len(t.spec.At("tags").Fields()) > 40 {
+		return nil, false
+	}
+	class, ok := croftClass(spec)
+	if !ok {
+		return nil, false
+	}
+	const pool = "pool"
+	alone := draft.File{
+		Platform: v1alpha1.PlatformSpec{ClusterName: "demo", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}},
+		Pools:    map[string]v1alpha1.PoolSpec{pool: {NodeClass: &v1alpha1.NodeClass{AWS: class}}},
+	}
+	return class, len(alone.Problems()) == 0
+}
+
+// classSpec is the template as the spec of an EC2NodeClass; without tags where it
+// goes into croft.yaml, since a Pool has its own.
+func classSpec(d *draft.Draft, pool string, t template, to target) map[string]any {
+	if t.standing {
+		return standingSpec(d, pool, t, to)
+	}
+	return convert(d, pool, t, to)
+}
+
+// croftClass reads the spec of an EC2NodeClass as a class of croft's, in its short
+// forms, and says whether all of it has a place there.
+func croftClass(spec map[string]any) (*v1alpha1.AWSNodeClass, bool) {
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return nil, false
+	}
+	var class v1alpha1.AWSNodeClass
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(&class) != nil {
+		return nil, false
+	}
+	shorten(&class)
+	return &class, true
+}
+
+// shorten writes terms in the short forms that stand for them.
+func shorten(class *v1alpha1.AWSNodeClass) {
+	if terms := class.AMISelectorTerms; len(terms) == 1 && terms[0].Alias != "" {
+		class.AMIAlias, class.AMISelectorTerms = terms[0].Alias, nil
+	}
+	subnets, groups := class.SubnetSelectorTerms, class.SecurityGroupSelectorTerms
+	if len(subnets) == 1 && len(groups) == 1 && len(subnets[0].Tags) > 0 && len(subnets[0].Tags) <= 16 && maps.Equal(subnets[0].Tags, groups[0].Tags) {
+		class.Discovery, class.SubnetSelectorTerms, class.SecurityGroupSelectorTerms = subnets[0].Tags, nil, nil
+	}
+}
+
+// ownClass writes an EC2NodeClass that says all that the template said, and has
+// the pool name it.
+func ownClass(d *draft.Draft, name string, t template, p *draft.Pool) {
+	// Two pools may share a template, and have kubelets that differ.
+	made := t.spec.Object().ID() + source.Abridged(t.kubelet.Value())
+	class, known := d.Classes[made]
+	if !known {
+		class = t.name
+		if slices.ContainsFunc(d.Manifests, func(m *unstructured.Unstructured) bool { return m.GetName() == class }) {
+			class += "-" + p.From.Name
+		}
+		d.Classes[made] = class
+	}
+	to := ofOnesOwn(class)
+	if t.standing {
+		source.Frame(t.spec.Object(), to.at(""))
+	}
+	spec := classSpec(d, name, t, to)
+	if !known {
+		d.Manifests = append(d.Manifests, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": draft.AWSGroup + "/v1", "kind": "EC2NodeClass",
+			"metadata": map[string]any{"name": class}, "spec": plainly(spec),
+		}})
+	}
+	p.Spec.NodeClass = &v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: draft.AWSGroup, Kind: "EC2NodeClass", Name: class}}
+}
+
+// plainly is a value as JSON has it, so that equal ones are the same.
+func plainly(v any) any {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return v
+	}
+	var out any
+	if json.Unmarshal(data, &out) != nil {
+		return v
+	}
+	return out
+}

@@ -1,0 +1,91 @@
+package nodeclass
+
+import (
+	"net/netip"
+	"slices"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// croftsClass reads back an EC2NodeClass that croft wrote: in full, with every
+// default. What of it needs no saying is left out once all pools are known.
+func croftsClass(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
+	to := draft.PoolField(name, "nodeClass.aws")
+	source.Frame(o, to)
+	spec := o.At("spec")
+	spec.Kept(to)
+	content := map[string]any{}
+	for _, f := range spec.Fields() {
+		if f.Key() == "tags" {
+			continue
+		}
+		if _, ok := croftClass(map[string]any{f.Key(): f.Value()}); !ok {
+			f.NotKept("croft does not write this: keep an EC2NodeClass of your own that has it, and name it by nodeClass.ref")
+			continue
+		}
+		content[f.Key()] = f.Value()
+	}
+	class, ok := croftClass(content)
+	if !ok {
+		return
+	}
+	if dns := spec.At("kubelet", "clusterDNS"); dns.Found() {
+		if len(d.Platform.ClusterDNS) == 0 {
+			d.Platform.ClusterDNS = nameServers(d, dns.Texts())
+		}
+		if slices.Equal(d.Platform.ClusterDNS, dns.Texts()) {
+			dns.Kept("platform.clusterDNS")
+		}
+	}
+	class.TagKeys = tagKeys(name, p.Spec.CostCode, spec.At("tags"))
+	tags(name, spec.At("tags"), p, class.TagKeys)
+	p.ReadBack = true
+	p.Spec.NodeClass = &v1alpha1.NodeClass{AWS: class}
+}
+
+// nameServers are those that croft's own network policies let through, which are
+// the platform's; those of the class if there are none.
+func nameServers(d *draft.Draft, otherwise []string) []string {
+	var all []string
+	for _, o := range d.Of("networking.k8s.io", "NetworkPolicy") {
+		if o.Name != "croft-dns" || len(all) > 0 {
+			continue
+		}
+		for _, rule := range o.At("spec", "egress").Items() {
+			for _, peer := range rule.At("to").Items() {
+				if prefix, err := netip.ParsePrefix(peer.At("ipBlock", "cidr").Text()); err == nil {
+					all = append(all, prefix.Addr().String())
+				}
+			}
+		}
+	}
+	if len(all) == 0 {
+		return otherwise
+	}
+	return all
+}
+
+// tagKeys finds out under which keys croft wrote its own tags, where they are not
+// the usual ones.
+func tagKeys(pool, costCode string, tags source.Field) *v1alpha1.AWSTagKeys {
+	var taken []string
+	find := func(usual, value string) string {
+		if value == "" || tags.At(usual).Found() {
+			return ""
+		}
+		for _, tag := range tags.Fields() {
+			if tag.Text() == value && !slices.Contains(taken, tag.Key()) {
+				taken = append(taken, tag.Key())
+				return tag.Key()
+			}
+		}
+		return ""
+	}
+	keys := v1alpha1.AWSTagKeys{NodePool: find("NodePool", pool), Project: find("Project", pool), CostCode: find("CostCode", costCode)}
+	if len(taken) == 0 {
+		return nil
+	}
+	return &keys
+}

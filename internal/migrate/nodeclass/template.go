@@ -1,0 +1,147 @@
+package nodeclass
+
+import (
+	"slices"
+	"strings"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// template is what a pool's instances are made from: an AWSNodeTemplate, what a
+// Provisioner says itself, or an EC2NodeClass.
+type template struct {
+	// name is what an EC2NodeClass made of it is called.
+	name string
+	spec source.Field
+	// kubelet is what the Provisioner or NodePool says of kubelets, which went to the
+	// class.
+	kubelet source.Field
+	// standing says that it is an EC2NodeClass already.
+	standing bool
+}
+
+// OfProvisioner gives a pool the node class that its Provisioner asks for.
+func OfProvisioner(d *draft.Draft, name string, spec source.Field, p *draft.Pool) {
+	t := template{name: p.From.Name, spec: spec.At("provider"), kubelet: spec.At("kubeletConfiguration")}
+	ref := spec.At("providerRef")
+	if ref.Found() {
+		o := d.Named(draft.AWSGroup, "AWSNodeTemplate", ref.At("name").Text())
+		if o == nil {
+			ref.NotKept("the AWSNodeTemplate was not read: give its file too")
+			t.kubelet.NotKept("goes to the node class, which was not read")
+			d.Problem(ref.At("name"), "there is no AWSNodeTemplate %s among what was read: give its file too, or write %s yourself",
+				ref.At("name").Text(), draft.PoolField(name, "nodeClass"))
+			return
+		}
+		ref.Kept(draft.PoolField(name, "nodeClass"))
+		source.Frame(o, draft.PoolField(name, "nodeClass"))
+		t.name, t.spec = o.Name, o.At("spec")
+	} else if !t.spec.Found() {
+		t.kubelet.NotKept("goes to the node class, and this pool has none")
+		spec.At("providerRef").UnsetChanged(draft.PoolField(name, "nodeClass"), "neither provider nor providerRef: nothing says what the nodes are made from")
+		return
+	}
+	if launch := t.launchTemplate(); launch.Found() {
+		launch.NotKept("Karpenter v1 takes no launch templates: write an EC2NodeClass that does what this one does, and name it by %s", draft.PoolField(name, "nodeClass.ref"))
+		d.Problem(launch, "a launch template cannot be converted, since Karpenter v1 takes none: write an EC2NodeClass that does what %s does, and name it by %s",
+			launch.Text(), draft.PoolField(name, "nodeClass.ref"))
+		t.spec.Kept(draft.PoolField(name, "nodeClass"))
+		t.kubelet.NotKept("goes to the node class, which is yours to write")
+		return
+	}
+	giveClass(d, name, t, p)
+}
+
+func (t template) launchTemplate() source.Field {
+	if f := t.spec.At("launchTemplate"); f.Found() {
+		return f
+	}
+	return t.spec.At("launchTemplateName")
+}
+
+func (t template) profile(d *draft.Draft) string {
+	if profile := t.spec.At("instanceProfile").Text(); profile != "" {
+		return profile
+	}
+	return d.DefaultProfile
+}
+
+// dnsIsEverybodys says whether all pools ask the same name servers, so that the
+// platform can say it for all.
+func dnsIsEverybodys(d *draft.Draft, dns []string) bool {
+	for _, o := range d.KarpenterPools() {
+		of := o.At("spec", "kubeletConfiguration", "clusterDNS")
+		if o.Kind == "NodePool" {
+			of = o.At("spec", "template", "spec", "kubelet", "clusterDNS")
+		}
+		if !slices.Equal(of.Texts(), dns) {
+			return false
+		}
+	}
+	for _, o := range d.ValuesFiles() {
+		if v := o.At("global", "clusterDNS"); v.Found() && !slices.Equal(v.Texts(), dns) {
+			return false
+		}
+	}
+	return true
+}
+
+// aliases are the images that a family of the time stands for today. Amazon Linux
+// 2, which was the default, has no images for a Kubernetes that croft runs on.
+var aliases = map[string]string{
+	"": "al2023@latest", "AL2": "al2023@latest", "AL2023": "al2023@latest", "Bottlerocket": "bottlerocket@latest",
+}
+
+const (
+	al2Gone = "was Amazon Linux 2, which has no images for Kubernetes 1.33 and later: Amazon Linux 2023 in its place; " +
+		"what you install or set on nodes by scripts may differ"
+	hopsOne = "pods could reach the instance metadata service over 2 hops; croft allows 1, which ends at the node: " +
+		"give pods that used the node's rights a role of their own (EKS Pod Identity or IRSA)"
+)
+
+// keepFamily accounts for the images of a template, which croft names by an alias.
+func keepFamily(t template, to string) {
+	switch f := t.spec.At("amiFamily"); f.Text() {
+	case "":
+		f.UnsetChanged(to, "no amiFamily: %s", al2Gone)
+	case "AL2":
+		f.Changed(to, "%s", al2Gone)
+	default:
+		f.Kept(to)
+	}
+}
+
+// tags go to the pool, but for those that somebody sets anyway. The keys are those
+// that croft has others than the usual ones for.
+func tags(name string, f source.Field, p *draft.Pool, keys *v1alpha1.AWSTagKeys) {
+	for _, tag := range f.Fields() {
+		key, value := tag.Key(), tag.Text()
+		switch {
+		case keys != nil && slices.Contains([]string{keys.CostCode, keys.Project, keys.NodePool}, key):
+			tag.KeptAs(draft.PoolField(name, "nodeClass.aws.tagKeys"), "croft sets this tag itself")
+		case draft.IsCostCode(key) && (p.Spec.CostCode == "" || p.Spec.CostCode == value):
+			p.Spec.CostCode = value
+			tag.Kept(draft.PoolField(name, "costCode"))
+		case (key == "NodePool" || key == "Project") && value == name:
+			tag.KeptAs(draft.PoolField(name, "tags"), "croft sets this tag itself")
+		case strings.HasPrefix(key, "karpenter.sh/"):
+			tag.NotKept("a Pool leaves tags below karpenter.sh/ to Karpenter: subnets and security groups are discovered by them, and instances need none")
+		case isCloudTag(key):
+			tag.NotKept("Karpenter and the cluster set this tag themselves, and let nobody else")
+		default:
+			if p.Spec.Tags == nil {
+				p.Spec.Tags = map[string]string{}
+			}
+			p.Spec.Tags[key] = value
+			tag.Kept(draft.PoolField(name, "tags"))
+		}
+	}
+	f.Kept(draft.PoolField(name, "tags"))
+}
+
+func isCloudTag(key string) bool {
+	return strings.HasPrefix(key, "kubernetes.io/cluster") || strings.HasPrefix(key, "eks:") ||
+		strings.HasPrefix(key, "karpenter.k8s.aws/") || strings.HasPrefix(key, "karpenter.sh/")
+}

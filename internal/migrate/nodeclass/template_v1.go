@@ -1,0 +1,258 @@
+package nodeclass
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// selector turns a selector of tags into terms: within a term everything must
+// hold, and one of the terms. A list of ids becomes a term for each, and so does a
+// list of values of a tag.
+func selector(f source.Field, to string) []any {
+	var ids, names, owners []string
+	tags := []map[string]any{{}}
+	for _, entry := range f.Fields() {
+		values := strings.Split(entry.Text(), ",")
+		for i := range values {
+			values[i] = strings.TrimSpace(values[i])
+		}
+		entry.Kept(to)
+		switch entry.Key() {
+		case "aws-ids", "aws::ids":
+			ids = values
+		case "aws::name":
+			names = values
+		case "aws::owners":
+			owners = values
+		default:
+			tags = times(tags, entry.Key(), values)
+		}
+	}
+	f.Kept(to)
+	switch {
+	case len(ids) > 0:
+		terms := make([]any, len(ids))
+		for i, id := range ids {
+			terms[i] = map[string]any{"id": id}
+		}
+		for _, entry := range f.Fields() {
+			if entry.Key() != "aws-ids" && entry.Key() != "aws::ids" {
+				entry.NotKept("a term has an id or tags, never both: the ids alone select now, so see that each of them has what this asks for")
+			}
+		}
+		return terms
+	case len(tags[0]) == 0 && len(names) == 0 && len(owners) == 0:
+		return nil
+	}
+	var terms []any
+	for _, t := range tags {
+		for _, name := range orNone(names) {
+			for _, owner := range orNone(owners) {
+				term := map[string]any{}
+				if len(t) > 0 {
+					term["tags"] = t
+				}
+				if name != "" {
+					term["name"] = name
+				}
+				if owner != "" {
+					term["owner"] = owner
+				}
+				terms = append(terms, term)
+			}
+		}
+	}
+	return terms
+}
+
+func orNone(list []string) []string {
+	if len(list) == 0 {
+		return []string{""}
+	}
+	return list
+}
+
+// times adds a tag to every term, once for each of its values.
+func times(terms []map[string]any, key string, values []string) []map[string]any {
+	var all []map[string]any
+	for _, term := range terms {
+		for _, value := range values {
+			more := map[string]any{key: value}
+			for k, v := range term {
+				more[k] = v
+			}
+			all = append(all, more)
+		}
+	}
+	return all
+}
+
+// convert says an AWSNodeTemplate as an EC2NodeClass of Karpenter v1.
+func convert(d *draft.Draft, pool string, t template, to target) map[string]any {
+	spec := map[string]any{}
+	for _, key := range []string{"apiVersion", "kind"} {
+		t.spec.At(key).Kept(to.at(""))
+	}
+	for _, same := range []string{
+		"blockDeviceMappings", "detailedMonitoring", "context", "associatePublicIPAddress", "metadataOptions", "userData",
+	} {
+		if f := t.spec.At(same); f.Found() {
+			spec[same] = plainly(f.Value())
+			f.Kept(to.at(same))
+		}
+	}
+	if to.ours {
+		writtenOut(t.spec, to)
+	} else {
+		classTags(t.spec.At("tags"), spec, to)
+		if _, said := spec["metadataOptions"]; !said {
+			spec["metadataOptions"] = map[string]any{
+				"httpEndpoint": "enabled", "httpProtocolIPv6": "disabled", "httpPutResponseHopLimit": float64(2), "httpTokens": "required",
+			}
+			t.spec.At("metadataOptions").Unset(to.at("metadataOptions"), "no metadataOptions: 2 hops, as it was, are written out, since the default today is 1; "+
+				"set httpPutResponseHopLimit to 1 to keep pods from the node's rights")
+		}
+	}
+	profileOf(d, t, spec, to)
+	subnets(d, t, spec, to)
+	images(d, t, spec, to)
+	kubelet(d, pool, t, spec, to)
+	return spec
+}
+
+// classTags keeps tags where they were.
+func classTags(f source.Field, spec map[string]any, to target) {
+	if !f.Found() {
+		return
+	}
+	tags := map[string]any{}
+	f.Kept(to.at("tags"))
+	for _, tag := range f.Fields() {
+		if isCloudTag(tag.Key()) && tag.Key() != draft.DiscoveryTag {
+			tag.NotKept("Karpenter and the cluster set this tag themselves, and let nobody else")
+			continue
+		}
+		tags[tag.Key()] = tag.Text()
+	}
+	spec["tags"] = tags
+}
+
+func profileOf(d *draft.Draft, t template, spec map[string]any, to target) {
+	f := t.spec.At("instanceProfile")
+	f.Kept(to.at("instanceProfile"))
+	if profile := t.profile(d); profile != "" {
+		spec["instanceProfile"] = profile
+		if !f.Found() {
+			f.Unset(to.at("instanceProfile"), "none: the one of karpenter-global-settings is written out")
+		}
+		return
+	}
+	f.UnsetChanged(to.at("role"), "neither an instanceProfile nor one in Karpenter's settings: write role or instanceProfile")
+	d.Problems = append(d.Problems, f.Problem(
+		"there is none, and Karpenter v1 needs role or instanceProfile: write one into %s", to.name))
+}
+
+func subnets(d *draft.Draft, t template, spec map[string]any, to target) {
+	for _, from := range []string{"subnetSelector", "securityGroupSelector"} {
+		f, terms := t.spec.At(from), from+"Terms"
+		if found := selector(f, to.at(terms)); len(found) > 0 {
+			spec[terms] = found
+			continue
+		}
+		name := cmp.Or(t.ownCluster(), d.ClusterName())
+		if name == "" {
+			name = "$CLUSTER_NAME"
+			d.Problems = append(d.Problems, f.Problem(
+				"there is none, and Karpenter v1 needs one: say --cluster-name for the tag kubernetes.io/cluster/NAME that was the default, or write %s into %s", terms, to.name))
+		}
+		spec[terms] = []any{map[string]any{"tags": map[string]any{"kubernetes.io/cluster/" + name: "*"}}}
+		f.Unset(to.at(terms), "none: those with the tag kubernetes.io/cluster/%s were the default then, and are written out, since there is none today", name)
+	}
+}
+
+// ownCluster is the cluster that the template's other selectors name.
+func (t template) ownCluster() string {
+	for _, selector := range []string{"subnetSelector", "securityGroupSelector"} {
+		for _, f := range t.spec.At(selector).Fields() {
+			if name, ok := strings.CutPrefix(f.Key(), "kubernetes.io/cluster/"); ok && name != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+func images(d *draft.Draft, t template, spec map[string]any, to target) {
+	family := t.spec.At("amiFamily").Text()
+	images := t.spec.At("amiSelector")
+	if terms := selector(images, to.at("amiSelectorTerms")); len(terms) > 0 {
+		spec["amiSelectorTerms"] = terms
+		spec["amiFamily"] = family
+		t.spec.At("amiFamily").Kept(to.at("amiFamily"))
+		if family == "" {
+			spec["amiFamily"] = "AL2"
+			t.spec.At("amiFamily").Unset(to.at("amiFamily"), "no amiFamily: it was AL2, and is written out, since images of your own must say which they are")
+		}
+		return
+	}
+	alias, ok := aliases[family]
+	if !ok {
+		t.spec.At("amiFamily").NotKept("Karpenter v1 has no alias for the images of %s that croft can use: write amiSelectorTerms into %s", family, to.name)
+		d.Problem(t.spec.At("amiFamily"), "Karpenter v1 finds no images of %s by itself: write amiSelectorTerms into %s", family, to.name)
+		spec["amiFamily"] = "Custom"
+		return
+	}
+	spec["amiSelectorTerms"] = []any{map[string]any{"alias": alias}}
+	keepFamily(t, to.at("amiSelectorTerms"))
+	if script := t.spec.At("userData"); script.Found() && alias == "al2023@latest" && family != "AL2023" {
+		script.Changed(to.at("userData"), "was written for Amazon Linux 2: 2023 is set up by nodeadm, and has no bootstrap.sh; read it through before you apply")
+	}
+}
+
+// kubeletFields are those of a Provisioner that an EC2NodeClass has too.
+var kubeletFields = []string{
+	"clusterDNS", "maxPods", "podsPerCore", "systemReserved", "kubeReserved", "evictionHard", "evictionSoft", "evictionSoftGracePeriod",
+	"evictionMaxPodGracePeriod", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "cpuCFSQuota",
+}
+
+func kubelet(d *draft.Draft, pool string, t template, spec map[string]any, to target) {
+	kubelet := map[string]any{}
+	t.kubelet.Kept(to.at("kubelet"))
+	for _, f := range t.kubelet.Fields() {
+		switch {
+		case f.Key() == "clusterDNS" && to.ours && dnsIsEverybodys(d, f.Texts()):
+			d.Platform.ClusterDNS = f.Texts()
+			f.Kept("platform.clusterDNS")
+		case slices.Contains(kubeletFields, f.Key()):
+			kubelet[f.Key()] = plainly(f.Value())
+			f.Kept(to.at("kubelet." + f.Key()))
+		case f.Key() == "containerRuntime":
+			f.NotKept("there is only containerd today: leave it out")
+		default:
+			f.NotKept("Karpenter v1 has no such setting of kubelets: set it in userData of %s if you need it", to.name)
+		}
+	}
+	if len(kubelet) > 0 {
+		spec["kubelet"] = kubelet
+	}
+	serverOf(d, pool, t.kubelet.At("clusterDNS"))
+}
+
+// serverOf lets the platform know the addresses that pods ask for names, which the
+// network wall must let through.
+func serverOf(d *draft.Draft, pool string, dns source.Field) {
+	servers := dns.Texts()
+	switch {
+	case len(servers) == 0:
+	case len(d.Platform.ClusterDNS) == 0:
+		d.Platform.ClusterDNS = servers
+		dns.Kept("platform.clusterDNS")
+	case !slices.Equal(d.Platform.ClusterDNS, servers):
+		dns.Changed("platform.clusterDNS", "pool %s asks %s for names, and the platform's clusterDNS is %s: with restricted egress its pods would resolve none if those are no pods of kube-dns",
+			pool, strings.Join(servers, ", "), strings.Join(d.Platform.ClusterDNS, ", "))
+	}
+}

@@ -1,0 +1,110 @@
+package source
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Findings accounts for every value of the object: each is under the deepest
+// entry that something was said of, and under one that says so if nothing was.
+func (o *Object) Findings() []Finding {
+	counts := map[string]int{}
+	extra := map[string]*entry{}
+	o.Leaves(func(f Field) {
+		path := f.path
+		for depth := len(path); depth >= 0; depth-- {
+			key := strings.Join(path[:depth], "\x00")
+			if _, said := o.entries[key]; said {
+				counts[key]++
+				return
+			}
+		}
+		key := strings.Join(path, "\x00")
+		extra[key] = &entry{path: path, outcome: NotKept, messages: []string{unknown}}
+		counts[key]++
+	})
+	maps.Copy(extra, o.entries)
+	var all []Finding
+	for key, e := range extra {
+		if counts[key] == 0 && len(e.messages) == 0 {
+			continue // everything in it was said by itself
+		}
+		e.leaves = counts[key]
+		all = append(all, o.finding(e, true))
+	}
+	slices.SortFunc(all, func(a, b Finding) int {
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return strings.Compare(a.Field, b.Field)
+	})
+	for _, e := range o.unset {
+		all = append(all, o.finding(e, false))
+	}
+	return all
+}
+
+func (o *Object) finding(e *entry, written bool) Finding {
+	f := Finding{
+		Outcome: e.outcome, File: o.File, Object: o.ID(), Field: FieldPath(e.path), To: e.to,
+		Message: strings.Join(e.messages, "; "), Leaves: e.leaves,
+	}
+	if o.line != nil {
+		f.Line = o.line(e.path...)
+	}
+	if written && len(e.path) > 0 {
+		f.Value = Abridged(o.ValueAt(e.path))
+	}
+	return f
+}
+
+// ValueAt is what is at a path.
+func (o *Object) ValueAt(path []string) any {
+	var v any = o.Content
+	for _, step := range path {
+		switch around := v.(type) {
+		case map[string]any:
+			v = around[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(around) {
+				return nil
+			}
+			v = around[i]
+		}
+	}
+	return v
+}
+
+// Leaves calls do for every value that holds no others.
+func (o *Object) Leaves(do func(Field)) { walk(o.Root(), do) }
+
+func walk(f Field, do func(Field)) {
+	inner := append(f.Fields(), f.Items()...)
+	for _, f := range inner {
+		walk(f, do)
+	}
+	if len(inner) == 0 {
+		do(f)
+	}
+}
+
+// Abridged keeps a value to what fits into a line.
+func Abridged(v any) string {
+	text, ok := v.(string)
+	if !ok {
+		data, err := json.Marshal(v)
+		if err != nil {
+			return ""
+		}
+		text = string(data)
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > 80 {
+		return string(runes[:79]) + "…"
+	}
+	return text
+}

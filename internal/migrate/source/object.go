@@ -1,0 +1,171 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+
+	"croft.dev/croft/internal/estate"
+)
+
+// Object is one object that was read, or a values file, with the account of what
+// became of each of its fields.
+type Object struct {
+	// File is where it was written, or "cluster".
+	File string
+	// Document is its number in the file, from 1; 0 for one from a cluster.
+	Document int
+
+	APIVersion, Kind, Namespace, Name string
+	Content                           map[string]any
+
+	// Skip says that another object of this name counts.
+	Skip bool
+	// line tells where a field was written; nil for one from a cluster.
+	line func(path ...string) int
+	// entries are what was said of its fields, by path.
+	entries map[string]*entry
+	// unset are what was said of fields that nobody wrote.
+	unset []*entry
+}
+
+// KindValues is the kind of a document that is no object: the values file of a
+// chart of tenants and pools.
+const KindValues = "Values"
+
+// Group is the API group, without its version.
+func (o *Object) Group() string {
+	group, _, found := strings.Cut(o.APIVersion, "/")
+	if !found {
+		return ""
+	}
+	return group
+}
+
+// Version is the version of the API group.
+func (o *Object) Version() string {
+	return o.APIVersion[strings.LastIndexByte(o.APIVersion, '/')+1:]
+}
+
+// ID names the object for people.
+func (o *Object) ID() string {
+	switch {
+	case o.Kind == KindValues:
+		return "values"
+	case o.Namespace != "":
+		return o.Kind + "/" + o.Namespace + "/" + o.Name
+	default:
+		return o.Kind + "/" + o.Name
+	}
+}
+
+// Place is the file and the line that the object begins on.
+func (o *Object) Place() string {
+	if o.line == nil {
+		return o.ID() + " in the cluster"
+	}
+	return fmt.Sprintf("%s:%d", o.File, o.line())
+}
+
+// Accounted reports whether anything was said of any of its fields.
+func (o *Object) Accounted() bool { return len(o.entries) > 0 }
+
+// Root is the object as a whole.
+func (o *Object) Root() Field { return Field{object: o, value: o.Content, found: true} }
+
+// At follows keys from the object's root.
+func (o *Object) At(keys ...string) Field { return o.Root().At(keys...) }
+
+// Problem is one of a field, where it was written.
+func (o *Object) Problem(path []string, format string, args ...any) estate.Problem {
+	p := estate.Problem{File: o.File, Path: o.ID(), Message: fmt.Sprintf(format, args...)}
+	if len(path) > 0 {
+		p.Path += ": " + FieldPath(path)
+	}
+	if o.line != nil {
+		p.Line = o.line(path...)
+	}
+	return p
+}
+
+// Parse reads the documents of one file. What cannot be read is a problem; the
+// rest is returned all the same.
+func Parse(file string, data []byte) ([]*Object, estate.Problems) {
+	documents, problems := estate.Documents(file, data)
+	var all []*Object
+	for i := range documents {
+		d := &documents[i]
+		found, wrong := fromDocument(file, i+1, d.Content, d.Line)
+		all = append(all, found...)
+		problems = append(problems, wrong...)
+	}
+	if len(documents) == 0 && len(problems) == 0 {
+		problems = append(problems, estate.Problem{File: file, Message: "the file is empty; leave it out, or name the right one"})
+	}
+	return all, problems
+}
+
+// fromDocument is the object of one document, or those of a List.
+func fromDocument(file string, number int, content map[string]any, line func(...string) int) ([]*Object, estate.Problems) {
+	o := NewObject(content)
+	o.File, o.Document, o.line = file, number, line
+	if items, ok := content["items"].([]any); ok && strings.HasSuffix(o.Kind, "List") {
+		return listed(o, items)
+	}
+	switch {
+	case o.Kind == "" && o.APIVersion == "" && isValues(content):
+		o.Kind = KindValues
+	case o.Kind == "" && o.APIVersion == "" && isCompact(content):
+		return nil, estate.Problems{{File: file, Line: line(), Message: "this is croft.yaml already: leave it out, and add to it what comes of the others"}}
+	case o.Kind == "" || o.APIVersion == "":
+		return nil, estate.Problems{{File: file, Line: line(), Message: fmt.Sprintf(
+			"document %d is neither an object, with apiVersion and kind, nor a values file with nodePools or tenants; leave it out", number)}}
+	}
+	return []*Object{o}, nil
+}
+
+// NewObject is an object of a cluster, of which nothing is said yet.
+func NewObject(content map[string]any) *Object {
+	o := &Object{File: "cluster", Content: content, entries: map[string]*entry{}}
+	o.APIVersion, _ = content["apiVersion"].(string)
+	o.Kind, _ = content["kind"].(string)
+	metadata, _ := content["metadata"].(map[string]any)
+	o.Name, _ = metadata["name"].(string)
+	o.Namespace, _ = metadata["namespace"].(string)
+	return o
+}
+
+func listed(list *Object, items []any) ([]*Object, estate.Problems) {
+	var all []*Object
+	var problems estate.Problems
+	for i, item := range items {
+		content, ok := item.(map[string]any)
+		if !ok {
+			problems = append(problems, list.Problem([]string{"items", fmt.Sprint(i)}, "is no object; leave it out"))
+			continue
+		}
+		// A typed list leaves the kind of its items to be guessed from its own.
+		if _, ok := content["kind"]; !ok && list.Kind != "List" {
+			content["kind"], content["apiVersion"] = strings.TrimSuffix(list.Kind, "List"), list.APIVersion
+		}
+		found, wrong := fromDocument(list.File, list.Document, content, func(path ...string) int {
+			return list.line(append([]string{"items", fmt.Sprint(i)}, path...)...)
+		})
+		all = append(all, found...)
+		problems = append(problems, wrong...)
+	}
+	return all, problems
+}
+
+func isValues(content map[string]any) bool {
+	_, pools := content["nodePools"]
+	_, global := content["global"]
+	tenants, _ := content["tenants"].(map[string]any)
+	_, croft := content["platform"]
+	return pools || global || len(tenants) > 0 && !croft && !isCompact(content)
+}
+
+func isCompact(content map[string]any) bool {
+	_, platform := content["platform"]
+	_, pools := content["pools"]
+	return platform || pools
+}
