@@ -16,6 +16,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/netpol"
 )
 
@@ -34,7 +35,7 @@ func adopting(t *testing.T, network, more string) *Adoption {
 	t.Helper()
 	text := "platform: {clusterName: demo, nodeClass: {kwok: {}}, network: " + network + "}\npools: {apps: {}}\n" +
 		"tenants: {shop: {pool: apps, namespaces: [shop, shop-ci]" + more + "}}\n"
-	parsed, problems := estate.Parse("croft.yaml", []byte(text))
+	parsed, problems := manifest.Parse("croft.yaml", []byte(text))
 	built, moreProblems := estate.Build(parsed)
 	if err := append(problems, moreProblems...).Err(); err != nil {
 		t.Fatal(err)

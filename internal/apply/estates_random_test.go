@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 type fields = map[string]any
@@ -203,12 +204,12 @@ func (w *walker) one(kind string, choose func() any) any {
 
 const plain = "platform: {clusterName: plain, tenantDomain: tenants.example.org, nodeClass: {aws: {role: nodes}}}"
 
-func build(file fields) (*estate.Declaration, *estate.Estate, bool) {
+func build(file fields) (*manifest.Declaration, *estate.Estate, bool) {
 	text, err := yaml.Marshal(file)
 	if err != nil {
 		panic(err) // it is plain values
 	}
-	d, problems := estate.Parse("croft.yaml", text)
+	d, problems := manifest.Parse("croft.yaml", text)
 	if len(problems) > 0 {
 		return nil, nil, false
 	}

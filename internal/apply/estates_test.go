@@ -22,6 +22,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/wall"
@@ -142,7 +143,7 @@ type part struct {
 }
 
 // partsOf leaves out what stands once for all walkers, unless one is the first.
-func partsOf(d *estate.Declaration, e *estate.Estate, platform, first bool) []part {
+func partsOf(d *manifest.Declaration, e *estate.Estate, platform, first bool) []part {
 	var parts []part
 	if platform {
 		parts = append(parts, part{apply.OfPlatform(), true, wall.PlatformObjects(&e.Platform)})

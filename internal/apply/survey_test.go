@@ -17,6 +17,7 @@ import (
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/wall"
@@ -38,7 +39,7 @@ func TestSurvey(t *testing.T) {
 	if _, err := install.Install(t.Context(), c, install.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	d, problems := estate.Parse("croft.yaml", []byte(surveyed))
+	d, problems := manifest.Parse("croft.yaml", []byte(surveyed))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

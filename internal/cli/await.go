@@ -9,8 +9,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/manifest"
 )
 
 // silence is how long nothing may happen before apply says so, and what it knows
@@ -81,7 +81,7 @@ func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []cli
 	}
 }
 
-func stillWaiting(ctx context.Context, live *estate.Declaration, objects []client.Object, timeout time.Duration) error {
+func stillWaiting(ctx context.Context, live *manifest.Declaration, objects []client.Object, timeout time.Duration) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return interrupted(": what was written stays; run the same command again to go on waiting")
 	}

@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 func newCheck(a *app) *cobra.Command {
@@ -39,7 +39,7 @@ Files that cannot be read are said on standard error.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			e, err := files.build(a.in)
-			var warnings estate.Problems
+			var warnings manifest.Problems
 			if e != nil {
 				warnings = e.Warnings
 			}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/scheme"
 )
 
@@ -79,7 +79,7 @@ func unreachable(err error) error {
 }
 
 // declared reads what is declared in the cluster.
-func declared(ctx context.Context, c client.Reader) (*estate.Declaration, error) {
+func declared(ctx context.Context, c client.Reader) (*manifest.Declaration, error) {
 	var (
 		platforms v1alpha1.PlatformList
 		pools     v1alpha1.PoolList
@@ -94,7 +94,7 @@ func declared(ctx context.Context, c client.Reader) (*estate.Declaration, error)
 			return nil, fmt.Errorf("reading what is declared in the cluster: %w", unreachable(err))
 		}
 	}
-	return &estate.Declaration{
+	return &manifest.Declaration{
 		Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items,
 	}, nil
 }

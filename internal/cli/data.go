@@ -10,6 +10,7 @@ import (
 
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // What check, diff and apply print with -o json and -o yaml. Their --help shows the
@@ -29,7 +30,7 @@ const (
 	severityWarning = "Warning"
 )
 
-// problemData is an estate.Problem.
+// problemData is an manifest.Problem.
 type problemData struct {
 	Severity string `json:"severity"`
 	File     string `json:"file,omitempty"`
@@ -40,7 +41,7 @@ type problemData struct {
 	Message  string `json:"message"`
 }
 
-func problemsData(problems estate.Problems, severity string) []problemData {
+func problemsData(problems manifest.Problems, severity string) []problemData {
 	all := []problemData{}
 	for _, p := range problems {
 		object := p.Kind
@@ -54,8 +55,8 @@ func problemsData(problems estate.Problems, severity string) []problemData {
 
 // checkData prints what is wrong with files. What is no problem of a file is an
 // error as ever.
-func (a *app) checkData(e *estate.Estate, warnings estate.Problems, err error, output format) error {
-	var problems estate.Problems
+func (a *app) checkData(e *estate.Estate, warnings manifest.Problems, err error, output format) error {
+	var problems manifest.Problems
 	var strict *toldBadInput
 	if err != nil && !errors.As(err, &strict) && !errors.As(err, &problems) {
 		return err
@@ -141,7 +142,7 @@ func (a *app) applyData(ctx context.Context, c client.Reader, output format, cha
 	defer cancel()
 	live, err := declared(ctx, c)
 	if err != nil {
-		live = &estate.Declaration{} // the changes are told all the same
+		live = &manifest.Declaration{} // the changes are told all the same
 	}
 	for _, o := range objects {
 		data := objectData{Kind: o.GetObjectKind().GroupVersionKind().Kind, Name: o.GetName(), Reason: "NotSeenYet"}
@@ -157,7 +158,7 @@ func (a *app) applyData(ctx context.Context, c client.Reader, output format, cha
 }
 
 // conditionOf is what Ready says of a declared object; nil if nothing yet.
-func conditionOf(live *estate.Declaration, o client.Object) *metav1.Condition {
+func conditionOf(live *manifest.Declaration, o client.Object) *metav1.Condition {
 	name := o.GetName()
 	switch o.GetObjectKind().GroupVersionKind().Kind {
 	case "Platform":

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 func newDeletePool(a *app) *cobra.Command {
@@ -81,7 +81,7 @@ func usersOf(pool string, tenants []v1alpha1.Tenant) []string {
 }
 
 // nodesOf are the nodes that carry a pool's label.
-func nodesOf(ctx context.Context, c client.Reader, live *estate.Declaration, pool string) (int, error) {
+func nodesOf(ctx context.Context, c client.Reader, live *manifest.Declaration, pool string) (int, error) {
 	key := v1alpha1.DefaultNodePoolKey
 	if len(live.Platforms) > 0 && live.Platforms[0].Spec.NodePoolKey != "" {
 		key = live.Platforms[0].Spec.NodePoolKey

@@ -11,6 +11,7 @@ import (
 
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/wall"
 )
 
@@ -81,7 +82,7 @@ With -o json or yaml standard output has one object:
 
 // difference is what would be written and, of the tenants and pools in the file,
 // what would be taken away.
-func difference(ctx context.Context, c client.Reader, applier *apply.Applier, file *estate.Declaration, e *estate.Estate) (apply.Differences, error) {
+func difference(ctx context.Context, c client.Reader, applier *apply.Applier, file *manifest.Declaration, e *estate.Estate) (apply.Differences, error) {
 	all, err := applier.Diff(ctx, append(file.Objects(), wall.Objects(e)...)...)
 	errs := []error{err}
 	for i := range file.Tenants {

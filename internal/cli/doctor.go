@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"croft.dev/croft/internal/doctor"
-	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/iam"
+	"croft.dev/croft/internal/manifest"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -41,7 +41,7 @@ be warnings.`,
 }
 
 func (a *app) doctor(ctx context.Context, files *subjectFlags, output format) error {
-	var file []*estate.Declaration
+	var file []*manifest.Declaration
 	if files.rendered() {
 		d, err := a.subject(ctx, nil, files)
 		if err != nil {

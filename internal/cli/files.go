@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // maxFile is the most that is read of one file; what it may really hold is
@@ -33,9 +34,9 @@ func (f *fileFlags) add(c *cobra.Command) {
 }
 
 // parse reads all files. Every problem is reported, not only the first.
-func (f *fileFlags) parse(in io.Reader) (*estate.Declaration, error) {
-	whole := &estate.Declaration{}
-	var problems estate.Problems
+func (f *fileFlags) parse(in io.Reader) (*manifest.Declaration, error) {
+	whole := &manifest.Declaration{}
+	var problems manifest.Problems
 	for _, name := range f.names {
 		files, err := expand(name)
 		if err != nil {
@@ -50,7 +51,7 @@ func (f *fileFlags) parse(in io.Reader) (*estate.Declaration, error) {
 			if file == "-" {
 				file = "standard input"
 			}
-			d, found := estate.ParseWith(file, data, open)
+			d, found := manifest.ParseWith(file, data, open)
 			problems = append(problems, found...)
 			whole.Add(d)
 		}
@@ -104,7 +105,7 @@ func expand(name string) ([]string, error) {
 
 // beside reads what a file names, relative to it; nothing lies beside standard
 // input.
-func beside(file string) estate.Open {
+func beside(file string) manifest.Open {
 	if file == "-" {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/wall"
 	"croft.dev/croft/internal/wall/identity"
 )
@@ -39,7 +40,7 @@ upgrade: what is as wanted is not written.`,
 				if err != nil {
 					return failed(err)
 				}
-				platform, err := platformObjects(&estate.Declaration{})
+				platform, err := platformObjects(&manifest.Declaration{})
 				if err != nil {
 					return failed(err)
 				}
@@ -157,11 +158,11 @@ func (a *app) printChanges(changes []apply.Change) {
 // platformObjects are the cluster-wide objects of the Platform that is declared.
 // Before one is declared they are those of a Platform with every default: they
 // concern tenants' namespaces only, of which there is none yet.
-func platformObjects(d *estate.Declaration) ([]client.Object, error) {
+func platformObjects(d *manifest.Declaration) ([]client.Object, error) {
 	if len(d.Platforms) == 0 {
-		d = &estate.Declaration{Platforms: []v1alpha1.Platform{undeclared()}}
+		d = &manifest.Declaration{Platforms: []v1alpha1.Platform{undeclared()}}
 	}
-	e, problems := estate.Build(&estate.Declaration{Platforms: d.Platforms})
+	e, problems := estate.Build(&manifest.Declaration{Platforms: d.Platforms})
 	if len(problems) > 0 {
 		return nil, problems
 	}

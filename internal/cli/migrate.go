@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/migrate"
 	"croft.dev/croft/internal/migrate/draft"
 	"croft.dev/croft/internal/migrate/source"
@@ -103,10 +103,10 @@ func (a *app) migrate(ctx context.Context, o migrateOptions) error {
 }
 
 // toMigrate reads the files, the cluster, or both.
-func (a *app) toMigrate(ctx context.Context, o migrateOptions) ([]*source.Object, estate.Problems, error) {
+func (a *app) toMigrate(ctx context.Context, o migrateOptions) ([]*source.Object, manifest.Problems, error) {
 	var (
 		all      []*source.Object
-		problems estate.Problems
+		problems manifest.Problems
 	)
 	for _, name := range o.names {
 		files, err := below(name)

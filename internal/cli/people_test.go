@@ -19,6 +19,7 @@ import (
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/wall"
@@ -64,7 +65,7 @@ func startPeople(t *testing.T) *people {
 	if _, err := install.Install(t.Context(), p.admin, install.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	declaration, problems := estate.Parse("croft.yaml", []byte(peopled))
+	declaration, problems := manifest.Parse("croft.yaml", []byte(peopled))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -8,13 +8,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // confirmOwnership confirms, of the tenants that were refused a namespace, those to
 // which it is really not permitted, and drops the others: the operator may have
 // refused the namespace before somebody permitted it, and not have looked again.
-func confirmOwnership(ctx context.Context, c client.Reader, live *estate.Declaration, all []stuck) []stuck {
+func confirmOwnership(ctx context.Context, c client.Reader, live *manifest.Declaration, all []stuck) []stuck {
 	var kept []stuck
 	for _, s := range all {
 		if s.reason == v1alpha1.ReasonNamespaceNotOwned {

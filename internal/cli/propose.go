@@ -10,12 +10,13 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/quotaplan"
 )
 
 // propose reads files and checks them together with what the cluster has. It
 // returns what the files declare, and the estate that would come of it.
-func (a *app) propose(ctx context.Context, files *fileFlags) (client.Client, *estate.Declaration, *estate.Estate, error) {
+func (a *app) propose(ctx context.Context, files *fileFlags) (client.Client, *manifest.Declaration, *estate.Estate, error) {
 	file, err := files.parse(a.in)
 	if err != nil {
 		return nil, nil, nil, err
@@ -41,10 +42,10 @@ func (a *app) propose(ctx context.Context, files *fileFlags) (client.Client, *es
 // blame tells what a file has to answer for from what is only pointed out: an
 // object that the file does not have, and that was refused before, keeps nobody
 // from applying the file. Warnings about such objects are nobody's here.
-func blame(problems, warnings estate.Problems, live *estate.Declaration) (errs, pointedOut estate.Problems) {
+func blame(problems, warnings manifest.Problems, live *manifest.Declaration) (errs, pointedOut manifest.Problems) {
 	type place struct{ kind, name, field string }
 	before := map[place]bool{}
-	if slices.ContainsFunc(problems, func(p estate.Problem) bool { return p.Live }) {
+	if slices.ContainsFunc(problems, func(p manifest.Problem) bool { return p.Live }) {
 		_, already := estate.Build(live)
 		for _, p := range already {
 			before[place{p.Kind, p.Name, p.Field}] = true
@@ -52,7 +53,7 @@ func blame(problems, warnings estate.Problems, live *estate.Declaration) (errs, 
 	}
 	for _, p := range problems {
 		if p.Live && before[place{p.Kind, p.Name, p.Field}] {
-			p.Severity = estate.SeverityWarning
+			p.Severity = manifest.SeverityWarning
 			pointedOut = append(pointedOut, p)
 			continue
 		}
@@ -67,7 +68,7 @@ func blame(problems, warnings estate.Problems, live *estate.Declaration) (errs, 
 }
 
 // warn prints warnings, one a line, beside what a command has to say.
-func (a *app) warn(warnings estate.Problems) {
+func (a *app) warn(warnings manifest.Problems) {
 	for _, w := range warnings {
 		say(a.err, "%v\n", w)
 	}
@@ -99,7 +100,7 @@ func divide(e *estate.Estate, tenants []v1alpha1.Tenant) {
 
 // overlay is what would be declared in the cluster once the file was applied; if the
 // file is the whole, without anything else but the Platform.
-func overlay(cluster, file *estate.Declaration, isWhole bool) *estate.Declaration {
+func overlay(cluster, file *manifest.Declaration, isWhole bool) *manifest.Declaration {
 	// A tenant that is new is younger than all that are there: of two that claim
 	// one domain it is the later.
 	live := map[string]v1alpha1.Tenant{}
@@ -114,7 +115,7 @@ func overlay(cluster, file *estate.Declaration, isWhole bool) *estate.Declaratio
 			t.Status.Shares = l.Status.Shares
 		}
 	}
-	whole := &estate.Declaration{
+	whole := &manifest.Declaration{
 		Platforms: without(cluster.Platforms, file.Platforms, func(p v1alpha1.Platform) string { return p.Name }),
 		Pools:     without(cluster.Pools, file.Pools, func(p v1alpha1.Pool) string { return p.Name }),
 		Tenants:   without(cluster.Tenants, file.Tenants, func(t v1alpha1.Tenant) string { return t.Name }),

@@ -16,7 +16,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // pruneFlags choose what becomes of what the cluster has beyond the file.
@@ -34,7 +34,7 @@ type beyond struct {
 	networks []v1alpha1.SecondaryNetwork
 }
 
-func beyondFile(ctx context.Context, c client.Reader, file *estate.Declaration) (*beyond, error) {
+func beyondFile(ctx context.Context, c client.Reader, file *manifest.Declaration) (*beyond, error) {
 	live, err := declared(ctx, c)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // readiness is how many of a set of declared objects are ready.
@@ -81,7 +82,7 @@ func readyOf(generation int64, status v1alpha1.Status) *metav1.Condition {
 	return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 }
 
-func readinessOf(live *estate.Declaration, objects []client.Object) readiness {
+func readinessOf(live *manifest.Declaration, objects []client.Object) readiness {
 	type state struct {
 		generation int64
 		status     v1alpha1.Status
@@ -99,7 +100,7 @@ func readinessOf(live *estate.Declaration, objects []client.Object) readiness {
 	for _, o := range live.Networks {
 		states["SecondaryNetwork/"+o.Name] = state{o.Generation, o.Status}
 	}
-	problems := sync.OnceValue(func() estate.Problems {
+	problems := sync.OnceValue(func() manifest.Problems {
 		_, all := estate.Build(live)
 		return all
 	})

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // TestHopeless says when apply stops waiting: for what a person must mend, and not
@@ -20,8 +20,8 @@ func TestHopeless(t *testing.T) {
 			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message},
 		}}
 	}
-	declare := func(pool string, s v1alpha1.Status) *estate.Declaration {
-		return &estate.Declaration{
+	declare := func(pool string, s v1alpha1.Status) *manifest.Declaration {
+		return &manifest.Declaration{
 			Platforms: []v1alpha1.Platform{{
 				ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName},
 				Spec:       v1alpha1.PlatformSpec{ClusterName: "demo", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}},
@@ -38,7 +38,7 @@ func TestHopeless(t *testing.T) {
 	const noPool = "spec.pool: there is no pool apps; declare it, or name another"
 	for _, test := range []struct {
 		name   string
-		live   *estate.Declaration
+		live   *manifest.Declaration
 		waited time.Duration
 		says   string
 	}{

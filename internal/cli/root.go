@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // The exit statuses.
@@ -70,7 +70,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	if errors.As(err, &told) {
 		return exitBadInput
 	}
-	var problems estate.Problems
+	var problems manifest.Problems
 	if errors.As(err, &problems) {
 		// Each line begins with a file and a line, as editors like it.
 		say(errOut, "%v\n", err)

@@ -11,6 +11,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // TestShares is about a tenant whose quota the cluster has divided.
@@ -18,7 +19,7 @@ func TestShares(t *testing.T) {
 	list := func(pods, cpu string) corev1.ResourceList {
 		return corev1.ResourceList{"pods": resource.MustParse(pods), "requests.cpu": resource.MustParse(cpu)}
 	}
-	live := &estate.Declaration{
+	live := &manifest.Declaration{
 		Platforms: []v1alpha1.Platform{{
 			ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName},
 			Spec:       v1alpha1.PlatformSpec{ClusterName: "demo", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 func newStatus(a *app) *cobra.Command {
@@ -107,7 +107,7 @@ func few(names []string) string {
 }
 
 // shares are how quotas that somebody has declared are divided among namespaces.
-func shares(live *estate.Declaration) [][]string {
+func shares(live *manifest.Declaration) [][]string {
 	var rows [][]string
 	for _, t := range live.Tenants {
 		if t.Spec.Quota == nil && live.Platforms[0].Spec.TenantDefaults.Quota == nil {

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // printDeclared shows the pools and tenants, what tenants use, and what deleted ones
@@ -50,7 +50,7 @@ func (a *app) printDeclared(look *overview) {
 		a.printUsage(look.Usage)
 	}
 	rows = nil
-	for _, cells := range shares(&estate.Declaration{Platforms: []v1alpha1.Platform{look.Platform}, Tenants: look.Tenants}) {
+	for _, cells := range shares(&manifest.Declaration{Platforms: []v1alpha1.Platform{look.Platform}, Tenants: look.Tenants}) {
 		rows = append(rows, row{true, cells})
 	}
 	if len(rows) > 0 {

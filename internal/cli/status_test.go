@@ -10,13 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // TestStatusOfAThousandTenants: nobody reads as many lines, and those that are not
 // Ready come first.
 func TestStatusOfAThousandTenants(t *testing.T) {
-	live := &estate.Declaration{Platforms: []v1alpha1.Platform{undeclared()}}
+	live := &manifest.Declaration{Platforms: []v1alpha1.Platform{undeclared()}}
 	for i := range 1000 {
 		tenant := v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("t%04d", i)}}
 		state := metav1.ConditionTrue

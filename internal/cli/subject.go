@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // subjectFlags are -f where it may be left out: what is looked at is then what the
@@ -23,7 +24,7 @@ func (f *subjectFlags) add(c *cobra.Command) {
 func (f *subjectFlags) rendered() bool { return len(f.names) > 0 }
 
 // subject is what is declared: in the files if there are any, else in the cluster.
-func (a *app) subject(ctx context.Context, c client.Reader, files *subjectFlags) (*estate.Declaration, error) {
+func (a *app) subject(ctx context.Context, c client.Reader, files *subjectFlags) (*manifest.Declaration, error) {
 	if files.rendered() {
 		file, err := files.parse(a.in)
 		if err != nil {

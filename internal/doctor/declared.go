@@ -8,6 +8,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // declared reads what is declared, unless it is a file's, and the tenants'
@@ -41,7 +42,7 @@ func (g *gatherer) declarations(ctx context.Context) error {
 		}
 	}
 	if _, unread := g.Unread[readDeclared]; !unread {
-		g.Declared = &estate.Declaration{Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items}
+		g.Declared = &manifest.Declaration{Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items}
 	}
 	return nil
 }

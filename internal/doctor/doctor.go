@@ -26,6 +26,7 @@ import (
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/gatekeeper"
 	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/move"
 	"croft.dev/croft/internal/survey"
 )
@@ -42,7 +43,7 @@ type Snapshot struct {
 	Definitions map[string]*apiextensionsv1.CustomResourceDefinition
 	Own         []*apiextensionsv1.CustomResourceDefinition
 	// Declared is what people declare, and Estate what it comes to, nil if nothing.
-	Declared *estate.Declaration
+	Declared *manifest.Declaration
 	Estate   *estate.Estate
 	// NodePools, Claims and Nodes are Karpenter's; Classes are its node classes, by
 	// what names them.

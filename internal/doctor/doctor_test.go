@@ -27,6 +27,7 @@ import (
 	"croft.dev/croft/internal/doctor"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/wall"
@@ -65,7 +66,7 @@ func open(t *testing.T, o sandbox.Options, file string) *clinic {
 		t.Fatal(err)
 	}
 	k := &clinic{Client: c, version: version, box: box}
-	declaration, problems := estate.Parse("croft.yaml", []byte(file))
+	declaration, problems := manifest.Parse("croft.yaml", []byte(file))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -385,7 +386,7 @@ func TestDecode(t *testing.T) {
 
 func estateOf(t *testing.T, file string) *estate.Estate {
 	t.Helper()
-	declaration, problems := estate.Parse("croft.yaml", []byte(file))
+	declaration, problems := manifest.Parse("croft.yaml", []byte(file))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -23,7 +23,7 @@ import (
 
 	"croft.dev/croft/api/crds"
 	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/why"
 )
 
@@ -56,7 +56,7 @@ type gatherer struct {
 // not read is no error. version is how the API server's version is asked for. A file
 // is looked at in the place of what the cluster declares: its walls are kept without
 // the operator.
-func Gather(ctx context.Context, c client.Client, version discovery.ServerVersionInterface, file ...*estate.Declaration) (*Snapshot, error) {
+func Gather(ctx context.Context, c client.Client, version discovery.ServerVersionInterface, file ...*manifest.Declaration) (*Snapshot, error) {
 	own, err := ownDefinitions()
 	if err != nil {
 		return nil, err

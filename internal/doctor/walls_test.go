@@ -19,6 +19,7 @@ import (
 	"croft.dev/croft/internal/doctor"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/version"
 	"croft.dev/croft/internal/wall"
@@ -35,7 +36,7 @@ tenants: {shop: {pool: apps, access: [{group: shop, role: operator}]}}
 // exist.
 func TestWalls(t *testing.T) {
 	k := open(t, sandbox.Options{}, served)
-	declaration, problems := estate.Parse("croft.yaml", []byte(served))
+	declaration, problems := manifest.Parse("croft.yaml", []byte(served))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -22,6 +22,7 @@ import (
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/wall/network"
 	"croft.dev/croft/internal/wall/nodes"
 	"croft.dev/croft/internal/wall/policy"
@@ -30,7 +31,7 @@ import (
 // estateOf is what a file declares.
 func estateOf(t testing.TB, name, content string) *estate.Estate {
 	t.Helper()
-	declaration, problems := estate.Parse(name, []byte(content))
+	declaration, problems := manifest.Parse(name, []byte(content))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

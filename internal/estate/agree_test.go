@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/wall"
 )
@@ -288,7 +289,7 @@ func (j *judge) compareAll(t *testing.T, platform, pool, tenant string, all bool
 		platform = "{nodeClass: {kwok: {}}, " + strings.TrimPrefix(platform, "{")
 	}
 	file := "platform: {clusterName: demo, " + strings.TrimPrefix(platform, "{") + "\npools: {jobs: " + pool + "}\ntenants: {shop: {pool: jobs, " + strings.ReplaceAll(strings.TrimPrefix(tenant, "{"), "\t", " ") + "}\n"
-	declared, problems := estate.Parse("croft.yaml", []byte(file))
+	declared, problems := manifest.Parse("croft.yaml", []byte(file))
 	if len(problems) > 0 {
 		return false // refused by croft's own definitions, which the server has
 	}
@@ -316,9 +317,9 @@ func (j *judge) compareAll(t *testing.T, platform, pool, tenant string, all bool
 }
 
 // unchecked is the estate that a declaration would be without most of the checks.
-func unchecked(t *testing.T, d *estate.Declaration) *estate.Estate {
+func unchecked(t *testing.T, d *manifest.Declaration) *estate.Estate {
 	t.Helper()
-	good, _ := estate.Parse("croft.yaml", []byte("platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {jobs: {}}\ntenants: {shop: {pool: jobs}}\n"))
+	good, _ := manifest.Parse("croft.yaml", []byte("platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {jobs: {}}\ntenants: {shop: {pool: jobs}}\n"))
 	e, problems := estate.Build(good)
 	if len(problems) > 0 {
 		t.Fatal(problems)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
 )
 
 // TestLayOver fills every field of two classes, and wants the upper one's in the
@@ -145,7 +146,7 @@ func TestUserDataFile(t *testing.T) {
 		`{userDataFile: binary}`:               at + "userDataFile: binary holds no text; name another file",
 		`{userDataFile: long}`:                 at + "userData: has 16385 characters; write at most 16384",
 	} {
-		d, problems := ParseWith("croft.yaml", []byte(head+says+"\n"), open)
+		d, problems := manifest.ParseWith("croft.yaml", []byte(head+says+"\n"), open)
 		if got := problems.Error(); got != want {
 			t.Errorf("%s: got %q, want %q", says, got, want)
 		}
@@ -157,8 +158,8 @@ func TestUserDataFile(t *testing.T) {
 			t.Errorf("%s: user data %q", says, got)
 		}
 	}
-	_, problems := ParseWith("croft.yaml", []byte("platform: {clusterName: demo, nodeClass: {aws: {role: a, userDataFile: boot.sh}}}\n"), nil)
+	_, problems := manifest.ParseWith("croft.yaml", []byte("platform: {clusterName: demo, nodeClass: {aws: {role: a, userDataFile: boot.sh}}}\n"), nil)
 	expect(t, problems, "croft.yaml:1: platform.nodeClass.aws.userDataFile: can only be read where croft.yaml is a file; write the text itself as userData")
-	_, problems = ParseWith("o.yaml", []byte("{apiVersion: croft.dev/v1alpha1, kind: Pool, metadata: {name: a}, spec: {nodeClass: {aws: {userDataFile: boot.sh}}}}\n"), open)
+	_, problems = manifest.ParseWith("o.yaml", []byte("{apiVersion: croft.dev/v1alpha1, kind: Pool, metadata: {name: a}, spec: {nodeClass: {aws: {userDataFile: boot.sh}}}}\n"), open)
 	expect(t, problems, "o.yaml:1: Pool/a: spec.nodeClass.aws.userDataFile: there is no such field; did you mean userData?")
 }

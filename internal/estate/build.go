@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/quotaplan"
 )
 
@@ -17,28 +18,28 @@ import (
 //
 // Without a valid Platform there is no estate: Build returns nil, never an empty
 // one, which would read as a wish to remove everything.
-func Build(d *Declaration) (*Estate, Problems) {
+func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
 	w := newWhole(d)
 	for _, check := range rules {
 		check(w)
 	}
-	problems := w.problems.sorted()
+	problems := w.problems.Sorted()
 	if !w.hasPlatform() {
 		return nil, problems
 	}
-	e := &Estate{Platform: Platform{w.platform}, Warnings: w.warnings.sorted()}
+	e := &Estate{Platform: Platform{w.platform}, Warnings: w.warnings.Sorted()}
 	for i := range d.Networks {
-		if n := &d.Networks[i]; w.valid(kindNetwork, i) {
+		if n := &d.Networks[i]; w.valid(manifest.KindNetwork, i) {
 			e.Networks = append(e.Networks, n)
 		}
 	}
 	for i := range d.Pools {
-		if p := &d.Pools[i]; w.valid(kindPool, i) {
+		if p := &d.Pools[i]; w.valid(manifest.KindPool, i) {
 			e.Pools = append(e.Pools, resolvePool(&e.Platform, p))
 		}
 	}
 	for i := range d.Tenants {
-		if t := &d.Tenants[i]; w.valid(kindTenant, i) {
+		if t := &d.Tenants[i]; w.valid(manifest.KindTenant, i) {
 			e.Tenants = append(e.Tenants, resolveTenant(&e.Platform, t))
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
 )
 
 const minimal = base + "pools: {jobs: {emptyTTL: 10m}, apps: }\n"
@@ -90,7 +91,7 @@ func TestBuildLiterals(t *testing.T) {
 			Spec:       v1alpha1.TenantSpec{Pool: pool, Domains: domains},
 		}
 	}
-	d := &Declaration{
+	d := &manifest.Declaration{
 		Platforms: []v1alpha1.Platform{{
 			ObjectMeta: metav1.ObjectMeta{Name: "default"},
 			Spec:       v1alpha1.PlatformSpec{ClusterName: "demo", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}},
@@ -145,7 +146,7 @@ func TestByAge(t *testing.T) {
 }
 
 func TestNoPlatformNoEstate(t *testing.T) {
-	e, problems := Build(&Declaration{})
+	e, problems := Build(&manifest.Declaration{})
 	expect(t, problems, "Platform/default: there is none; declare the cluster's platform with its clusterName and nodeClass")
 	if e != nil {
 		t.Error("an estate without a platform asks to remove everything")
@@ -197,26 +198,14 @@ tenants: {shop: {pool: jobs, domains: [shop.example.org]}}
 		t.Errorf("objects are %v, not %v", ids, want)
 	}
 
-	literal := &Declaration{Platforms: dStream.Platforms, Networks: dStream.Networks, Pools: dStream.Pools, Tenants: dStream.Tenants}
+	literal := &manifest.Declaration{Platforms: dStream.Platforms, Networks: dStream.Networks, Pools: dStream.Pools, Tenants: dStream.Tenants}
 	e, problems := Build(literal)
 	expect(t, problems)
 	if diff := cmp.Diff(eStream, e, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("estates (-stream +literal):\n%s", diff)
 	}
-	if kind := literal.Objects()[3].GetObjectKind().GroupVersionKind(); kind != kindOf(kindTenant) {
+	if kind := literal.Objects()[3].GetObjectKind().GroupVersionKind(); kind != v1alpha1.GroupVersion.WithKind(manifest.KindTenant) {
 		t.Errorf("a literal's object is a %v", kind)
-	}
-}
-
-func TestObjectsAreAsDeclared(t *testing.T) {
-	d, _ := valid(t, minimal)
-	want := map[string]any{
-		"apiVersion": "croft.dev/v1alpha1", "kind": "Pool",
-		"metadata": map[string]any{"name": "jobs"},
-		"spec":     map[string]any{"emptyTTL": "10m"},
-	}
-	if diff := cmp.Diff(want, d.origins[position{kindPool, 0}].declared); diff != "" {
-		t.Errorf("declared (-want +got):\n%s", diff)
 	}
 }
 
@@ -226,14 +215,14 @@ func TestAdd(t *testing.T) {
 		"2.yaml": "pools:\n  jobs: {}\n  batch: {ttl: 1}\ntenants:\n  bank: {pool: job, domains: [\"*.example.com\"]}\n  risk: {pool: batch}\n  people: {pool: apps}\n",
 		"3.yaml": "platform: {clusterName: other, nodeClass: {kwok: {}}}\n",
 	}
-	d, problems := Parse("1.yaml", []byte(files["1.yaml"]))
+	d, problems := manifest.Parse("1.yaml", []byte(files["1.yaml"]))
 	for _, name := range []string{"2.yaml", "3.yaml"} {
-		more, found := Parse(name, []byte(files[name]))
+		more, found := manifest.Parse(name, []byte(files[name]))
 		d.Add(more)
 		problems = append(problems, found...)
 	}
 	_, found := Build(d)
-	expect(t, append(problems, found...).sorted(),
+	expect(t, append(problems, found...).Sorted(),
 		"2.yaml:2: pools.jobs: pool jobs is declared twice (1.yaml:7); keep one of them",
 		"2.yaml:3: pools.batch.ttl: the number 1 will not do; write a duration with its unit, such as 30s, 10m or 168h, or Never",
 		"2.yaml:5: tenants.bank.domains[0]: *.example.com overlaps with a.example.com of tenant shop (1.yaml:9); a domain belongs to one tenant",
@@ -367,5 +356,63 @@ func TestTenantBytesInDocs(t *testing.T) {
 		if _, bounded := shop.Quota[name]; !bounded && !addon {
 			t.Errorf("any number of %s", name)
 		}
+	}
+}
+
+func TestParseReportsEverythingAtOnce(t *testing.T) {
+	_, _, problems := read(`platform: {clusterName: demo, nodeClass: {kwok: {}}}
+pools:
+  jobs: {emptyTTL: 10, colour: red}
+  apps: {}
+tenants:
+  kube-shop: {pool: apps}
+  build: {pool: jobs}
+  web: {pool: aps}
+---
+apiVersion: croft.dev/v1alpha1
+kind: Tenant
+metadata: {name: web}
+spec: {pool: apps}
+`)
+	expect(t, problems,
+		"croft.yaml:3: pools.jobs.colour: there is no such field; there are budgets, consolidation, costCode, emptyTTL, instances, limits, nodeClass, secondaryNetworks, tags, terminationGracePeriod, ttl and weight",
+		"croft.yaml:3: pools.jobs.emptyTTL: the number 10 will not do; write a duration with its unit, such as 30s, 10m or 168h, or Never",
+		"croft.yaml:6: tenants.kube-shop: kube-shop is the name of a namespace of Kubernetes; name the tenant otherwise",
+		"croft.yaml:7: tenants.build.pool: pool jobs (croft.yaml:3) is refused itself; correct that first",
+		"croft.yaml:8: tenants.web.pool: there is no pool aps; did you mean apps?",
+		"croft.yaml:10: Tenant/web: tenant web is declared twice (croft.yaml:8); keep one of them",
+	)
+}
+
+func TestNothingIsMissingFromAFileThatCannotBeRead(t *testing.T) {
+	_, _, problems := read("tenants:\n  shop: {pool: jobs}\n---\npools: [\n")
+	expect(t, problems, "croft.yaml:4: not YAML: did not find expected node content")
+}
+
+func TestAliasesAndMergeKeys(t *testing.T) {
+	_, e := valid(t, base+`
+pools:
+  apps: &apps
+    emptyTTL: 10m
+    instances: &instances {instanceTypes: [t3a.large]}
+  jobs:
+    <<: *apps
+    emptyTTL: 5m
+  more:
+    <<: [{emptyTTL: 3m}, *apps]
+    instances: *instances
+`)
+	for name, want := range map[string]string{"apps": "10m", "jobs": "5m", "more": "3m"} {
+		p := e.Pool(name)
+		if string(p.EmptyTTL) != want || len(p.Instances.InstanceTypes) != 1 {
+			t.Errorf("pool %s: emptyTTL %s, instances %v", name, p.EmptyTTL, p.Instances)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	_, e := valid(t, "{\n\t\"platform\": {\"clusterName\": \"demo\", \"nodeClass\": {\"kwok\": {}}},\n\t\"pools\": {\"jobs\": null}\n}\n")
+	if e.Pool("jobs") == nil {
+		t.Error("no pool jobs")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/rights"
 )
 
@@ -84,7 +85,7 @@ func written(addons []v1alpha1.Addon) []corev1.ResourceName {
 				case kind == "events": // the API server lets no quota count them
 				case group != "":
 					all = append(all, corev1.ResourceName("count/"+kind+"."+group))
-				case counted.Has(kind):
+				case manifest.CountedObjects.Has(kind):
 					all = append(all, corev1.ResourceName(kind))
 				default:
 					all = append(all, corev1.ResourceName("count/"+kind))
@@ -113,7 +114,7 @@ func TenantBytes(t *Tenant) int64 {
 		case corev1.ResourcePods:
 			continue // they are among count/pods
 		default:
-			if !counted.Has(string(name)) && !strings.HasPrefix(string(name), "count/") {
+			if !manifest.CountedObjects.Has(string(name)) && !strings.HasPrefix(string(name), "count/") {
 				continue
 			}
 		}

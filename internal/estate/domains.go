@@ -5,11 +5,13 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/internal/manifest"
 )
 
 // claim is a domain that a tenant names.
 type claim struct {
-	by     object
+	by     manifest.Object
 	domain string
 }
 
@@ -26,7 +28,7 @@ func domainsHaveOneTenant(w *whole) {
 	granted := newGrants()
 	for _, i := range byAge(w.Tenants) {
 		for j, domain := range w.Tenants[i].Spec.Domains {
-			c := claim{w.objects[kindTenant][i], domain}
+			c := claim{w.objects[manifest.KindTenant][i], domain}
 			at := field.NewPath("spec", "domains").Index(j)
 			if why := reserved(w.platform.TenantDomain, c); why != "" {
 				w.refuse(c.by, at, "%s", why)
@@ -34,7 +36,7 @@ func domainsHaveOneTenant(w *whole) {
 			}
 			if other, overlaps := granted.overlap(c); overlaps {
 				w.refuse(c.by, at, "%s overlaps with %s of tenant %s%s; a domain belongs to one tenant",
-					c.domain, other.domain, other.by.name, w.where(other.by))
+					c.domain, other.domain, other.by.Name, w.Where(other.by))
 				continue
 			}
 			granted.add(c)
@@ -61,7 +63,7 @@ func reserved(tenantDomain string, c claim) string {
 	}
 	owner := strings.TrimSuffix(base, "."+tenantDomain)
 	owner = owner[strings.LastIndexByte(owner, '.')+1:]
-	if owner == c.by.name {
+	if owner == c.by.Name {
 		return ""
 	}
 	return c.domain + " belongs to the tenant named " + owner + ", as everything below " + owner + "." + tenantDomain + " does; leave it out"
@@ -91,7 +93,7 @@ func (g *grants) add(c claim) {
 		g.exact[c.base()] = c
 	}
 	for parent := range parents(c.base()) {
-		if claims := g.beneath[parent]; len(claims) == 0 || len(claims) == 1 && claims[0].by.name != c.by.name {
+		if claims := g.beneath[parent]; len(claims) == 0 || len(claims) == 1 && claims[0].by.Name != c.by.Name {
 			g.beneath[parent] = append(claims, c)
 		}
 	}
@@ -111,7 +113,7 @@ func (g *grants) overlap(c claim) (claim, bool) {
 		candidates = append(candidates, g.wildcard[parent])
 	}
 	for _, other := range candidates {
-		if other.domain != "" && other.by.name != c.by.name {
+		if other.domain != "" && other.by.Name != c.by.Name {
 			return other, true
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"croft.dev/croft/internal/manifest"
 )
 
 // TestDomains declares tenants a, b, … with these domains, on the lines from 9 on.
@@ -73,10 +75,10 @@ func TestGrantsAgreeWithPairwiseComparison(t *testing.T) {
 			c := randomClaim(rnd)
 			want := false
 			for _, other := range stands {
-				want = want || other.by.name != c.by.name && overlap(c, other)
+				want = want || other.by.Name != c.by.Name && overlap(c, other)
 			}
 			if _, got := granted.overlap(c); got != want {
-				t.Fatalf("%s of %s against %v: overlap is %v", c.domain, c.by.name, stands, got)
+				t.Fatalf("%s of %s against %v: overlap is %v", c.domain, c.by.Name, stands, got)
 			}
 			if !want {
 				granted.add(c)
@@ -95,7 +97,7 @@ func randomClaim(rnd *rand.Rand) claim {
 	if rnd.IntN(2) == 0 {
 		domain = "*." + domain
 	}
-	return claim{object{name: string(rune('a' + rnd.IntN(3)))}, domain}
+	return claim{manifest.Object{ID: manifest.ID{Name: string(rune('a' + rnd.IntN(3)))}}, domain}
 }
 
 func overlap(a, b claim) bool {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
 )
 
 // Estate is the valid whole: what the walls are made from. It shares memory with
@@ -24,7 +25,7 @@ type Estate struct {
 	Tenants  []*Tenant
 	Networks []*v1alpha1.SecondaryNetwork
 	// Warnings are about what is accepted although it is most likely a mistake.
-	Warnings Problems
+	Warnings manifest.Problems
 }
 
 // Platform is the defaulted Platform.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"croft.dev/croft/internal/manifest"
 )
 
 // base is a valid beginning of croft.yaml; what a test adds begins on line 7.
@@ -20,14 +22,14 @@ const base = `platform:
 `
 
 // read parses and builds one file named croft.yaml.
-func read(content string) (*Declaration, *Estate, Problems) {
-	d, problems := Parse("croft.yaml", []byte(content))
+func read(content string) (*manifest.Declaration, *Estate, manifest.Problems) {
+	d, problems := manifest.Parse("croft.yaml", []byte(content))
 	e, more := Build(d)
-	return d, e, append(problems, more...).sorted()
+	return d, e, append(problems, more...).Sorted()
 }
 
 // valid is read for what has no problem.
-func valid(t testing.TB, content string) (*Declaration, *Estate) {
+func valid(t testing.TB, content string) (*manifest.Declaration, *Estate) {
 	t.Helper()
 	d, e, problems := read(content)
 	if err := problems.Err(); err != nil {
@@ -37,7 +39,7 @@ func valid(t testing.TB, content string) (*Declaration, *Estate) {
 }
 
 // expect compares problems with the lines that a person is to see.
-func expect(t *testing.T, problems Problems, want ...string) {
+func expect(t *testing.T, problems manifest.Problems, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(strings.Join(want, "\n"), problems.Error()); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
@@ -79,14 +81,6 @@ func TestExamplesAreValid(t *testing.T) {
 	}
 }
 
-// TestSchemasFit guards against rules that a schema has but that cannot be
-// compiled, which would otherwise only be said once somebody breaks one.
-func TestSchemasFit(t *testing.T) {
-	if _, err := schemas(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // large is an estate of so many tenants, each with an own domain and limits.
 func large(tenants int) string {
 	var b strings.Builder
@@ -101,16 +95,6 @@ func large(tenants int) string {
 			i, i/50, i, i, i)
 	}
 	return b.String()
-}
-
-func BenchmarkParse(b *testing.B) {
-	content := []byte(large(5000))
-	b.SetBytes(int64(len(content)))
-	for b.Loop() {
-		if _, problems := Parse("croft.yaml", content); len(problems) > 0 {
-			b.Fatal(problems)
-		}
-	}
 }
 
 func BenchmarkBuild(b *testing.B) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/internal/manifest"
 )
 
 // finding is what a rule has against a field of the object it looks at.
@@ -11,7 +13,7 @@ type finding struct {
 	at      *field.Path
 	message string
 	// severity is empty for what refuses the object.
-	severity Severity
+	severity manifest.Severity
 }
 
 func found(at *field.Path, format string, args ...any) []finding {
@@ -20,12 +22,12 @@ func found(at *field.Path, format string, args ...any) []finding {
 
 // warned is found for what refuses nothing.
 func warned(at *field.Path, format string, args ...any) []finding {
-	return []finding{{at, fmt.Sprintf(format, args...), SeverityWarning}}
+	return []finding{{at, fmt.Sprintf(format, args...), manifest.SeverityWarning}}
 }
 
-func (w *whole) refuseFor(o object, findings []finding) {
+func (w *whole) refuseFor(o manifest.Object, findings []finding) {
 	for _, f := range findings {
-		if f.severity == SeverityWarning {
+		if f.severity == manifest.SeverityWarning {
 			w.warnings = append(w.warnings, w.problem(o, f))
 			continue
 		}
@@ -34,32 +36,17 @@ func (w *whole) refuseFor(o object, findings []finding) {
 }
 
 // refuse records a problem of an object. A nil path stands for the whole object.
-func (w *whole) refuse(o object, at *field.Path, format string, args ...any) {
-	w.bad[o.position] = true
+func (w *whole) refuse(o manifest.Object, at *field.Path, format string, args ...any) {
+	w.bad[o] = true
 	w.problems = append(w.problems, w.problem(o, finding{at: at, message: fmt.Sprintf(format, args...)}))
 }
 
-func (w *whole) problem(o object, f finding) Problem {
-	p := Problem{Severity: f.severity, Kind: o.kind, Name: o.name, Message: f.message}
+func (w *whole) problem(o manifest.Object, f finding) manifest.Problem {
+	at := ""
 	if f.at != nil {
-		p.Field = f.at.String()
+		at = f.at.String()
 	}
-	from := w.origin(o)
-	if from != nil {
-		from.place(&p)
-	}
-	p.Live = from == nil && len(w.origins) > 0
+	p := w.Problem(o, at, f.message)
+	p.Severity = f.severity
 	return p
-}
-
-// where tells the place of another object, for messages. An object from the API
-// server has none; beside a file it is said to be in the cluster.
-func (w *whole) where(o object) string {
-	if from := w.origin(o); from != nil {
-		return from.where()
-	}
-	if len(w.origins) > 0 {
-		return " (in the cluster)"
-	}
-	return ""
 }

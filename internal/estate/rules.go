@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/wording"
 )
 
 // A rule looks at the whole declaration and refuses the objects that do not fit.
@@ -61,7 +63,7 @@ func eachPlatform(check func(*v1alpha1.PlatformSpec) []finding) rule {
 	return func(w *whole) {
 		for i := range w.Platforms {
 			spec := resolvePlatform(w.Platforms[i].Spec)
-			w.refuseFor(w.objects[kindPlatform][i], check(&spec))
+			w.refuseFor(w.objects[manifest.KindPlatform][i], check(&spec))
 		}
 	}
 }
@@ -69,7 +71,7 @@ func eachPlatform(check func(*v1alpha1.PlatformSpec) []finding) rule {
 func eachNetwork(check func(*whole, *v1alpha1.SecondaryNetwork) []finding) rule {
 	return func(w *whole) {
 		for i := range w.Networks {
-			w.refuseFor(w.objects[kindNetwork][i], check(w, &w.Networks[i]))
+			w.refuseFor(w.objects[manifest.KindNetwork][i], check(w, &w.Networks[i]))
 		}
 	}
 }
@@ -77,7 +79,7 @@ func eachNetwork(check func(*whole, *v1alpha1.SecondaryNetwork) []finding) rule 
 func eachPool(check func(*whole, *v1alpha1.Pool) []finding) rule {
 	return func(w *whole) {
 		for i := range w.Pools {
-			w.refuseFor(w.objects[kindPool][i], check(w, &w.Pools[i]))
+			w.refuseFor(w.objects[manifest.KindPool][i], check(w, &w.Pools[i]))
 		}
 	}
 }
@@ -85,113 +87,113 @@ func eachPool(check func(*whole, *v1alpha1.Pool) []finding) rule {
 func eachTenant(check func(*whole, *v1alpha1.Tenant) []finding) rule {
 	return func(w *whole) {
 		for i := range w.Tenants {
-			w.refuseFor(w.objects[kindTenant][i], check(w, &w.Tenants[i]))
+			w.refuseFor(w.objects[manifest.KindTenant][i], check(w, &w.Tenants[i]))
 		}
 	}
 }
 
 // whole is a declaration under examination.
 type whole struct {
-	*Declaration
+	*manifest.Declaration
 	// platform is the one in force, defaulted.
 	platform v1alpha1.PlatformSpec
 	// objects are those of each kind, in the order of the Declaration.
-	objects map[string][]object
+	objects map[string][]manifest.Object
 	// first is the first object of each name; any other of that name is refused.
-	first map[identity]object
+	first map[manifest.ID]manifest.Object
 
-	bad      map[position]bool
-	problems Problems
-	warnings Problems
+	bad      map[manifest.Object]bool
+	problems manifest.Problems
+	warnings manifest.Problems
 }
 
-func newWhole(d *Declaration) *whole {
+func newWhole(d *manifest.Declaration) *whole {
 	w := &whole{
 		Declaration: d,
 		platform:    resolvePlatform(v1alpha1.PlatformSpec{}),
-		objects:     map[string][]object{},
-		first:       map[identity]object{},
-		bad:         map[position]bool{},
+		objects:     map[string][]manifest.Object{},
+		first:       map[manifest.ID]manifest.Object{},
+		bad:         map[manifest.Object]bool{},
 	}
 	if len(d.Platforms) > 0 {
 		w.platform = resolvePlatform(d.Platforms[0].Spec)
 	}
 	for i := range d.Platforms {
-		w.know(kindPlatform, d.Platforms[i].Name)
+		w.know(manifest.KindPlatform, d.Platforms[i].Name)
 	}
 	for i := range d.Networks {
-		w.know(kindNetwork, d.Networks[i].Name)
+		w.know(manifest.KindNetwork, d.Networks[i].Name)
 	}
 	for i := range d.Pools {
-		w.know(kindPool, d.Pools[i].Name)
+		w.know(manifest.KindPool, d.Pools[i].Name)
 	}
 	for i := range d.Tenants {
-		w.know(kindTenant, d.Tenants[i].Name)
+		w.know(manifest.KindTenant, d.Tenants[i].Name)
 	}
 	return w
 }
 
 func (w *whole) know(kind, name string) {
-	o := object{position{kind, len(w.objects[kind])}, name}
+	o := manifest.Object{ID: manifest.ID{Kind: kind, Name: name}, Index: len(w.objects[kind])}
 	w.objects[kind] = append(w.objects[kind], o)
-	if _, known := w.first[o.identity()]; !known {
-		w.first[o.identity()] = o
+	if _, known := w.first[o.ID]; !known {
+		w.first[o.ID] = o
 	}
 }
 
 func (w *whole) valid(kind string, index int) bool {
-	return !w.bad[position{kind, index}]
+	return !w.bad[w.objects[kind][index]]
 }
 
 func (w *whole) hasPlatform() bool {
-	return len(w.Platforms) == 1 && w.valid(kindPlatform, 0)
+	return len(w.Platforms) == 1 && w.valid(manifest.KindPlatform, 0)
 }
 
 // missing says why a name that an object refers to cannot be used, or nothing if
 // it can.
 func (w *whole) missing(kind, name string) string {
-	id := identity{kind, name}
+	id := manifest.ID{Kind: kind, Name: name}
 	noun := nouns[kind]
 	if o, ok := w.first[id]; ok {
-		if w.bad[o.position] {
-			return fmt.Sprintf("%s %s%s is refused itself; correct that first", noun, name, w.where(o))
+		if w.bad[o] {
+			return fmt.Sprintf("%s %s%s is refused itself; correct that first", noun, name, w.Where(o))
 		}
 		return ""
 	}
-	if from, ok := w.refused[id]; ok {
-		return fmt.Sprintf("%s %s%s is refused itself; correct that first", noun, name, from.where())
+	if where, ok := w.Refused(id); ok {
+		return fmt.Sprintf("%s %s%s is refused itself; correct that first", noun, name, where)
 	}
-	if w.partial {
+	if w.Incomplete() {
 		return ""
 	}
-	if like, ok := nearest(name, w.names(kind)); ok {
-		return fmt.Sprintf("there is no %s %s; did you mean %s?", noun, text(name), like)
+	if like, ok := wording.Nearest(name, w.names(kind)); ok {
+		return fmt.Sprintf("there is no %s %s; did you mean %s?", noun, wording.Text(name), like)
 	}
-	return fmt.Sprintf("there is no %s %s; declare it, or name another", noun, text(name))
+	return fmt.Sprintf("there is no %s %s; declare it, or name another", noun, wording.Text(name))
 }
 
 func (w *whole) names(kind string) []string {
 	names := make([]string, len(w.objects[kind]))
 	for i, o := range w.objects[kind] {
-		names[i] = o.name
+		names[i] = o.Name
 	}
 	return names
 }
 
 // nouns are the kinds as they stand in a sentence.
 var nouns = map[string]string{
-	kindPlatform: "platform",
-	kindPool:     "pool",
-	kindTenant:   "tenant",
-	kindNetwork:  "secondary network",
+	manifest.KindPlatform: "platform",
+	manifest.KindPool:     "pool",
+	manifest.KindTenant:   "tenant",
+	manifest.KindNetwork:  "secondary network",
 }
 
 // noTwins refuses all objects of one name but the first.
 func noTwins(w *whole) {
-	for _, kind := range []string{kindNetwork, kindPool, kindTenant} {
+	for _, kind := range []string{manifest.KindNetwork, manifest.KindPool, manifest.KindTenant} {
 		for _, o := range w.objects[kind] {
-			if first := w.first[o.identity()]; first.index != o.index {
-				w.refuse(o, nil, "%s %s is declared twice%s; keep one of them", nouns[kind], o.name, w.where(first))
+			if first := w.first[o.ID]; first.Index != o.Index {
+				w.refuse(o, nil, "%s %s is declared twice%s; keep one of them", nouns[kind], o.Name, w.Where(first))
 			}
 		}
 	}

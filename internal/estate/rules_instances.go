@@ -11,6 +11,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/wording"
 )
 
 // constraint is what one field of a pool's instances asks of one label.
@@ -109,7 +110,7 @@ func saidBy(constraints []constraint) string {
 	for i, c := range constraints {
 		said[i] = c.said
 	}
-	return enumerate(said, "and")
+	return wording.Enumerate(said, "and")
 }
 
 // architecturesExist refuses instance types none of which has an architecture

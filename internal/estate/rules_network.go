@@ -8,12 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
 )
 
 // subnet is the network of one zone of a SecondaryNetwork, whose age is its place
 // among all of them.
 type subnet struct {
-	of     object
+	of     manifest.Object
 	age    int
 	zone   int
 	prefix netip.Prefix
@@ -31,7 +32,7 @@ func networksAreApart(w *whole) {
 	for age, i := range byAge(w.Networks) {
 		for zone, z := range w.Networks[i].Spec.Zones {
 			if prefix, err := netip.ParsePrefix(z.CIDR); err == nil {
-				all = append(all, subnet{w.objects[kindNetwork][i], age, zone, prefix.Masked()})
+				all = append(all, subnet{w.objects[manifest.KindNetwork][i], age, zone, prefix.Masked()})
 			}
 		}
 	}
@@ -49,7 +50,7 @@ func networksAreApart(w *whole) {
 				earlier, later = later, earlier
 			}
 			w.refuse(later.of, later.at(), "%s overlaps with %s of secondary network %s%s; networks must not share addresses",
-				later.prefix, earlier.prefix, earlier.of.name, w.where(earlier.of))
+				later.prefix, earlier.prefix, earlier.of.Name, w.Where(earlier.of))
 		}
 		open = append(open, s)
 	}

@@ -15,6 +15,8 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/wording"
 )
 
 // The rules of this file are those that Karpenter has for NodePools, in its
@@ -41,12 +43,12 @@ func limitsAreOfNodes(_ *whole, p *v1alpha1.Pool) []finding {
 		plain, asked := strings.CutPrefix(strings.TrimPrefix(name, "limits."), requests)
 		switch {
 		case slices.Contains(nodeNames, name), strings.Contains(name, "/") && !asked && isLabel(name):
-		case asked && (slices.Contains(nodeNames, plain) || isDevice(plain)):
+		case asked && (slices.Contains(nodeNames, plain) || manifest.IsDevice(plain)):
 			all = append(all, found(here, "no node has %s, so that this limits nothing; did you mean %s?", name, plain)...)
 		default:
 			hint := didYouMean(plain, nodeNames)
 			if hint == "" {
-				hint = "; there is " + enumerate(nodeNames, "and") + ", and devices such as nvidia.com/gpu"
+				hint = "; there is " + wording.Enumerate(nodeNames, "and") + ", and devices such as nvidia.com/gpu"
 			}
 			all = append(all, found(here, "no node has %s, so that this limits nothing%s", name, hint)...)
 		}

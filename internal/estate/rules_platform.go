@@ -7,19 +7,20 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
 )
 
 // onePlatform asks for exactly one Platform.
 func onePlatform(w *whole) {
-	if _, refused := w.refused[identity{kindPlatform, v1alpha1.PlatformName}]; len(w.Platforms) == 0 && !refused && !w.partial {
-		w.problems = append(w.problems, Problem{
-			Kind: kindPlatform, Name: v1alpha1.PlatformName,
+	if _, refused := w.Refused(manifest.ID{Kind: manifest.KindPlatform, Name: v1alpha1.PlatformName}); len(w.Platforms) == 0 && !refused && !w.Incomplete() {
+		w.problems = append(w.problems, manifest.Problem{
+			Kind: manifest.KindPlatform, Name: v1alpha1.PlatformName,
 			Message: "there is none; declare the cluster's platform with its clusterName and nodeClass",
 		})
 	}
-	for i, o := range w.objects[kindPlatform] {
+	for i, o := range w.objects[manifest.KindPlatform] {
 		if i > 0 {
-			w.refuse(o, nil, "a cluster has one platform, and it is declared already%s; keep one of them", w.where(w.objects[kindPlatform][0]))
+			w.refuse(o, nil, "a cluster has one platform, and it is declared already%s; keep one of them", w.Where(w.objects[manifest.KindPlatform][0]))
 		}
 	}
 }

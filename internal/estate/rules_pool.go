@@ -13,12 +13,13 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
 )
 
 func networksExist(w *whole, p *v1alpha1.Pool) []finding {
 	var all []finding
 	for i, name := range p.Spec.SecondaryNetworks {
-		if why := w.missing(kindNetwork, name); why != "" {
+		if why := w.missing(manifest.KindNetwork, name); why != "" {
 			all = append(all, found(field.NewPath("spec", "secondaryNetworks").Index(i), "%s", why)...)
 		}
 	}

@@ -13,19 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/wording"
 )
 
 // The rules of this file are those that the API server has for ResourceQuotas and
 // LimitRanges: what they let through is accepted there.
 
-// counted are the objects that a quota counts by a name of their own. There are no
-// halves of them.
-var counted = sets.New[string]("pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
-	"persistentvolumeclaims", "services.nodeports", "services.loadbalancers")
-
 // quotaNames are all resources that a quota knows, but for those with a domain and
 // for huge pages.
-var quotaNames = counted.Union(sets.New(
+var quotaNames = manifest.CountedObjects.Union(sets.New(
 	"cpu", "memory", "ephemeral-storage",
 	"requests.cpu", "requests.memory", "requests.ephemeral-storage", "requests.storage",
 	"limits.cpu", "limits.memory", "limits.ephemeral-storage",
@@ -51,7 +48,7 @@ func quotaFits(at *field.Path, quota corev1.ResourceList) []finding {
 			all = append(all, found(here, "%s", why)...)
 			continue
 		}
-		if isWhole(name) && amount.MilliValue()%1000 != 0 {
+		if manifest.IsWhole(name) && amount.MilliValue()%1000 != 0 {
 			all = append(all, found(here, "%s is counted in whole numbers; write %d, not %s", name, amount.Value(), amount.String())...)
 		}
 		if countsNothing(name) {
@@ -96,21 +93,10 @@ func whyNoPageSize(name, size string) string {
 }
 
 func didYouMean(name string, known []string) string {
-	if like, ok := nearest(name, known); ok {
+	if like, ok := wording.Nearest(name, known); ok {
 		return "; did you mean " + like + "?"
 	}
 	return ""
-}
-
-// isWhole says whether the API server asks for whole numbers of a resource: of
-// objects, and of all with a domain that it takes for a device.
-func isWhole(name string) bool { return counted.Has(name) || isDevice(name) }
-
-// isDevice says whether the API server takes a resource for one of the nodes'
-// devices.
-func isDevice(name string) bool {
-	return strings.Contains(name, "/") && !strings.Contains(name, corev1.ResourceDefaultNamespacePrefix) &&
-		!strings.HasPrefix(name, requests) && len(validation.IsQualifiedName(requests+name)) == 0
 }
 
 // countedDomains end the domains of the resources with a '/' that quotas count
@@ -154,7 +140,7 @@ func whyNoContainers(name string) string {
 		return ""
 	}
 	plain := strings.TrimPrefix(strings.TrimPrefix(name, requests), "limits.")
-	return "no container asks for " + name + cmp.Or(didYouMean(plain, containerNames), "; there is "+enumerate(containerNames, "and")+", and devices such as nvidia.com/gpu")
+	return "no container asks for " + name + cmp.Or(didYouMean(plain, containerNames), "; there is "+wording.Enumerate(containerNames, "and")+", and devices such as nvidia.com/gpu")
 }
 
 // requestsAreLimits refuses a default request that differs from the default limit

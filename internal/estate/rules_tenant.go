@@ -8,18 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
 )
 
 func poolsExist(w *whole, t *v1alpha1.Tenant) []finding {
 	if len(t.Spec.Pools) == 0 {
-		if why := w.missing(kindPool, t.Spec.Pool); why != "" {
+		if why := w.missing(manifest.KindPool, t.Spec.Pool); why != "" {
 			return found(field.NewPath("spec", "pool"), "%s", why)
 		}
 		return nil
 	}
 	var all []finding
 	for i, name := range t.Spec.Pools {
-		if why := w.missing(kindPool, name); why != "" {
+		if why := w.missing(manifest.KindPool, name); why != "" {
 			all = append(all, found(field.NewPath("spec", "pools").Index(i), "%s", why)...)
 		}
 	}
@@ -116,23 +117,23 @@ func limitsAreOrdered(_ *whole, t *v1alpha1.Tenant) []finding {
 // namespacesHaveOneTenant refuses a namespace to all but the oldest tenant that
 // names it.
 func namespacesHaveOneTenant(w *whole) {
-	owners := map[string]object{}
+	owners := map[string]manifest.Object{}
 	for _, i := range byAge(w.Tenants) {
-		t := w.objects[kindTenant][i]
+		t := w.objects[manifest.KindTenant][i]
 		for j, ns := range namespacesOf(&w.Tenants[i]) {
 			owner, taken := owners[ns]
 			if !taken {
 				owners[ns] = t
 				continue
 			}
-			if owner.name == t.name {
+			if owner.Name == t.Name {
 				continue
 			}
 			at := field.NewPath("metadata", "name")
 			if len(w.Tenants[i].Spec.Namespaces) > 0 {
 				at = field.NewPath("spec", "namespaces").Index(j)
 			}
-			w.refuse(t, at, "namespace %s belongs to tenant %s%s already; choose another for %s", ns, owner.name, w.where(owner), t.name)
+			w.refuse(t, at, "namespace %s belongs to tenant %s%s already; choose another for %s", ns, owner.Name, w.Where(owner), t.Name)
 		}
 	}
 }

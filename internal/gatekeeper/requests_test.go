@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/wall"
 )
 
 // TestConstrained fails if a constraint of croft's is for a kind that the webhook is not
 // judged by: rules that leave the kind out would be called good.
 func TestConstrained(t *testing.T) {
-	d, problems := estate.Parse("croft.yaml", []byte("platform: {clusterName: demo, placement: Gatekeeper, nodeClass: {kwok: {}}}\n"))
+	d, problems := manifest.Parse("croft.yaml", []byte("platform: {clusterName: demo, placement: Gatekeeper, nodeClass: {kwok: {}}}\n"))
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // everything is a file that needs all that a file can need.
@@ -23,7 +24,7 @@ pools:
 
 func estateOf(t *testing.T, file string) *estate.Estate {
 	t.Helper()
-	d, problems := estate.Parse("croft.yaml", []byte(file))
+	d, problems := manifest.Parse("croft.yaml", []byte(file))
 	e, more := estate.Build(d)
 	if err := slices.Concat(problems, more).Err(); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/migrate"
 	"croft.dev/croft/internal/migrate/draft"
 	"croft.dev/croft/internal/migrate/source"
@@ -20,11 +20,11 @@ import (
 var update = flag.Bool("update", false, "write docs/migrate/examples anew")
 
 // readAll reads the files of a directory, by their names in it.
-func readAll(t testing.TB, dir string) ([]*source.Object, estate.Problems) {
+func readAll(t testing.TB, dir string) ([]*source.Object, manifest.Problems) {
 	t.Helper()
 	var (
 		all      []*source.Object
-		problems estate.Problems
+		problems manifest.Problems
 	)
 	files := os.DirFS(dir)
 	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {

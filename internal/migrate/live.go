@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/migrate/draft"
 	"croft.dev/croft/internal/migrate/source"
 )
@@ -46,15 +46,15 @@ func isCalico(o *source.Object) bool { return o.Group() == string(v1alpha1.Calic
 
 // Live reads a cluster. Kinds that it does not have are passed over; those that
 // the reader may not list are a problem each.
-func Live(ctx context.Context, c client.Reader) ([]*source.Object, estate.Problems, error) {
+func Live(ctx context.Context, c client.Reader) ([]*source.Object, manifest.Problems, error) {
 	var (
 		all      []*source.Object
-		problems estate.Problems
+		problems manifest.Problems
 	)
 	list := func(group string, versions []string, kind string) error {
 		objects, err := listAny(ctx, c, group, versions, kind)
 		if apierrors.IsForbidden(err) {
-			problems = append(problems, estate.Problem{File: "cluster", Message: fmt.Sprintf(
+			problems = append(problems, manifest.Problem{File: "cluster", Message: fmt.Sprintf(
 				"you may not list %s of %q, so nothing of them is in the result: ask for the right to get and list them", kind, group)})
 			return nil
 		}

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/migrate/capsule"
 	"croft.dev/croft/internal/migrate/chart"
 	"croft.dev/croft/internal/migrate/declared"
@@ -31,7 +31,7 @@ type Result struct {
 	// Notes are what is to be known of the whole.
 	Notes []string
 	// Problems are what a person has to put right.
-	Problems estate.Problems
+	Problems manifest.Problems
 }
 
 // Count is how many values had an outcome.
@@ -47,7 +47,7 @@ func (r *Result) Count(outcome source.Outcome) int {
 
 // Migrate turns objects into an estate. The order matters: whoever says which
 // tenants there are comes before whoever speaks of their namespaces.
-func Migrate(objects []*source.Object, problems estate.Problems, o draft.Options) *Result {
+func Migrate(objects []*source.Object, problems manifest.Problems, o draft.Options) *Result {
 	d := draft.New(objects, o)
 	d.Problems = problems
 	for _, step := range []func(*draft.Draft){
@@ -88,17 +88,17 @@ func result(d *draft.Draft) *Result {
 			r.Findings = append(r.Findings, f)
 		}
 	}
-	slices.SortStableFunc(r.Problems, func(a, b estate.Problem) int {
+	slices.SortStableFunc(r.Problems, func(a, b manifest.Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	return r
 }
 
 // unique drops objects that were read twice. Of two that differ the first counts.
-func unique(objects []*source.Object) ([]*source.Object, estate.Problems) {
+func unique(objects []*source.Object) ([]*source.Object, manifest.Problems) {
 	var (
 		kept     []*source.Object
-		problems estate.Problems
+		problems manifest.Problems
 		seen     = map[string]*source.Object{}
 	)
 	for _, o := range objects {

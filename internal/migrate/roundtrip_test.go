@@ -15,6 +15,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/migrate"
 	"croft.dev/croft/internal/migrate/draft"
 	"croft.dev/croft/internal/migrate/source"
@@ -99,7 +100,7 @@ var same = gocmp.Options{
 
 func build(t testing.TB, data []byte) *estate.Estate {
 	t.Helper()
-	d, problems := estate.Parse("croft.yaml", data)
+	d, problems := manifest.Parse("croft.yaml", data)
 	e, more := estate.Build(d)
 	if err := slices.Concat(problems, more).Err(); err != nil {
 		t.Fatalf("%v\n%s", err, data)

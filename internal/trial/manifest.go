@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // Manifest is one object as a team has it in a file.
@@ -134,7 +134,7 @@ type document struct {
 	above, line int
 
 	once  sync.Once
-	nodes *estate.Document
+	nodes *manifest.Document
 }
 
 // documents are the parts of a stream, cut where kubectl cuts it.
@@ -227,7 +227,7 @@ func (d *document) content() (map[string]any, error) {
 // have a line to be looked for.
 func (d *document) lineOf(path []string) int {
 	d.once.Do(func() {
-		if found, _ := estate.Documents("", d.text); len(found) > 0 {
+		if found, _ := manifest.Documents("", d.text); len(found) > 0 {
 			d.nodes = &found[0]
 		}
 	})

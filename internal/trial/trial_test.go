@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/trial"
 )
 
@@ -20,7 +21,7 @@ func estateOf(t testing.TB, file string) *estate.Estate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, problems := estate.Parse(file, data)
+	d, problems := manifest.Parse(file, data)
 	e, more := estate.Build(d)
 	if len(problems)+len(more) > 0 {
 		t.Fatal(problems, more)

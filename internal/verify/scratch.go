@@ -22,6 +22,7 @@ import (
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/scratch"
 	"croft.dev/croft/internal/wall"
 	"croft.dev/croft/internal/wall/policy"
@@ -59,7 +60,7 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 		exceptions(&t.Spec)
 		return t
 	}
-	declaration := &estate.Declaration{Platforms: []v1alpha1.Platform{platform}}
+	declaration := &manifest.Declaration{Platforms: []v1alpha1.Platform{platform}}
 	for _, t := range []v1alpha1.Tenant{tenant("a", tight), tenant("b", loose)} {
 		declaration.Tenants = append(declaration.Tenants, t)
 		for _, pool := range t.Spec.Pools {

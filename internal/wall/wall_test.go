@@ -18,6 +18,7 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/wall"
 	"croft.dev/croft/internal/wall/identity"
 )
@@ -33,7 +34,7 @@ func load(t testing.TB, path string) *estate.Estate {
 
 func parse(t testing.TB, content string) *estate.Estate {
 	t.Helper()
-	d, problems := estate.Parse("croft.yaml", []byte(content))
+	d, problems := manifest.Parse("croft.yaml", []byte(content))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // Platform declares what tenants need before they can be Ready. Tenants have
@@ -48,7 +49,7 @@ func Name(prefix string, i int) string { return fmt.Sprintf("%s-%04d", prefix, i
 
 // Build makes the estate of a text, as croft does of a file.
 func Build(text string) (*estate.Estate, error) {
-	declaration, problems := estate.Parse("generated", []byte(text))
+	declaration, problems := manifest.Parse("generated", []byte(text))
 	if len(problems) > 0 {
 		return nil, problems
 	}

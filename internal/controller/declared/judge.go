@@ -5,14 +5,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // verdict is a problem of one version of an object.
 type verdict struct {
 	uid        types.UID
 	generation int64
-	problem    estate.Problem
+	problem    manifest.Problem
 }
 
 // verdictsOn adds an entry's problems to all.
@@ -61,7 +61,7 @@ func (s *Store) judge(ctx context.Context, next *Snapshot) (publish, whole bool,
 	problems := next.verdicts()
 	confirmed := s.confirmed
 	if !next.HasPlatform || !subset(problems, confirmed) {
-		var d *estate.Declaration
+		var d *manifest.Declaration
 		if d, err = read(ctx, s.live); err == nil {
 			live := build(d)
 			if live.HasPlatform && !next.HasPlatform {

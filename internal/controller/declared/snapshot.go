@@ -15,6 +15,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // Kind is one of the kinds that people write.
@@ -38,7 +39,7 @@ type Entry[T any] struct {
 	// is invalid or there is no Platform.
 	Value *T
 	// Problems say why it is invalid.
-	Problems estate.Problems
+	Problems manifest.Problems
 	// Users are the names of the objects that refer to it, sorted. Only pools and
 	// secondary networks have any.
 	Users []string
@@ -92,9 +93,9 @@ func (s *Snapshot) Claimant(namespace string) string { return s.claimants[namesp
 type identity struct{ kind, name string }
 
 // build checks a declaration as a whole. Revision numbers are left to compare.
-func build(d *estate.Declaration) *Snapshot {
+func build(d *manifest.Declaration) *Snapshot {
 	built, problems := estate.Build(d)
-	of := map[identity]estate.Problems{}
+	of := map[identity]manifest.Problems{}
 	for _, p := range problems {
 		id := identity{p.Kind, p.Name}
 		of[id] = append(of[id], p)

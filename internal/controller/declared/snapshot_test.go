@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
-func declaration(change func(*estate.Declaration)) *estate.Declaration {
+func declaration(change func(*manifest.Declaration)) *manifest.Declaration {
 	meta := func(name string, age int64) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, UID: types.UID(name), Generation: 1, CreationTimestamp: metav1.Unix(1000-age, 0)}
 	}
-	d := &estate.Declaration{
+	d := &manifest.Declaration{
 		Platforms: []v1alpha1.Platform{{
 			ObjectMeta: meta(v1alpha1.PlatformName, 3),
 			Spec: v1alpha1.PlatformSpec{
@@ -56,28 +56,28 @@ func TestBuild(t *testing.T) {
 }
 
 func TestOnlyWhatCameOutDifferentlyIsNew(t *testing.T) {
-	bothWant := func(d *estate.Declaration) {
+	bothWant := func(d *manifest.Declaration) {
 		d.Tenants[0].Spec.Domains = []string{"www.example.edu"}
 		d.Tenants[1].Spec.Domains = []string{"www.example.edu"}
 	}
 	for _, test := range []struct {
 		name           string
-		before, after  func(*estate.Declaration)
+		before, after  func(*manifest.Declaration)
 		tenants, pools []string
 	}{
 		{"nothing", nil, nil, nil, nil},
-		{"a tenant", nil, func(d *estate.Declaration) { d.Tenants[0].Generation++ }, []string{"first"}, nil},
-		{"a tenant made anew", nil, func(d *estate.Declaration) { d.Tenants[0].UID = "other" }, []string{"first"}, nil},
-		{"a tenant gone", nil, func(d *estate.Declaration) { d.Tenants = d.Tenants[1:] }, []string{"first"}, []string{"apps"}},
-		{"a pool, which no wall of a tenant asks about", nil, func(d *estate.Declaration) { d.Pools[0].Generation++ }, nil, []string{"apps"}},
-		{"a pool gone that both use", nil, func(d *estate.Declaration) { d.Pools = d.Pools[1:] }, []string{"first", "second"}, []string{"apps"}},
+		{"a tenant", nil, func(d *manifest.Declaration) { d.Tenants[0].Generation++ }, []string{"first"}, nil},
+		{"a tenant made anew", nil, func(d *manifest.Declaration) { d.Tenants[0].UID = "other" }, []string{"first"}, nil},
+		{"a tenant gone", nil, func(d *manifest.Declaration) { d.Tenants = d.Tenants[1:] }, []string{"first"}, []string{"apps"}},
+		{"a pool, which no wall of a tenant asks about", nil, func(d *manifest.Declaration) { d.Pools[0].Generation++ }, nil, []string{"apps"}},
+		{"a pool gone that both use", nil, func(d *manifest.Declaration) { d.Pools = d.Pools[1:] }, []string{"first", "second"}, []string{"apps"}},
 		{
-			"the Platform", nil, func(d *estate.Declaration) { d.Platforms[0].Spec.GroupPrefix = "oidc:" },
+			"the Platform", nil, func(d *manifest.Declaration) { d.Platforms[0].Spec.GroupPrefix = "oidc:" },
 			[]string{"first", "second"}, []string{"apps", "jobs"},
 		},
 		{
 			"what another tenant's domain was in the way of", bothWant,
-			func(d *estate.Declaration) {
+			func(d *manifest.Declaration) {
 				bothWant(d)
 				d.Tenants[0].Spec.Domains = nil
 				d.Tenants[0].Generation++

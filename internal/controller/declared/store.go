@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // window is how long changes are collected before the estate is built again. The
@@ -148,7 +148,7 @@ func (s *Store) publish(next *Snapshot) {
 // read lists all declared objects. A list from the cache shares the cache's objects:
 // nothing that reads an estate changes it. Kinds that refer to others are listed before
 // those, so that a referred object that exists is in the lists, too.
-func read(ctx context.Context, reader client.Reader) (*estate.Declaration, error) {
+func read(ctx context.Context, reader client.Reader) (*manifest.Declaration, error) {
 	var (
 		platforms v1alpha1.PlatformList
 		pools     v1alpha1.PoolList
@@ -160,7 +160,7 @@ func read(ctx context.Context, reader client.Reader) (*estate.Declaration, error
 			return nil, fmt.Errorf("list %T: %w", list, err)
 		}
 	}
-	return &estate.Declaration{
+	return &manifest.Declaration{
 		Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items,
 	}, nil
 }

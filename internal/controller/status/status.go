@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // longest is how much of a message is kept; the API allows eight times as much,
@@ -36,7 +36,7 @@ func Set(s *v1alpha1.Status, generation int64, condition string, holds metav1.Co
 }
 
 // Accept writes Accepted, and reports whether it is True.
-func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems estate.Problems) bool {
+func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems manifest.Problems) bool {
 	switch {
 	case !hasPlatform:
 		Set(s, generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonNoPlatform,
@@ -52,7 +52,7 @@ func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems est
 }
 
 // messages leaves out the object's own name, which stands beside the message.
-func messages(problems estate.Problems) string {
+func messages(problems manifest.Problems) string {
 	lines := make([]string, len(problems))
 	for i, p := range problems {
 		lines[i] = p.Message

@@ -9,7 +9,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/controller/status"
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 func TestSum(t *testing.T) {
@@ -44,11 +44,11 @@ func TestSum(t *testing.T) {
 }
 
 func TestAccept(t *testing.T) {
-	problems := estate.Problems{{Field: "spec.pool", Message: "there is no pool x"}, {Message: "and more"}}
+	problems := manifest.Problems{{Field: "spec.pool", Message: "there is no pool x"}, {Message: "and more"}}
 	for _, test := range []struct {
 		name           string
 		platform       bool
-		problems       estate.Problems
+		problems       manifest.Problems
 		accepted       bool
 		reason, report string
 	}{

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/migrate/source"
 )
 
@@ -63,7 +63,7 @@ type Draft struct {
 	// are already.
 	Standing []string
 	Notes    []string
-	Problems estate.Problems
+	Problems manifest.Problems
 }
 
 // Pool is one as it comes about.
@@ -201,5 +201,5 @@ func (d *Draft) Note(format string, args ...any) {
 // Missing reports a field of croft.yaml that nothing which was read says.
 func (d *Draft) Missing(path, format string, args ...any) {
 	d.Told[path] = true
-	d.Problems = append(d.Problems, estate.Problem{Path: "croft.yaml: " + path, Message: fmt.Sprintf(format, args...)})
+	d.Problems = append(d.Problems, manifest.Problem{Path: "croft.yaml: " + path, Message: fmt.Sprintf(format, args...)})
 }

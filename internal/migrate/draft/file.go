@@ -10,6 +10,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // File is croft.yaml in its compact form.
@@ -91,16 +92,16 @@ func dropEmpty(content map[string]any, keys ...string) {
 }
 
 // Declaration is the file as croft reads it.
-func (f *File) Declaration() (*estate.Declaration, estate.Problems) {
+func (f *File) Declaration() (*manifest.Declaration, manifest.Problems) {
 	data, err := f.YAML()
 	if err != nil {
-		return &estate.Declaration{}, estate.Problems{{File: "croft.yaml", Message: err.Error()}}
+		return &manifest.Declaration{}, manifest.Problems{{File: "croft.yaml", Message: err.Error()}}
 	}
-	return estate.Parse("croft.yaml", data)
+	return manifest.Parse("croft.yaml", data)
 }
 
 // Problems are what croft check would say.
-func (f *File) Problems() estate.Problems {
+func (f *File) Problems() manifest.Problems {
 	d, problems := f.Declaration()
 	_, more := estate.Build(d)
 	return append(problems, more...)
@@ -109,10 +110,10 @@ func (f *File) Problems() estate.Problems {
 // Settle leaves out what croft check would refuse, until nothing is left to
 // refuse but what the platform lacks, and says of each what is wrong with it if that
 // was not said already.
-func (f *File) Settle(said map[string]bool) estate.Problems {
-	var told estate.Problems
+func (f *File) Settle(said map[string]bool) manifest.Problems {
+	var told manifest.Problems
 	for {
-		var refused estate.Problems
+		var refused manifest.Problems
 		progress := false
 		for _, p := range f.Problems() {
 			if f.leaveOut(p) {
@@ -131,13 +132,13 @@ func (f *File) Settle(said map[string]bool) estate.Problems {
 }
 
 // inFile says of a problem of what would be written where to put it right.
-func inFile(p estate.Problem) estate.Problem {
+func inFile(p manifest.Problem) manifest.Problem {
 	p.File, p.Line = "", 0
 	p.Path = "croft.yaml: " + p.Path
 	return p
 }
 
-func (f *File) leaveOut(p estate.Problem) bool {
+func (f *File) leaveOut(p manifest.Problem) bool {
 	switch p.Kind {
 	case "Pool":
 		return remove(f, f.Pools, "pool", p)
@@ -149,7 +150,7 @@ func (f *File) leaveOut(p estate.Problem) bool {
 	return false
 }
 
-func remove[T any](f *File, from map[string]T, what string, p estate.Problem) bool {
+func remove[T any](f *File, from map[string]T, what string, p manifest.Problem) bool {
 	spec, ok := from[p.Name]
 	if !ok {
 		return false

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/migrate/source"
+	"croft.dev/croft/internal/wording"
 )
 
 // Place puts a tenant on a pool. Who says another than was said is told.
@@ -26,7 +26,7 @@ func (d *Draft) Place(t *Tenant, name string, by source.Field, pool string) {
 	if _, known := d.Pools[pool]; !known {
 		names := slices.Sorted(maps.Keys(d.Pools))
 		d.Told[name] = true
-		d.Problem(by, "there is no pool %s among what was read%s; tenant %s is left out of croft.yaml until it has one", pool, estate.Suggest(pool, names), name)
+		d.Problem(by, "there is no pool %s among what was read%s; tenant %s is left out of croft.yaml until it has one", pool, wording.Suggest(pool, names), name)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // Field is one field of an object, or one that it could have. What is said of a
@@ -31,7 +31,7 @@ func (f Field) Value() any { return f.value }
 func (f Field) With(value any) Field { return Field{f.object, f.path, value, true} }
 
 // Problem is one of the field, where it was written.
-func (f Field) Problem(format string, args ...any) estate.Problem {
+func (f Field) Problem(format string, args ...any) manifest.Problem {
 	return f.object.Problem(f.path, format, args...)
 }
 

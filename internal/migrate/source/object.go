@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // Object is one object that was read, or a values file, with the account of what
@@ -76,8 +76,8 @@ func (o *Object) Root() Field { return Field{object: o, value: o.Content, found:
 func (o *Object) At(keys ...string) Field { return o.Root().At(keys...) }
 
 // Problem is one of a field, where it was written.
-func (o *Object) Problem(path []string, format string, args ...any) estate.Problem {
-	p := estate.Problem{File: o.File, Path: o.ID(), Message: fmt.Sprintf(format, args...)}
+func (o *Object) Problem(path []string, format string, args ...any) manifest.Problem {
+	p := manifest.Problem{File: o.File, Path: o.ID(), Message: fmt.Sprintf(format, args...)}
 	if len(path) > 0 {
 		p.Path += ": " + FieldPath(path)
 	}
@@ -89,8 +89,8 @@ func (o *Object) Problem(path []string, format string, args ...any) estate.Probl
 
 // Parse reads the documents of one file. What cannot be read is a problem; the
 // rest is returned all the same.
-func Parse(file string, data []byte) ([]*Object, estate.Problems) {
-	documents, problems := estate.Documents(file, data)
+func Parse(file string, data []byte) ([]*Object, manifest.Problems) {
+	documents, problems := manifest.Documents(file, data)
 	var all []*Object
 	for i := range documents {
 		d := &documents[i]
@@ -99,13 +99,13 @@ func Parse(file string, data []byte) ([]*Object, estate.Problems) {
 		problems = append(problems, wrong...)
 	}
 	if len(documents) == 0 && len(problems) == 0 {
-		problems = append(problems, estate.Problem{File: file, Message: "the file is empty; leave it out, or name the right one"})
+		problems = append(problems, manifest.Problem{File: file, Message: "the file is empty; leave it out, or name the right one"})
 	}
 	return all, problems
 }
 
 // fromDocument is the object of one document, or those of a List.
-func fromDocument(file string, number int, content map[string]any, line func(...string) int) ([]*Object, estate.Problems) {
+func fromDocument(file string, number int, content map[string]any, line func(...string) int) ([]*Object, manifest.Problems) {
 	o := NewObject(content)
 	o.File, o.Document, o.line = file, number, line
 	if items, ok := content["items"].([]any); ok && strings.HasSuffix(o.Kind, "List") {
@@ -115,9 +115,9 @@ func fromDocument(file string, number int, content map[string]any, line func(...
 	case o.Kind == "" && o.APIVersion == "" && isValues(content):
 		o.Kind = KindValues
 	case o.Kind == "" && o.APIVersion == "" && isCompact(content):
-		return nil, estate.Problems{{File: file, Line: line(), Message: "this is croft.yaml already: leave it out, and add to it what comes of the others"}}
+		return nil, manifest.Problems{{File: file, Line: line(), Message: "this is croft.yaml already: leave it out, and add to it what comes of the others"}}
 	case o.Kind == "" || o.APIVersion == "":
-		return nil, estate.Problems{{File: file, Line: line(), Message: fmt.Sprintf(
+		return nil, manifest.Problems{{File: file, Line: line(), Message: fmt.Sprintf(
 			"document %d is neither an object, with apiVersion and kind, nor a values file with nodePools or tenants; leave it out", number)}}
 	}
 	return []*Object{o}, nil
@@ -134,9 +134,9 @@ func NewObject(content map[string]any) *Object {
 	return o
 }
 
-func listed(list *Object, items []any) ([]*Object, estate.Problems) {
+func listed(list *Object, items []any) ([]*Object, manifest.Problems) {
 	var all []*Object
-	var problems estate.Problems
+	var problems manifest.Problems
 	for i, item := range items {
 		content, ok := item.(map[string]any)
 		if !ok {

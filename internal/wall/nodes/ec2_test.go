@@ -17,6 +17,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/wall/nodes"
 )
@@ -153,7 +154,7 @@ func TestEC2NodeClassOnAServer(t *testing.T) {
 func classOf(t *testing.T, says string) *unstructured.Unstructured {
 	t.Helper()
 	file := "platform: {clusterName: demo, clusterDNS: [10.100.0.10], nodeClass: {aws: {role: nodes}}}\npools: {jobs: {costCode: org1, nodeClass: {aws: " + strings.ReplaceAll(says, "\t", " ") + "}}}\n"
-	d, problems := estate.Parse("croft.yaml", []byte(file))
+	d, problems := manifest.Parse("croft.yaml", []byte(file))
 	e, more := estate.Build(d)
 	if err := slices.Concat(problems, more).Err(); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/controller/tenant/enforcement"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/wall"
@@ -41,7 +42,7 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, problems := estate.Parse("croft.yaml", []byte(declaration))
+	d, problems := manifest.Parse("croft.yaml", []byte(declaration))
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}

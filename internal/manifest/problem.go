@@ -1,4 +1,4 @@
-package estate
+package manifest
 
 import (
 	"cmp"
@@ -112,8 +112,8 @@ func (ps Problems) For(kind, name string) Problems {
 	return of
 }
 
-// sorted puts the problems into the order that people read their files in.
-func (ps Problems) sorted() Problems {
+// Sorted puts the problems into the order that people read their files in.
+func (ps Problems) Sorted() Problems {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(
 			cmp.Compare(a.File, b.File),

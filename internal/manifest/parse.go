@@ -1,4 +1,4 @@
-package estate
+package manifest
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/wording"
 )
 
 // maxSize is the size of the largest file that is read. An estate of 5,000
@@ -28,7 +29,7 @@ func Parse(name string, data []byte) (*Declaration, Problems) { return ParseWith
 func ParseWith(name string, data []byte, open Open) (*Declaration, Problems) {
 	r := &reader{file: name, open: open, into: &Declaration{}}
 	r.read(data)
-	return r.into, r.problems.sorted()
+	return r.into, r.problems.Sorted()
 }
 
 // reader collects what one file declares.
@@ -100,7 +101,7 @@ func (r *reader) document(doc *yaml.Node) bool {
 	case root.Kind != yaml.MappingNode:
 		what := "a list"
 		if root.Kind == yaml.ScalarNode {
-			what = describe(scalar(root))
+			what = wording.Describe(scalar(root))
 		}
 		r.unreadable(root.Line, "", "a document must be a mapping, such as \"platform: {...}\", not %s", what)
 		return true
@@ -126,7 +127,7 @@ func (r *reader) resource(root *yaml.Node) {
 	kind, version := declared["kind"], declared["apiVersion"]
 	if version != v1alpha1.GroupVersion.String() || !isKind(kind) {
 		r.unreadable(root.Line, "", "croft reads %s of %s, not %s of %s",
-			enumerate(kinds, "and"), v1alpha1.GroupVersion, text(kind), text(version))
+			wording.Enumerate(kinds, "and"), v1alpha1.GroupVersion, wording.Text(kind), wording.Text(version))
 		return
 	}
 	name, issues := cleanMetadata(declared)
@@ -148,7 +149,7 @@ func (r *reader) take(kind string, from *origin, issues []issue) {
 			return
 		}
 	}
-	r.into.refuse(identity{kind, from.name}, from)
+	r.into.refuse(ID{kind, from.name}, from)
 	for _, i := range issues {
 		p := Problem{Kind: kind, Name: from.name, Field: i.field, Message: i.message}
 		from.place(&p)

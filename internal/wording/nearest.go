@@ -1,9 +1,9 @@
-package estate
+package wording
 
-// nearest is the candidate that somebody who wrote name most likely meant: the
+// Nearest is the candidate that somebody who wrote name most likely meant: the
 // one with the fewest letters changed, if these are few enough. Two letters are
 // what it takes to exchange neighbours.
-func nearest(name string, candidates []string) (string, bool) {
+func Nearest(name string, candidates []string) (string, bool) {
 	best, fewest := "", max(min(2, len(name)/2), len(name)/3)+1
 	for _, c := range candidates {
 		if difference := len(c) - len(name); difference >= fewest || -difference >= fewest {
@@ -47,11 +47,11 @@ func lower(c byte) byte {
 // Suggest ends a message about a name that nobody knows: with the one that was
 // most likely meant, or with those there are.
 func Suggest(name string, candidates []string) string {
-	if n, ok := nearest(name, candidates); ok {
+	if n, ok := Nearest(name, candidates); ok {
 		return "; did you mean " + n + "?"
 	}
 	if len(candidates) == 0 || len(candidates) > 10 {
 		return ""
 	}
-	return "; there is " + enumerate(candidates, "and")
+	return "; there is " + Enumerate(candidates, "and")
 }

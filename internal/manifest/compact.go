@@ -1,17 +1,18 @@
-package estate
+package manifest
 
 import (
 	"go.yaml.in/yaml/v3"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/wording"
 )
 
 // sections are the keys of the compact form that hold objects by their names,
 // with the kind that each one stands for.
 var sections = map[string]string{
-	"pools":             kindPool,
-	"tenants":           kindTenant,
-	"secondaryNetworks": kindNetwork,
+	"pools":             KindPool,
+	"tenants":           KindTenant,
+	"secondaryNetworks": KindNetwork,
 }
 
 // platformKey is the key of the compact form that holds the one Platform.
@@ -22,7 +23,7 @@ func (r *reader) compact(root *yaml.Node) {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, body := root.Content[i], root.Content[i+1]
 		if key.Value == platformKey {
-			r.expand(kindPlatform, v1alpha1.PlatformName, key, body, platformKey)
+			r.expand(KindPlatform, v1alpha1.PlatformName, key, body, platformKey)
 			continue
 		}
 		kind, ok := sections[key.Value]
@@ -44,7 +45,7 @@ func (r *reader) section(kind string, key, body *yaml.Node) {
 			r.expand(kind, name.Value, name, body.Content[i+1], join(key.Value, name.Value))
 		}
 	case body.ShortTag() != "!!null":
-		r.unreadable(key.Line, key.Value, "must be a mapping from names to what each one is, not %s", describe(value(body)))
+		r.unreadable(key.Line, key.Value, "must be a mapping from names to what each one is, not %s", wording.Describe(value(body)))
 	}
 }
 

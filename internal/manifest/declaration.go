@@ -1,4 +1,4 @@
-package estate
+package manifest
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,10 +11,10 @@ import (
 
 // The kinds that people write, and that a declaration is made of.
 const (
-	kindPlatform = "Platform"
-	kindPool     = "Pool"
-	kindTenant   = "Tenant"
-	kindNetwork  = "SecondaryNetwork"
+	KindPlatform = "Platform"
+	KindPool     = "Pool"
+	KindTenant   = "Tenant"
+	KindNetwork  = "SecondaryNetwork"
 )
 
 // Declaration is what was declared, before it is known to be valid: the same
@@ -29,47 +29,40 @@ type Declaration struct {
 
 	// origins tell where objects were written. Those that come from the API
 	// server have none.
-	origins map[position]*origin
+	origins map[Object]*origin
 	// refused are the objects that were written but are not valid by themselves,
 	// so that whatever refers to one is not told that it does not exist.
-	refused map[identity]*origin
+	refused map[ID]*origin
 	// partial says that something could not be read at all, so that nothing can
 	// be called missing.
 	partial bool
 }
 
-// identity is what the API server tells objects apart by.
-type identity struct{ kind, name string }
+// ID is what the API server tells objects apart by.
+type ID struct{ Kind, Name string }
 
-// position is an object's place in the Declaration's list of its kind.
-type position struct {
-	kind  string
-	index int
+// Object is one object of a Declaration: several may be declared under one ID.
+type Object struct {
+	ID
+	// Index is the place in the Declaration's list of its kind.
+	Index int
 }
-
-// object is one object of a Declaration.
-type object struct {
-	position
-	name string
-}
-
-func (o object) identity() identity { return identity{o.kind, o.name} }
 
 // Add appends what other declares, as when several files make one estate.
 // It takes other over: do not use it afterwards.
 func (d *Declaration) Add(other *Declaration) {
 	offset := map[string]int{
-		kindPlatform: len(d.Platforms),
-		kindPool:     len(d.Pools),
-		kindTenant:   len(d.Tenants),
-		kindNetwork:  len(d.Networks),
+		KindPlatform: len(d.Platforms),
+		KindPool:     len(d.Pools),
+		KindTenant:   len(d.Tenants),
+		KindNetwork:  len(d.Networks),
 	}
 	d.Platforms = append(d.Platforms, other.Platforms...)
 	d.Pools = append(d.Pools, other.Pools...)
 	d.Tenants = append(d.Tenants, other.Tenants...)
 	d.Networks = append(d.Networks, other.Networks...)
-	for at, o := range other.origins {
-		d.setOrigin(position{at.kind, at.index + offset[at.kind]}, o)
+	for at, from := range other.origins {
+		d.setOrigin(Object{at.ID, at.Index + offset[at.Kind]}, from)
 	}
 	for id, o := range other.refused {
 		d.refuse(id, o)
@@ -77,11 +70,11 @@ func (d *Declaration) Add(other *Declaration) {
 	d.partial = d.partial || other.partial
 }
 
-func (d *Declaration) setOrigin(at position, o *origin) {
+func (d *Declaration) setOrigin(o Object, from *origin) {
 	if d.origins == nil {
-		d.origins = map[position]*origin{}
+		d.origins = map[Object]*origin{}
 	}
-	d.origins[at] = o
+	d.origins[o] = from
 }
 
 // append adds an object that is valid by itself.
@@ -91,21 +84,21 @@ func (d *Declaration) append(kind string, checked map[string]any, from *origin) 
 		err   error
 	)
 	switch kind {
-	case kindPlatform:
+	case KindPlatform:
 		index = len(d.Platforms)
 		d.Platforms, err = appendTyped(d.Platforms, checked)
-	case kindPool:
+	case KindPool:
 		index = len(d.Pools)
 		d.Pools, err = appendTyped(d.Pools, checked)
-	case kindTenant:
+	case KindTenant:
 		index = len(d.Tenants)
 		d.Tenants, err = appendTyped(d.Tenants, checked)
-	case kindNetwork:
+	case KindNetwork:
 		index = len(d.Networks)
 		d.Networks, err = appendTyped(d.Networks, checked)
 	}
 	if err == nil {
-		d.setOrigin(position{kind, index}, from)
+		d.setOrigin(Object{ID{kind, from.name}, index}, from)
 	}
 	return err
 }
@@ -119,20 +112,46 @@ func appendTyped[T any](list []T, content map[string]any) ([]T, error) {
 }
 
 // refuse remembers an object that is not valid by itself.
-func (d *Declaration) refuse(id identity, from *origin) {
+func (d *Declaration) refuse(id ID, from *origin) {
 	if d.refused == nil {
-		d.refused = map[identity]*origin{}
+		d.refused = map[ID]*origin{}
 	}
 	d.refused[id] = from
 }
 
-// origin is where an object was written, or nil. The name is compared because
-// the lists are the caller's to change.
-func (d *Declaration) origin(o object) *origin {
-	if from := d.origins[o.position]; from != nil && from.name == o.name {
-		return from
+// Refused reports whether an object was written that is not valid by itself, and where, in
+// parentheses, to end a message with.
+func (d *Declaration) Refused(id ID) (where string, refused bool) {
+	from, refused := d.refused[id]
+	return from.where(), refused
+}
+
+// Incomplete reports whether something could not be read at all, so that nothing can be
+// called missing.
+func (d *Declaration) Incomplete() bool { return d.partial }
+
+// Problem is one of an object, placed where its field was written. The field is a path such
+// as spec.pool; empty for the object as a whole.
+func (d *Declaration) Problem(o Object, field, message string) Problem {
+	p := Problem{Kind: o.Kind, Name: o.Name, Field: field, Message: message}
+	from := d.origins[o]
+	if from != nil {
+		from.place(&p)
 	}
-	return nil
+	p.Live = from == nil && len(d.origins) > 0
+	return p
+}
+
+// Where tells the place of an object, in parentheses, to end a message with. An object from
+// the API server has none; beside a file it is said to be in the cluster.
+func (d *Declaration) Where(o Object) string {
+	if from := d.origins[o]; from != nil {
+		return from.where()
+	}
+	if len(d.origins) > 0 {
+		return " (in the cluster)"
+	}
+	return ""
 }
 
 // Objects returns every object in the order to apply them in: whatever is
@@ -142,7 +161,7 @@ func (d *Declaration) origin(o object) *origin {
 func (d *Declaration) Objects() []client.Object {
 	var all []client.Object
 	add := func(kind string, index int, obj client.Object) {
-		if from := d.origin(object{position{kind, index}, obj.GetName()}); from != nil {
+		if from := d.origins[Object{ID{kind, obj.GetName()}, index}]; from != nil {
 			all = append(all, (&unstructured.Unstructured{Object: from.declared}).DeepCopy())
 			return
 		}
@@ -150,16 +169,16 @@ func (d *Declaration) Objects() []client.Object {
 		all = append(all, obj)
 	}
 	for i := range d.Platforms {
-		add(kindPlatform, i, d.Platforms[i].DeepCopy())
+		add(KindPlatform, i, d.Platforms[i].DeepCopy())
 	}
 	for i := range d.Networks {
-		add(kindNetwork, i, d.Networks[i].DeepCopy())
+		add(KindNetwork, i, d.Networks[i].DeepCopy())
 	}
 	for i := range d.Pools {
-		add(kindPool, i, d.Pools[i].DeepCopy())
+		add(KindPool, i, d.Pools[i].DeepCopy())
 	}
 	for i := range d.Tenants {
-		add(kindTenant, i, d.Tenants[i].DeepCopy())
+		add(KindTenant, i, d.Tenants[i].DeepCopy())
 	}
 	return all
 }

@@ -1,6 +1,8 @@
-package estate
+package manifest
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+)
 
 // Open reads a file that croft.yaml names, relative to croft.yaml.
 type Open func(path string) ([]byte, error)

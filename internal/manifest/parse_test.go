@@ -1,4 +1,4 @@
-package estate
+package manifest
 
 import (
 	"strconv"
@@ -9,13 +9,13 @@ import (
 func TestParseRefuses(t *testing.T) {
 	for _, test := range unreadable() {
 		t.Run(test.name, func(t *testing.T) {
-			_, _, problems := read(test.content)
+			_, problems := Parse("croft.yaml", []byte(test.content))
 			expect(t, problems, test.want...)
 		})
 	}
 	for _, test := range invalidByThemselves {
 		t.Run(test.name, func(t *testing.T) {
-			_, _, problems := read(base + test.content)
+			_, problems := Parse("croft.yaml", []byte(base+test.content))
 			expect(t, problems, test.want...)
 		})
 	}
@@ -157,71 +157,13 @@ func mergeBomb() string {
 	return b.String()
 }
 
-func TestParseReportsEverythingAtOnce(t *testing.T) {
-	_, _, problems := read(`platform: {clusterName: demo, nodeClass: {kwok: {}}}
-pools:
-  jobs: {emptyTTL: 10, colour: red}
-  apps: {}
-tenants:
-  kube-shop: {pool: apps}
-  build: {pool: jobs}
-  web: {pool: aps}
----
-apiVersion: croft.dev/v1alpha1
-kind: Tenant
-metadata: {name: web}
-spec: {pool: apps}
-`)
-	expect(t, problems,
-		"croft.yaml:3: pools.jobs.colour: there is no such field; there are budgets, consolidation, costCode, emptyTTL, instances, limits, nodeClass, secondaryNetworks, tags, terminationGracePeriod, ttl and weight",
-		"croft.yaml:3: pools.jobs.emptyTTL: the number 10 will not do; write a duration with its unit, such as 30s, 10m or 168h, or Never",
-		"croft.yaml:6: tenants.kube-shop: kube-shop is the name of a namespace of Kubernetes; name the tenant otherwise",
-		"croft.yaml:7: tenants.build.pool: pool jobs (croft.yaml:3) is refused itself; correct that first",
-		"croft.yaml:8: tenants.web.pool: there is no pool aps; did you mean apps?",
-		"croft.yaml:10: Tenant/web: tenant web is declared twice (croft.yaml:8); keep one of them",
-	)
-}
-
-func TestNothingIsMissingFromAFileThatCannotBeRead(t *testing.T) {
-	_, _, problems := read("tenants:\n  shop: {pool: jobs}\n---\npools: [\n")
-	expect(t, problems, "croft.yaml:4: not YAML: did not find expected node content")
-}
-
-func TestAliasesAndMergeKeys(t *testing.T) {
-	_, e := valid(t, base+`
-pools:
-  apps: &apps
-    emptyTTL: 10m
-    instances: &instances {instanceTypes: [t3a.large]}
-  jobs:
-    <<: *apps
-    emptyTTL: 5m
-  more:
-    <<: [{emptyTTL: 3m}, *apps]
-    instances: *instances
-`)
-	for name, want := range map[string]string{"apps": "10m", "jobs": "5m", "more": "3m"} {
-		p := e.Pool(name)
-		if string(p.EmptyTTL) != want || len(p.Instances.InstanceTypes) != 1 {
-			t.Errorf("pool %s: emptyTTL %s, instances %v", name, p.EmptyTTL, p.Instances)
-		}
-	}
-}
-
 func TestScalars(t *testing.T) {
-	d, _ := valid(t, base+`
+	d := valid(t, base+`
 pools:
   123: {weight: 0x10, tags: {a: 2024-01-01, b: yes, c: .inf}, limits: {cpu: 100, memory: 1e3}}
 `)
 	pool := d.Pools[0]
 	if pool.Name != "123" || *pool.Spec.Weight != 16 || pool.Spec.Tags["a"] != "2024-01-01" || pool.Spec.Tags["b"] != "yes" || pool.Spec.Tags["c"] != ".inf" {
 		t.Errorf("got %s, %+v", pool.Name, pool.Spec)
-	}
-}
-
-func TestJSON(t *testing.T) {
-	_, e := valid(t, "{\n\t\"platform\": {\"clusterName\": \"demo\", \"nodeClass\": {\"kwok\": {}}},\n\t\"pools\": {\"jobs\": null}\n}\n")
-	if e.Pool("jobs") == nil {
-		t.Error("no pool jobs")
 	}
 }

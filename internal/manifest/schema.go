@@ -1,4 +1,4 @@
-package estate
+package manifest
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 )
 
 // kinds are those that a declaration is made of, as messages list them.
-var kinds = []string{kindPlatform, kindPool, kindTenant, kindNetwork}
+var kinds = []string{KindPlatform, KindPool, KindTenant, KindNetwork}
 
 func isKind(kind any) bool {
 	for _, k := range kinds {

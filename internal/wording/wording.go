@@ -1,4 +1,4 @@
-package estate
+package wording
 
 import (
 	"fmt"
@@ -9,30 +9,30 @@ import (
 	"unicode/utf8"
 )
 
-// describe names a value with what kind of value it is.
-func describe(v any) string {
+// Describe names a value with what kind of value it is.
+func Describe(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "nothing"
 	case string:
-		return fmt.Sprintf("the text %q", text(v))
+		return fmt.Sprintf("the text %q", Text(v))
 	case bool:
-		return text(v)
+		return Text(v)
 	case map[string]any:
 		return "a mapping"
 	case []any:
 		return "a list"
 	default:
-		return "the number " + text(v)
+		return "the number " + Text(v)
 	}
 }
 
 // longest text that a message repeats.
 const repeatable = 80
 
-// text is a value as it would be written, cut off where it is too long to help
+// Text is a value as it would be written, cut off where it is too long to help
 // anybody find it.
-func text(v any) string {
+func Text(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "nothing"
@@ -46,7 +46,7 @@ func text(v any) string {
 	case map[string]any:
 		var entries []string
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			entries = append(entries, k+": "+text(v[k]))
+			entries = append(entries, k+": "+Text(v[k]))
 		}
 		return "{" + strings.Join(entries, ", ") + "}"
 	default:
@@ -54,12 +54,14 @@ func text(v any) string {
 	}
 }
 
-func length(v any) int {
+// Length is how many characters a text has; 0 for any other value.
+func Length(v any) int {
 	s, _ := v.(string)
 	return utf8.RuneCountInString(s)
 }
 
-func isScalar(v any) bool {
+// IsScalar reports whether a value is a text, a number, or true or false.
+func IsScalar(v any) bool {
 	switch v.(type) {
 	case nil, map[string]any, []any:
 		return false
@@ -67,8 +69,8 @@ func isScalar(v any) bool {
 	return true
 }
 
-// enumerate writes a list as in a sentence: a, b and c.
-func enumerate(list []string, conjunction string) string {
+// Enumerate writes a list as in a sentence: a, b and c.
+func Enumerate(list []string, conjunction string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")
 	}

@@ -1,4 +1,4 @@
-package estate
+package manifest_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,17 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
+
+// read parses and builds one file named croft.yaml.
+func read(content string) manifest.Problems {
+	d, problems := manifest.Parse("croft.yaml", []byte(content))
+	_, more := estate.Build(d)
+	return append(problems, more...).Sorted()
+}
 
 // advised are the ways in which a message gives a value to write. The first group
 // is it, as YAML.
@@ -37,13 +47,13 @@ var wrong = []string{`true`, `0`, `5`, `-3`, `1.5`, `"text"`, `"yes"`, `"5"`, `"
 // as the messages say: the field has no problem then, and nothing else has one that
 // had none.
 func TestAdviceIsAccepted(t *testing.T) {
-	all, err := schemas()
+	all, err := manifest.Schemas()
 	if err != nil {
 		t.Fatal(err)
 	}
 	given := 0
-	for _, kind := range kinds {
-		spec := all[kind].structure.Properties["spec"]
+	for _, kind := range manifest.Kinds {
+		spec := all[kind].Structure().Properties["spec"]
 		for _, path := range fieldPaths(&spec, []string{"spec"}) {
 			for _, value := range wrong {
 				given += followAdvice(t, kind, path, value)
@@ -63,11 +73,11 @@ func followAdvice(t *testing.T, kind string, path []string, value string) int {
 	given := 0
 	for _, p := range before {
 		advice, out, ok := adviceIn(t, p.Message)
-		if plainPath(p.Field) != strings.Join(path, ".") || !ok {
+		if manifest.PlainPath(p.Field) != strings.Join(path, ".") || !ok {
 			continue
 		}
 		given++
-		var after Problems
+		var after manifest.Problems
 		known := before
 		switch last := len(path) - 1; {
 		case !out:
@@ -80,11 +90,11 @@ func followAdvice(t *testing.T, kind string, path []string, value string) int {
 			after = examine(t, kind, path, nil)
 		}
 		for _, q := range after {
-			already := slices.ContainsFunc(known, func(p Problem) bool { return p.Field == q.Field && p.Message == q.Message })
+			already := slices.ContainsFunc(known, func(p manifest.Problem) bool { return p.Field == q.Field && p.Message == q.Message })
 			if slices.ContainsFunc(elsewhere, func(part string) bool { return strings.Contains(q.Message, part) }) {
 				continue
 			}
-			if strings.HasPrefix(plainPath(q.Field), plainPath(p.Field)) || !already && strings.HasPrefix(plainPath(p.Field), plainPath(q.Field)) {
+			if strings.HasPrefix(manifest.PlainPath(q.Field), manifest.PlainPath(p.Field)) || !already && strings.HasPrefix(manifest.PlainPath(p.Field), manifest.PlainPath(q.Field)) {
 				t.Errorf("%s with %s: %q\nand then: %s: %q", p.Field, value, p.Message, q.Field, q.Message)
 			}
 		}
@@ -112,17 +122,17 @@ func read1(t *testing.T, text string) any {
 }
 
 // examine is all that is wrong with an object that has one field.
-func examine(t *testing.T, kind string, path []string, value any) Problems {
+func examine(t *testing.T, kind string, path []string, value any) manifest.Problems {
 	t.Helper()
 	base := map[string]map[string]any{
-		kindPlatform: {"clusterName": "demo", "nodeClass": map[string]any{"kwok": map[string]any{}}},
-		kindPool:     {},
-		kindTenant:   {"pool": "jobs"},
-		kindNetwork:  {"zones": []any{map[string]any{"zone": "a", "subnet": "s", "cidr": "10.0.0.0/24", "podCIDR": "10.0.0.0/25"}}},
+		manifest.KindPlatform: {"clusterName": "demo", "nodeClass": map[string]any{"kwok": map[string]any{}}},
+		manifest.KindPool:     {},
+		manifest.KindTenant:   {"pool": "jobs"},
+		manifest.KindNetwork:  {"zones": []any{map[string]any{"zone": "a", "subnet": "s", "cidr": "10.0.0.0/24", "podCIDR": "10.0.0.0/25"}}},
 	}
-	names := map[string]string{kindPlatform: "default", kindPool: "jobs", kindTenant: "shop", kindNetwork: "telco"}
+	names := map[string]string{manifest.KindPlatform: "default", manifest.KindPool: "jobs", manifest.KindTenant: "shop", manifest.KindNetwork: "telco"}
 	var documents []string
-	for _, k := range kinds {
+	for _, k := range manifest.Kinds {
 		object := map[string]any{"apiVersion": "croft.dev/v1alpha1", "kind": k, "metadata": map[string]any{"name": names[k]}, "spec": base[k]}
 		if k == kind {
 			makeRoom(object, path)
@@ -134,7 +144,7 @@ func examine(t *testing.T, kind string, path []string, value any) Problems {
 		}
 		documents = append(documents, string(data))
 	}
-	_, _, problems := read(strings.Join(documents, "\n---\n"))
+	problems := read(strings.Join(documents, "\n---\n"))
 	return problems.For(kind, names[kind])
 }
 
@@ -192,7 +202,7 @@ func fieldPaths(s *structural.Structural, path []string) [][]string {
 		all = append(all, at)
 		all = append(all, fieldPaths(s, at)...)
 	}
-	for _, name := range fieldsOf(s) {
+	for _, name := range manifest.FieldsOf(s) {
 		property := s.Properties[name]
 		add(&property, name)
 	}
@@ -239,11 +249,11 @@ func TestMessagesOfTypes(t *testing.T) {
 		if !strings.HasPrefix(input, "pools") {
 			input = "pools: {jobs: {}}\n" + input
 		}
-		_, _, problems := read(base + input)
+		problems := read(manifest.Base + input)
 		if len(problems) == 0 || !strings.Contains(fmt.Sprint(problems), want) {
 			t.Errorf("%s\nwant %s\ngot  %s", input, want, problems)
 		}
 	}
-	_, _, problems := read("platform: {clusterName: '', nodeClass: {kwok: {}}}\n")
-	expect(t, problems, "croft.yaml:1: platform.clusterName: must not be empty; write what you need")
+	problems := read("platform: {clusterName: '', nodeClass: {kwok: {}}}\n")
+	manifest.Expect(t, problems, "croft.yaml:1: platform.clusterName: must not be empty; write what you need")
 }

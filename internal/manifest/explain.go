@@ -1,4 +1,4 @@
-package estate
+package manifest
 
 import (
 	"fmt"
@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"croft.dev/croft/internal/wording"
 )
 
 // explain says what the API server would say of a value, but so that whoever
@@ -34,11 +36,11 @@ func (c *compiled) explain(e *field.Error, obj map[string]any) string {
 	case field.ErrorTypeNotSupported:
 		return notOneOf(v, bounds.Enum)
 	case field.ErrorTypeTooLong:
-		return fmt.Sprintf("has %d characters; write at most %d", length(v), ptr.Deref(bounds.MaxLength, 0))
+		return fmt.Sprintf("has %d characters; write at most %d", wording.Length(v), ptr.Deref(bounds.MaxLength, 0))
 	case field.ErrorTypeTooMany:
 		return tooMany(v, bounds)
 	case field.ErrorTypeDuplicate:
-		return "stands twice in the list; leave out one " + text(e.BadValue)
+		return "stands twice in the list; leave out one " + wording.Text(e.BadValue)
 	default:
 		return outOfBounds(at, schema, bounds, key, v)
 	}
@@ -67,32 +69,32 @@ func wrongType(at place, schema *structural.Structural, key string, v any) strin
 	case schema.XIntOrString:
 		return notAQuantity(key, v)
 	case schema.Type == "object":
-		return fmt.Sprintf("must be a mapping, such as {key: value}, not %s", describe(v))
+		return fmt.Sprintf("must be a mapping, such as {key: value}, not %s", wording.Describe(v))
 	case schema.Type == "array":
-		for _, item := range []any{v, text(v)} {
-			if isScalar(v) && v != "" && at.takes([]any{item}) {
+		for _, item := range []any{v, wording.Text(v)} {
+			if wording.IsScalar(v) && v != "" && at.takes([]any{item}) {
 				return fmt.Sprintf("must be a list; write [%s]", plain(item))
 			}
 		}
-		return fmt.Sprintf("must be a list, such as %s, not %s", example(schema.Items), describe(v))
+		return fmt.Sprintf("must be a list, such as %s, not %s", example(schema.Items), wording.Describe(v))
 	case schema.Type == "boolean":
-		if meant, ok := truth[strings.ToLower(text(v))]; ok {
-			return fmt.Sprintf("must be true or false; write %t, not %s", meant, describe(v))
+		if meant, ok := truth[strings.ToLower(wording.Text(v))]; ok {
+			return fmt.Sprintf("must be true or false; write %t, not %s", meant, wording.Describe(v))
 		}
-		return fmt.Sprintf("must be true or false, not %s", describe(v))
+		return fmt.Sprintf("must be true or false, not %s", wording.Describe(v))
 	case schema.Type == "integer":
-		if n, err := strconv.ParseInt(text(v), 10, 64); err == nil && at.takes(n) {
+		if n, err := strconv.ParseInt(wording.Text(v), 10, 64); err == nil && at.takes(n) {
 			return fmt.Sprintf("must be a whole number; write %d without quotes", n)
 		}
-		return fmt.Sprintf("must be a whole number, not %s", describe(v))
+		return fmt.Sprintf("must be a whole number, not %s", wording.Describe(v))
 	}
-	if isScalar(v) && at.takes(text(v)) {
-		return fmt.Sprintf("must be text; put it in quotes: %q", text(v))
+	if wording.IsScalar(v) && at.takes(wording.Text(v)) {
+		return fmt.Sprintf("must be text; put it in quotes: %q", wording.Text(v))
 	}
 	if hint := hint(schema); hint != "" {
-		return fmt.Sprintf("%s will not do; write %s", describe(v), hint)
+		return fmt.Sprintf("%s will not do; write %s", wording.Describe(v), hint)
 	}
-	return fmt.Sprintf("must be text, not %s", describe(v))
+	return fmt.Sprintf("must be text, not %s", wording.Describe(v))
 }
 
 // truth is what people write for true and false, and YAML 1.1 took for it.
@@ -106,7 +108,7 @@ var truth = map[string]bool{
 func plain(v any) string {
 	s, isText := v.(string)
 	if !isText {
-		return text(v)
+		return wording.Text(v)
 	}
 	var read any
 	if err := yaml.Unmarshal([]byte("["+s+"]"), &read); err == nil && reflect.DeepEqual(read, []any{s}) {
@@ -135,23 +137,23 @@ func hint(schema *structural.Structural) string {
 		}
 	}
 	if schema.ValueValidation != nil && len(schema.ValueValidation.Enum) > 0 {
-		return enumerate(allowed(schema.ValueValidation.Enum), "or")
+		return wording.Enumerate(allowed(schema.ValueValidation.Enum), "or")
 	}
 	return ""
 }
 
 func notOneOf(v any, enum []structural.JSON) string {
 	known := allowed(enum)
-	if like, ok := nearest(text(v), known); ok {
-		return fmt.Sprintf("%q is not one of %s; did you mean %s?", text(v), enumerate(known, "and"), like)
+	if like, ok := wording.Nearest(wording.Text(v), known); ok {
+		return fmt.Sprintf("%q is not one of %s; did you mean %s?", wording.Text(v), wording.Enumerate(known, "and"), like)
 	}
-	return fmt.Sprintf("%q will not do; write %s", text(v), enumerate(known, "or"))
+	return fmt.Sprintf("%q will not do; write %s", wording.Text(v), wording.Enumerate(known, "or"))
 }
 
 func allowed(enum []structural.JSON) []string {
 	values := make([]string, len(enum))
 	for i, e := range enum {
-		values[i] = text(e.Object)
+		values[i] = wording.Text(e.Object)
 	}
 	return values
 }
@@ -177,25 +179,25 @@ func outOfBounds(at place, schema *structural.Structural, bounds *structural.Val
 		}
 		return "must not be empty; write what you need"
 	case bounds.Minimum != nil && bounds.Maximum != nil:
-		return fmt.Sprintf("must be from %v to %v, not %s", *bounds.Minimum, *bounds.Maximum, text(v))
+		return fmt.Sprintf("must be from %v to %v, not %s", *bounds.Minimum, *bounds.Maximum, wording.Text(v))
 	case bounds.Minimum != nil:
-		return fmt.Sprintf("must be at least %s, not %s", text(*bounds.Minimum), text(v))
+		return fmt.Sprintf("must be at least %s, not %s", wording.Text(*bounds.Minimum), wording.Text(v))
 	default:
-		return fmt.Sprintf("%s will not do here", describe(v))
+		return fmt.Sprintf("%s will not do here", wording.Describe(v))
 	}
 }
 
 // notAQuantity says how an amount of a resource is written.
 func notAQuantity(resourceName string, v any) string {
 	if number, ok := v.(float64); ok && number < 1e6 {
-		if q, err := resource.ParseQuantity(text(number)); err == nil {
-			if isWhole(resourceName) && q.MilliValue()%1000 != 0 {
-				return fmt.Sprintf("%s is counted in whole numbers; write %d, not %s", resourceName, max(q.Value(), 0), text(number))
+		if q, err := resource.ParseQuantity(wording.Text(number)); err == nil {
+			if IsWhole(resourceName) && q.MilliValue()%1000 != 0 {
+				return fmt.Sprintf("%s is counted in whole numbers; write %d, not %s", resourceName, max(q.Value(), 0), wording.Text(number))
 			}
-			return fmt.Sprintf("the number %s must be in quotes, or written %s", text(number), q.String())
+			return fmt.Sprintf("the number %s must be in quotes, or written %s", wording.Text(number), q.String())
 		}
 	}
-	return fmt.Sprintf("%q is not a quantity; write one such as 500m, 2 or 4Gi", text(v))
+	return fmt.Sprintf("%q is not a quantity; write one such as 500m, 2 or 4Gi", wording.Text(v))
 }
 
 // quantities finds those that the schema's pattern takes for one, but that are
@@ -221,13 +223,13 @@ func quantities(schema *structural.Structural, v any, path *field.Path) []issue 
 
 // unknownField names the known field that was most likely meant, or all of them.
 func unknownField(name string, known []string) string {
-	if like, ok := nearest(name, known); ok {
+	if like, ok := wording.Nearest(name, known); ok {
 		return fmt.Sprintf("there is no such field; did you mean %s?", like)
 	}
 	if len(known) == 0 {
 		return "there is no such field; nothing can be set here"
 	}
-	return "there is no such field; there are " + enumerate(known, "and")
+	return "there is no such field; there are " + wording.Enumerate(known, "and")
 }
 
 func fieldsOf(schema *structural.Structural) []string {

@@ -1,27 +1,30 @@
-package estate
+package manifest_test
 
 import (
 	"strings"
 	"testing"
+
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/manifest"
 )
 
 // FuzzParse looks for files that are not answered with problems but with a panic,
 // a hang, or a message that speaks of croft's insides.
 func FuzzParse(f *testing.F) {
-	for _, content := range examples(f) {
+	for _, content := range manifest.Examples(f) {
 		f.Add([]byte(content))
 	}
-	for _, test := range invalidByThemselves {
-		f.Add([]byte(base + test.content))
+	for _, test := range manifest.InvalidByThemselves {
+		f.Add([]byte(manifest.Base + test.Content()))
 	}
-	for _, test := range unreadable() {
-		if len(test.content) < 10_000 {
-			f.Add([]byte(test.content))
+	for _, test := range manifest.Unreadable() {
+		if len(test.Content()) < 10_000 {
+			f.Add([]byte(test.Content()))
 		}
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		d, problems := Parse("croft.yaml", content)
-		e, more := Build(d)
+		d, problems := manifest.Parse("croft.yaml", content)
+		e, more := estate.Build(d)
 		problems = append(problems, more...)
 		if e == nil && len(problems) == 0 {
 			t.Error("there is no estate, and no problem either")

@@ -1,0 +1,3 @@
+// Package wording puts values into messages: what a value is, lists as in a sentence, and
+// the name that somebody most likely meant.
+package wording
