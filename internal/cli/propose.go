@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -87,14 +88,11 @@ func divide(e *estate.Estate, tenants []v1alpha1.Tenant) {
 		if t == nil || len(t.Quota) == 0 || len(t.Namespaces) == 1 && len(ledger) == 1 {
 			continue
 		}
-		for namespace := range t.Shares {
-			t.Shares[namespace] = quotaplan.None(t.Quota)
-		}
+		given := map[string]corev1.ResourceList{}
 		for _, entry := range ledger {
-			if _, ok := t.Shares[entry.Namespace]; ok {
-				t.Shares[entry.Namespace] = entry.Hard
-			}
+			given[entry.Namespace] = entry.Hard
 		}
+		t.Shares = quotaplan.Standing(t.Quota, t.Namespaces, given)
 	}
 }
 

@@ -184,3 +184,14 @@ func BenchmarkPlan(b *testing.B) {
 		})
 	}
 }
+
+// TestStanding wants what is not in the ledger to begin with nothing, and what is in it but
+// no namespace of the tenant's to be left out.
+func TestStanding(t *testing.T) {
+	total, given := list(corev1.ResourcePods, "20"), list(corev1.ResourcePods, "12")
+	shares := quotaplan.Standing(total, []string{"a", "b"}, map[string]corev1.ResourceList{"a": given, "gone": given})
+	want := map[string]corev1.ResourceList{"a": given, "b": list(corev1.ResourcePods, "0")}
+	if len(shares) != 2 || !quotaplan.Same(shares["a"], want["a"]) || !quotaplan.Same(shares["b"], want["b"]) {
+		t.Errorf("got %v, want %v", shares, want)
+	}
+}

@@ -57,13 +57,27 @@ func Even(total corev1.ResourceList, namespaces []string, minimums map[string]co
 	return shares
 }
 
-// None is a share of nothing of what a quota counts.
-func None(total corev1.ResourceList) corev1.ResourceList {
-	none := corev1.ResourceList{}
-	for name, quantity := range total {
-		none[name] = measureOf(name, quantity).quantity(0)
+// Standing are the shares that namespaces have been given: those of the ledger, and nothing
+// for a namespace that is not in it, which is filled once others have given something up.
+func Standing(total corev1.ResourceList, namespaces []string, ledger map[string]corev1.ResourceList) map[string]corev1.ResourceList {
+	shares := make(map[string]corev1.ResourceList, len(namespaces))
+	for _, namespace := range namespaces {
+		share, ok := ledger[namespace]
+		if !ok {
+			share = none(total)
+		}
+		shares[namespace] = share
 	}
-	return none
+	return shares
+}
+
+// none is a share of nothing of what a quota counts.
+func none(total corev1.ResourceList) corev1.ResourceList {
+	share := corev1.ResourceList{}
+	for name, quantity := range total {
+		share[name] = measureOf(name, quantity).quantity(0)
+	}
+	return share
 }
 
 // Same reports whether two lists are of the same resources and amounts.

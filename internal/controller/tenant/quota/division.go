@@ -88,18 +88,17 @@ func (s *observation) ledger() []v1alpha1.QuotaShare {
 
 func (s *observation) division() *Division {
 	divided := *s.tenant
-	divided.Shares = map[string]corev1.ResourceList{}
 	d := &Division{Tenant: &divided, versions: map[string]string{}, moving: s.moving()}
+	// A new ResourceQuota starts at zero and is filled later: creating it twice is harmless.
+	filled := map[string]corev1.ResourceList{}
 	for _, name := range s.tenant.Namespaces {
-		// A new ResourceQuota starts at zero and is filled later: creating it twice is
-		// harmless.
-		divided.Shares[name] = quotaplan.None(s.tenant.Quota)
 		if quota := s.quotas[name]; quota != nil {
-			divided.Shares[name] = s.next[name]
+			filled[name] = s.next[name]
 			d.versions[name] = quota.ResourceVersion
 		}
 		d.count(name, s.quotas[name])
 	}
+	divided.Shares = quotaplan.Standing(s.tenant.Quota, s.tenant.Namespaces, filled)
 	return d
 }
 
