@@ -1,0 +1,56 @@
+package wall_test
+
+import (
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admissionpolicy"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/wall/ruletest"
+)
+
+// TestEveryRuleHasCases wants for each rule a request that it refuses or warns of, and one
+// that it does not, in a table beside its wall.
+func TestEveryRuleHasCases(t *testing.T) {
+	type rule struct{ policy, name string }
+	type cases struct{ stopped, passed bool }
+	all := map[rule]cases{}
+	for _, w := range []string{"network", "nodes", "policy"} {
+		for _, file := range ruletest.Read(t, w+"/testdata/rules") {
+			for _, c := range file.Cases {
+				r := rule{file.Policy, c.Rule}
+				stopped := c.Refused || c.Warning != ""
+				all[r] = cases{all[r].stopped || stopped, all[r].passed || !stopped}
+			}
+		}
+	}
+	platform := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{ClusterName: "test", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}}}
+	known := map[rule]bool{}
+	for _, o := range wall.PlatformObjects(platform) {
+		p, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
+		// Templates are warned of by the rules that pods are refused by.
+		if !ok || p.Name == admissionpolicy.PodTemplatesPolicy {
+			continue
+		}
+		for key := range p.Annotations {
+			name, ok := strings.CutPrefix(key, admissionpolicy.RuleAnnotation)
+			if !ok {
+				continue
+			}
+			r := rule{p.Name, name}
+			known[r] = true
+			if of := all[r]; !of.stopped || !of.passed {
+				t.Errorf("%s of %s: a case that it stops: %t, one that it lets pass: %t", r.name, r.policy, of.stopped, of.passed)
+			}
+		}
+	}
+	for r := range all {
+		if !known[r] && r.policy != admissionpolicy.PodTemplatesPolicy {
+			t.Errorf("there are cases of %s of %s, which is no rule", r.name, r.policy)
+		}
+	}
+}

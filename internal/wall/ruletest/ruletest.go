@@ -1,0 +1,318 @@
+// Package ruletest tries single rules of the walls on the API server's own admission code,
+// without a cluster, by tables in YAML: one file of cases for each group of rules.
+//
+//	# The policy that the rules are of.
+//	policy: croft-pods
+//	# The tenant of all cases, laid over one that is allowed nothing.
+//	tenant: {policy: {priorityClasses: [low]}}
+//	# What the cases change.
+//	object: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}
+//	cases:
+//	- name: a class that is not the tenant's
+//	  rule: priority-class
+//	  set: {spec: {priorityClassName: high}}
+//	  refused: true
+//	- name: one from before
+//	  rule: priority-class
+//	  old: {spec: {priorityClassName: high}}
+//	  set: {spec: {priorityClassName: high}}
+//
+// `set`, `old` and `tenant` are laid over what they change as a JSON merge patch: null takes
+// a field away, lists are replaced. {$repeat: N, of: VALUE} stands for a list of N times
+// VALUE, and {$text: N, of: "ab"} for a text of N times ab; INDEX in their texts is the number
+// of the item.
+package ruletest
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/evaluator"
+	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/wall"
+)
+
+// File is one file of cases.
+type File struct {
+	// Policy is the name of the policy that the rules are of.
+	Policy string `json:"policy"`
+	Platform map[string]any `json:"platform"`
+	Tenant   map[string]any `json:"tenant"`
+	Object   map[string]any `json:"object"`
+	Cases    []Case         `json:"cases"`
+}
+
+// Case is one request, and whether one rule refuses it.
+type Case struct {
+	Name string `json:"name"`
+	// Rule is the rule that the case is about. No other may refuse the request but those
+	// in Also.
+	Rule    string   `json:"rule"`
+	Refused bool     `json:"refused"`
+	Also    []string `json:"also"`
+	// Message is a part of what the rule says; empty for any.
+	Message string `json:"message"`
+	// Warning is a part of a warning that the request gets; empty if it gets none by Rule.
+	Warning string `json:"warning"`
+	// Set is laid over the file's object; Old, where there is one, too: the request is an
+	// update then.
+	Set map[string]any `json:"set"`
+	Old map[string]any `json:"old"`
+	// Object takes the place of the file's.
+	Object map[string]any `json:"object"`
+	Tenant map[string]any `json:"tenant"`
+	// By is a user, or a service account as NAMESPACE/NAME; a person of the tenant if empty.
+	By string `json:"by"`
+	// Groups are more groups of the user.
+	Groups []string `json:"groups"`
+	// Verb is create, update, patch or delete: by default update where there is an Old.
+	Verb        string `json:"verb"`
+	Subresource string `json:"subresource"`
+}
+
+// Namespace is that of the tenant, Tenant its name, and Other a namespace of another
+// tenant.
+const (
+	Tenant    = "shop"
+	Namespace = "shop"
+	Other     = "bank"
+)
+
+const declared = `
+platform: {clusterName: test, tenantDomain: tenants.example.org, admins: [platform-admins], nodeClass: {kwok: {}},
+  network: {platformNamespaces: [ingress]}}
+pools: {jobs: {}, more: {}}
+tenants:
+  shop: {pool: jobs, access: [{group: shop-devs, role: operator}]}
+  bank: {pool: more, access: [{group: bank-devs, role: operator}]}
+`
+
+// Read reads all files of a folder, by their names.
+func Read(t testing.TB, folder string) map[string]File {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("there are no cases in %s: %v", folder, err)
+	}
+	files := map[string]File{}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file File
+		if err := yaml.UnmarshalStrict(data, &file); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		files[strings.TrimSuffix(filepath.Base(path), ".yaml")] = file
+	}
+	return files
+}
+
+// Run tries every case of every file of a folder.
+func Run(t *testing.T, folder string) {
+	worlds := &worlds{}
+	for name, file := range Read(t, folder) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, c := range file.Cases {
+				t.Run(c.Rule+"/"+c.Name, func(t *testing.T) { try(t, worlds, file, c) })
+			}
+		})
+	}
+}
+
+func try(t *testing.T, worlds *worlds, file File, c Case) {
+	t.Helper()
+	e := worlds.of(t, file.Platform, merged(t, filled(file.Tenant), filled(c.Tenant)))
+	base := file.Object
+	if c.Object != nil {
+		base = c.Object
+	}
+	object := &unstructured.Unstructured{Object: merged(t, filled(base), filled(c.Set))}
+	if object.GetNamespace() == "" {
+		object.SetNamespace(Namespace)
+	}
+	request := evaluator.Request{
+		User: who(c), Verb: cmp.Or(c.Verb, "create"), Resource: evaluator.ResourceOf(object.GroupVersionKind()), Subresource: c.Subresource,
+		Namespace: object.GetNamespace(), Name: object.GetName(), Object: object, Authorized: true,
+	}
+	if c.Old != nil {
+		request.Verb = cmp.Or(c.Verb, "update")
+		request.Old = &unstructured.Unstructured{Object: merged(t, filled(base), filled(c.Old))}
+		request.Old.SetNamespace(object.GetNamespace())
+	}
+	if request.Verb == "delete" {
+		request.Old, request.Object = object, nil
+	}
+	answer, err := e.Judge(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, file.Policy, c, answer)
+}
+
+// compare holds an answer against what the case expects.
+func compare(t *testing.T, policy string, c Case, answer evaluator.Answer) {
+	t.Helper()
+	refused := false
+	for _, d := range answer.Denials {
+		switch {
+		case d.By == "PodSecurity" || slices.Contains(c.Also, d.Rule):
+		case d.Rule != c.Rule || d.By != policy:
+			t.Errorf("%s of %s refuses it too: %s", d.Rule, d.By, d.Message)
+		case !strings.Contains(d.Message, c.Message):
+			t.Errorf("refused, but says %q", d.Message)
+		default:
+			refused = true
+		}
+	}
+	if refused != c.Refused {
+		t.Errorf("refused: %t, want %t; denials: %v", refused, c.Refused, answer.Denials)
+	}
+	warned := slices.IndexFunc(answer.Warnings, func(w string) bool { return strings.Contains(w, "["+c.Rule+"]") })
+	switch {
+	case c.Warning == "" && warned >= 0:
+		t.Errorf("warned: %s", answer.Warnings[warned])
+	case c.Warning != "" && (warned < 0 || !strings.Contains(answer.Warnings[warned], c.Warning)):
+		t.Errorf("not warned of %q: %v", c.Warning, answer.Warnings)
+	}
+}
+
+// who sends the request of a case.
+func who(c Case) user.Info {
+	groups := append([]string{user.AllAuthenticated}, c.Groups...)
+	if namespace, name, ok := strings.Cut(c.By, "/"); ok {
+		account := serviceaccount.UserInfo(namespace, name, "")
+		return &user.DefaultInfo{Name: account.GetName(), Groups: append(groups, account.GetGroups()...)}
+	}
+	return &user.DefaultInfo{Name: cmp.Or(c.By, "ann"), Groups: append(groups, Tenant+"-devs")}
+}
+
+// worlds are evaluators by what is declared, which share what was compiled.
+type worlds struct {
+	mutex sync.Mutex
+	first *evaluator.Evaluator
+	known map[string]*evaluator.Evaluator
+}
+
+func (w *worlds) of(t testing.TB, platform, tenant map[string]any) *evaluator.Evaluator {
+	t.Helper()
+	key, err := json.Marshal([]any{platform, tenant})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if e, ok := w.known[string(key)]; ok {
+		return e
+	}
+	objects := wall.Objects(build(t, platform, tenant))
+	var e *evaluator.Evaluator
+	if w.first == nil {
+		e, err = evaluator.Lazy(objects)
+		w.first, w.known = e, map[string]*evaluator.Evaluator{}
+	} else {
+		e, err = w.first.Of(objects)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.known[string(key)] = e
+	return e
+}
+
+// build is the estate of a platform and a tenant that differ from the usual ones.
+func build(t testing.TB, platform, tenant map[string]any) *estate.Estate {
+	t.Helper()
+	var content map[string]any
+	if err := yaml.Unmarshal([]byte(declared), &content); err != nil {
+		t.Fatal(err)
+	}
+	content = merged(t, content, map[string]any{"platform": filled(platform), "tenants": map[string]any{Tenant: filled(tenant)}})
+	data, err := yaml.Marshal(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, problems := manifest.Parse("case.yaml", data)
+	e, more := estate.Build(d)
+	if err := append(problems, more...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// filled is a mapping that is there: null would take away what it is laid over.
+func filled(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return m
+}
+
+// merged is a copy of a value with a patch laid over it.
+func merged(t testing.TB, base, patch map[string]any) map[string]any {
+	t.Helper()
+	var content map[string]any
+	document, err := json.Marshal(expanded(base, 0))
+	over, wrong := json.Marshal(expanded(patch, 0))
+	if err = errors.Join(err, wrong); err == nil {
+		document, err = jsonpatch.MergePatch(document, over)
+	}
+	if err == nil {
+		// Whole numbers stay whole, as in an API server.
+		err = utiljson.Unmarshal(document, &content)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// expanded writes out $repeat and $text, and puts numbers in the place of INDEX.
+func expanded(v any, index int) any {
+	switch v := v.(type) {
+	case string:
+		return strings.ReplaceAll(v, "INDEX", strconv.Itoa(index))
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = expanded(v[i], index)
+		}
+		return out
+	case map[string]any:
+		if n, ok := v["$repeat"].(float64); ok {
+			out := make([]any, int(n))
+			for i := range out {
+				out[i] = expanded(v["of"], i)
+			}
+			return out
+		}
+		if n, ok := v["$text"].(float64); ok {
+			return strings.Repeat(fmt.Sprint(v["of"]), int(n))
+		}
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			out[key] = expanded(value, index)
+		}
+		return out
+	}
+	return v
+}
