@@ -452,7 +452,7 @@ func shortened(value any, path []string) any {
 
 // fill puts entries like the sample at a bound's path, all into the first list there
 // or spread over all.
-func fill(t *testing.T, object map[string]any, b admissionpolicy.Bound, path string, from, to int, spread bool) {
+func fill(t *testing.T, object map[string]any, b admissionpolicy.Bound, path string, count int, spread bool) {
 	t.Helper()
 	holders, rest := []map[string]any{object}, path
 	for {
@@ -468,7 +468,7 @@ func fill(t *testing.T, object map[string]any, b admissionpolicy.Bound, path str
 		}
 		holders, rest = next, inside
 	}
-	for i := from; i < to; i++ {
+	for i := range count {
 		var entry any
 		if err := json.Unmarshal([]byte(strings.ReplaceAll(b.Sample, "%d", strconv.Itoa(i))), &entry); err != nil {
 			t.Fatalf("%s: %s: %v", path, b.Sample, err)
@@ -529,6 +529,34 @@ func placeOf(v admissionpolicy.Validating, b admissionpolicy.Bound) string {
 // largest is an object that has as many entries as the bounds let it have.
 func largest(t *testing.T, v admissionpolicy.Validating, spread bool) *unstructured.Unstructured {
 	t.Helper()
+	return filled(t, v, func(i int) int { return mostOf(v, i) }, spread)
+}
+
+// beyond is an object that has one entry more than one bound lets it have, and few others:
+// the bounds are asked first, whatever else there is.
+func beyond(t *testing.T, v admissionpolicy.Validating, bound int) *unstructured.Unstructured {
+	t.Helper()
+	return filled(t, v, func(i int) int {
+		if i == bound {
+			return mostOf(v, i) + 1
+		}
+		return 1
+	}, false)
+}
+
+// mostOf is how many entries fill a bound.
+func mostOf(v admissionpolicy.Validating, i int) int {
+	b := v.Bounds[i]
+	// What one annotation lists is one of the annotations, too.
+	if slices.ContainsFunc(v.Bounds[i+1:], func(other admissionpolicy.Bound) bool { return other.Path == b.Path }) {
+		return b.Max - 1
+	}
+	return b.Max
+}
+
+// filled is an object that has so many entries for each bound.
+func filled(t *testing.T, v admissionpolicy.Validating, count func(bound int) int, spread bool) *unstructured.Unstructured {
+	t.Helper()
 	u := dress(&unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"type": "ClusterIP", "gatewayClassName": "g", "issuerRef": map[string]any{"name": "a"}, "podSelector": map[string]any{}}}})
 	u.SetAnnotations(nil)
 	u.SetLabels(nil)
@@ -536,12 +564,7 @@ func largest(t *testing.T, v admissionpolicy.Validating, spread bool) *unstructu
 	u.SetOwnerReferences(nil)
 	at(u.Object, placeOf(v, admissionpolicy.Bound{Path: "spec.a"}), true)
 	for i, b := range v.Bounds {
-		n := b.Max
-		// What one annotation lists is one of the annotations, too.
-		if slices.ContainsFunc(v.Bounds[i+1:], func(other admissionpolicy.Bound) bool { return other.Path == b.Path }) {
-			n--
-		}
-		fill(t, u.Object, b, placeOf(v, b), 0, n, spread)
+		fill(t, u.Object, b, placeOf(v, b), count(i), spread)
 	}
 	return u
 }
@@ -588,9 +611,7 @@ func TestLargestObject(t *testing.T) {
 					continue
 				}
 				for over, b := range v.Bounds {
-					object := first.DeepCopy()
-					fill(t, object.Object, v.Bounds[over], placeOf(v, b), b.Max, b.Max+1, false)
-					got := l.judge.judge(t, l.requests(i, object, nil), none)
+					got := l.judge.judge(t, l.requests(i, beyond(t, v, over), nil), none)
 					if !got.refusedBy(admissionpolicy.BoundsRule) || !strings.Contains(got.refusals[0], b.Path+": "+strconv.Itoa(b.Max+1)) {
 						t.Errorf("%s, %s: %d entries in %s are one too many, and this is what came: %v %v", v.Name, kind.Resource, b.Max+1, b.Path, got.errs, got.refusals)
 					}

@@ -141,7 +141,7 @@ func Run(t *testing.T, folder string) {
 
 func try(t *testing.T, worlds *worlds, file File, c Case) {
 	t.Helper()
-	e := worlds.of(t, file.Platform, merged(t, filled(file.Tenant), filled(c.Tenant)))
+	e := worlds.of(t, file.Platform, file.Tenant, c.Tenant)
 	base := file.Object
 	if c.Object != nil {
 		base = c.Object
@@ -213,9 +213,10 @@ type worlds struct {
 	known map[string]*evaluator.Evaluator
 }
 
-func (w *worlds) of(t testing.TB, platform, tenant map[string]any) *evaluator.Evaluator {
+func (w *worlds) of(t testing.TB, platform map[string]any, tenant ...map[string]any) *evaluator.Evaluator {
 	t.Helper()
-	key, err := json.Marshal([]any{platform, tenant})
+	content := declaration(t, platform, tenant...)
+	key, err := json.Marshal(content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +225,7 @@ func (w *worlds) of(t testing.TB, platform, tenant map[string]any) *evaluator.Ev
 	if e, ok := w.known[string(key)]; ok {
 		return e
 	}
-	objects := wall.Objects(build(t, platform, tenant))
+	objects := wall.Objects(build(t, content))
 	var e *evaluator.Evaluator
 	if w.first == nil {
 		e, err = evaluator.Lazy(objects)
@@ -239,14 +240,23 @@ func (w *worlds) of(t testing.TB, platform, tenant map[string]any) *evaluator.Ev
 	return e
 }
 
-// build is the estate of a platform and a tenant that differ from the usual ones.
-func build(t testing.TB, platform, tenant map[string]any) *estate.Estate {
+// declaration is of a platform and a tenant that differ from the usual ones. What the
+// tenant is laid over in turn is not put together before: null would be lost then.
+func declaration(t testing.TB, platform map[string]any, tenant ...map[string]any) map[string]any {
 	t.Helper()
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(declared), &content); err != nil {
 		t.Fatal(err)
 	}
-	content = merged(t, content, map[string]any{"platform": filled(platform), "tenants": map[string]any{Tenant: filled(tenant)}})
+	content = merged(t, content, map[string]any{"platform": filled(platform)})
+	for _, differs := range tenant {
+		content = merged(t, content, map[string]any{"tenants": map[string]any{Tenant: filled(differs)}})
+	}
+	return content
+}
+
+func build(t testing.TB, content map[string]any) *estate.Estate {
+	t.Helper()
 	data, err := yaml.Marshal(content)
 	if err != nil {
 		t.Fatal(err)
