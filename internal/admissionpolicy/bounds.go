@@ -118,7 +118,9 @@ func (b Bound) fits(v view) string {
 	if b.Size != "" || strings.Contains(b.Path, "[]") {
 		return fmt.Sprintf("%s <= %d", b.size(v), b.Max)
 	}
-	return counting(v, b.Path, func(field string) string { return fmt.Sprintf("%s.size() <= %d", field, b.Max) }, "true")
+	return counting(v, b.Path, func(field string) string {
+		return fmt.Sprintf("%s.size() <= %d", field, b.Max)
+	}, "true")
 }
 
 // sumOf is the sum of the sizes of a field of each entry of a list.
@@ -207,15 +209,23 @@ func asBefore(bounds []Bound) string {
 		}
 		seen = append(seen, root)
 		if root == "metadata.finalizers" {
-			same = append(same, strings.ReplaceAll(`(!has(object.metadata.finalizers) || has(oldObject.metadata.finalizers) &&
-				(object.metadata.finalizers == oldObject.metadata.finalizers || object.metadata.finalizers.size() < oldObject.metadata.finalizers.size() &&
-				(oldObject.metadata.finalizers.size() > MAX || object.metadata.finalizers.all(f, f in oldObject.metadata.finalizers))))`, "MAX", strconv.Itoa(b.Max)))
+			same = append(same, strings.ReplaceAll(fewerFinalizers, "MAX", strconv.Itoa(b.Max)))
 			continue
 		}
-		same = append(same, fmt.Sprintf("has(object.%[1]s) == has(oldObject.%[1]s) && (!has(object.%[1]s) || object.%[1]s == oldObject.%[1]s)", root))
+		same = append(same, fmt.Sprintf("has(object.%[1]s) == has(oldObject.%[1]s) && "+
+			"(!has(object.%[1]s) || object.%[1]s == oldObject.%[1]s)", root))
 	}
 	return strings.Join(same, " &&\n")
 }
+
+// fewerFinalizers is a CEL expression that is true where the object has the finalizers
+// that it had, or fewer of them. Where it had more than MAX, a shorter list is enough,
+// since no list of that size is gone through.
+const fewerFinalizers = `(!has(object.metadata.finalizers) || has(oldObject.metadata.finalizers) &&
+	(object.metadata.finalizers == oldObject.metadata.finalizers ||
+		object.metadata.finalizers.size() < oldObject.metadata.finalizers.size() &&
+		(oldObject.metadata.finalizers.size() > MAX ||
+			object.metadata.finalizers.all(f, f in oldObject.metadata.finalizers))))`
 
 // Bounded reports whether the policy bounds what it goes through.
 func (v Validating) Bounded() bool { return len(v.Bounds) > 0 }
@@ -266,7 +276,8 @@ func (v Validating) view() view {
 func (v Validating) declared() []Variable {
 	if !v.Bounded() {
 		if v.mentions(Comparable) {
-			return slices.Concat(v.Early, []Variable{{Name: comparableVariable, Expression: `request.operation == "UPDATE"`}}, v.Variables)
+			updated := Variable{Name: comparableVariable, Expression: `request.operation == "UPDATE"`}
+			return slices.Concat(v.Early, []Variable{updated}, v.Variables)
 		}
 		return slices.Concat(v.Early, v.Variables)
 	}
@@ -275,7 +286,8 @@ func (v Validating) declared() []Variable {
 		{Name: asBeforeVariable, Expression: asBefore(v.Bounds)},
 		{Name: comparableVariable, Expression: `request.operation == "UPDATE" && ` + within(v.Bounds, beforeView)},
 	}
-	if slices.ContainsFunc(v.Resources, func(r Resource) bool { return slices.Contains(r.Operations, admissionv1.Delete) }) {
+	deletes := func(r Resource) bool { return slices.Contains(r.Operations, admissionv1.Delete) }
+	if slices.ContainsFunc(v.Resources, deletes) {
 		bounds[0].Expression = "object == null ||\n" + bounds[0].Expression
 	}
 	if v.ofTemplates {
@@ -286,8 +298,9 @@ func (v Validating) declared() []Variable {
 }
 
 func (v Validating) mentions(variable string) bool {
-	return slices.ContainsFunc(v.Variables, func(o Variable) bool { return strings.Contains(o.Expression, variable) }) ||
-		slices.ContainsFunc(v.Rules, func(r Rule) bool { return strings.Contains(r.Holds+r.Message, variable) })
+	return slices.ContainsFunc(expressionsOf(v.Variables, v.Rules), func(expression string) bool {
+		return strings.Contains(expression, variable)
+	})
 }
 
 // Within is a CEL expression for the conditions of a policy that changes things, which
@@ -295,5 +308,6 @@ func (v Validating) mentions(variable string) bool {
 // what the object was. What is over a bound is left as it is, to be refused by the
 // policy that checks it.
 func Within(bounds []Bound) string {
-	return "(" + within(bounds, nowView) + ") && (request.operation != \"UPDATE\" || oldObject == null ||\n" + within(bounds, beforeView) + ")"
+	return "(" + within(bounds, nowView) + ") && " +
+		"(request.operation != \"UPDATE\" || oldObject == null ||\n" + within(bounds, beforeView) + ")"
 }

@@ -60,7 +60,8 @@ const (
 func (c Constrained) Template() client.Object {
 	var validations []any
 	variables := []any{variable(gatekeeperRules, namespaceAnnotations)}
-	for _, r := range rulesIn(rulesOf(v1alpha1.TenantRulesSpec{}), expressionsOf(c.Policy.declared(), c.Policy.Asked())...) {
+	expressions := expressionsOf(c.Policy.declared(), c.Policy.Asked())
+	for _, r := range rulesIn(rulesOf(v1alpha1.TenantRulesSpec{}), expressions...) {
 		variables = append(variables, variable(variableOf(r.field), r.leniently()))
 	}
 	translate := func(expression string) string { return fromVariables(clean(expression)) }
@@ -69,7 +70,8 @@ func (c Constrained) Template() client.Object {
 	}
 	for _, r := range c.Policy.Asked() {
 		validations = append(validations, map[string]any{
-			"expression": fmt.Sprintf("%s || (%s)", namespaceUnknown, translate(r.Holds)), "messageExpression": translate(r.message()),
+			"expression":        fmt.Sprintf("%s || (%s)", namespaceUnknown, translate(r.Holds)),
+			"messageExpression": translate(r.message()),
 		})
 	}
 	// A deletion has no object to judge, and an audit no operation.
@@ -111,9 +113,11 @@ func (c Constrained) Constraint() client.Object {
 	return object(gatekeeperConstraints.WithKind(c.Kind), constraintName, map[string]any{
 		"enforcementAction": "deny",
 		"match": map[string]any{
-			"kinds":             kinds,
-			"scope":             "Namespaced",
-			"namespaceSelector": map[string]any{"matchLabels": map[string]any{v1alpha1.PlacementLabel: string(v1alpha1.PlacementGatekeeper)}},
+			"kinds": kinds,
+			"scope": "Namespaced",
+			"namespaceSelector": map[string]any{"matchLabels": map[string]any{
+				v1alpha1.PlacementLabel: string(v1alpha1.PlacementGatekeeper),
+			}},
 		},
 	})
 }
@@ -164,7 +168,8 @@ func (m Mutator) Object(tenant string, namespaces []string) client.Object {
 	}
 	return object(gatekeeperMutations.WithKind(m.Kind), gatekeeperName("croft-"+m.Name+"."+tenant), map[string]any{
 		"applyTo": []any{map[string]any{
-			"groups": []any{m.Group}, "versions": []any{m.Version}, "kinds": []any{m.ObjectKind}, "operations": anyList(m.Operations),
+			"groups": []any{m.Group}, "versions": []any{m.Version}, "kinds": []any{m.ObjectKind},
+			"operations": anyList(m.Operations),
 		}},
 		"match": map[string]any{
 			"scope":             "Namespaced",

@@ -15,12 +15,14 @@ import (
 var variableRead = regexp.MustCompile(`variables\.([A-Za-z]+)`)
 
 // otherName is an expression that costs no more than a variable does.
-var otherName = regexp.MustCompile(`^((object|oldObject|request)(\.[A-Za-z]+)*|"[^"\\]*"|\[\]|true|false|request\.operation == "CREATE")$`)
+var otherName = regexp.MustCompile(
+	`^((object|oldObject|request)(\.[A-Za-z]+)*|"[^"\\]*"|\[\]|true|false|request\.operation == "CREATE")$`)
 
 // orEmpty reports whether the variable is an optional field, and empty where there is none.
 func (v Variable) orEmpty() bool {
 	field, rest, _ := strings.Cut(strings.TrimPrefix(v.Expression, "has("), ") ? ")
-	return otherName.MatchString(field) && strings.HasPrefix(v.Expression, "has(") && (rest == field+" : []" || rest == field+" : {}")
+	return otherName.MatchString(field) && strings.HasPrefix(v.Expression, "has(") &&
+		(rest == field+" : []" || rest == field+" : {}")
 }
 
 // inlined writes variables into the expressions that read them, and leaves out those that
@@ -99,7 +101,9 @@ func (v Variable) at(text string) [][]int {
 	if !strings.Contains(text, "variables."+v.Name) {
 		return nil
 	}
-	return slices.DeleteFunc(variableRead.FindAllStringSubmatchIndex(text, -1), func(at []int) bool { return text[at[2]:at[3]] != v.Name })
+	return slices.DeleteFunc(variableRead.FindAllStringSubmatchIndex(text, -1), func(at []int) bool {
+		return text[at[2]:at[3]] != v.Name
+	})
 }
 
 // onceIn reports whether the variable is read in one place, or in few if it is one of a
@@ -167,16 +171,22 @@ func (v Variable) into(variables []Variable, rules []Rule, messages bool) {
 
 // loops are the macros whose arguments are evaluated for each entry of a list.
 var loops = map[string]bool{
-	"all": true, "exists": true, "exists_one": true, "filter": true, "map": true, "transformList": true, "transformMap": true, "sortBy": true,
+	"all": true, "exists": true, "exists_one": true, "filter": true, "map": true,
+	"transformList": true, "transformMap": true, "sortBy": true,
 }
 
 // loop reports whether a text ends in the call of such a macro.
 func loop(text string) bool {
 	begin := len(text)
-	for begin > 0 && (text[begin-1] == '_' || 'A' <= text[begin-1] && text[begin-1] <= 'Z' || 'a' <= text[begin-1] && text[begin-1] <= 'z') {
+	for begin > 0 && inName(text[begin-1]) {
 		begin--
 	}
 	return begin > 0 && text[begin-1] == '.' && loops[text[begin:]]
+}
+
+// inName reports whether a character is one of those that names of macros have.
+func inName(c byte) bool {
+	return c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
 // repeated reports whether what comes after a text is evaluated more than once.

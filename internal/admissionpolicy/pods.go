@@ -56,7 +56,7 @@ type Pods struct {
 // PodPolicies puts the walls' parts together: what changes pods, what checks
 // them, and what warns of templates.
 func PodPolicies(parts []Pods) []client.Object {
-	return slices.Concat(changePods(parts).Objects(), CheckPods(parts...).Objects(), WarnOfTemplates(parts...).Objects())
+	return append(changePods(parts).Objects(), PodChecks(parts)...)
 }
 
 // PodChecks are PodPolicies without the one that changes pods, where something
@@ -69,8 +69,14 @@ func changePods(parts []Pods) Mutating {
 	change := Mutating{
 		Name: PodsPolicy, lean: true,
 		Resources: []Resource{
-			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}},
-			{Version: "v1", Resources: []string{"pods/ephemeralcontainers"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
+			{
+				Version: "v1", Resources: []string{"pods"},
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+			},
+			{
+				Version: "v1", Resources: []string{"pods/ephemeralcontainers"},
+				Operations: []admissionv1.OperationType{admissionv1.Update},
+			},
 		},
 		Variables: []Variable{{Name: "new", Expression: `request.operation == "CREATE"`}},
 	}
@@ -89,7 +95,8 @@ func changePods(parts []Pods) Mutating {
 		}
 	}
 	change.Only = map[string]string{
-		"not-done":              Within(patched) + ` && (request.operation != "CREATE" || !(` + strings.Join(done, " &&\n") + `))`,
+		"not-done": Within(patched) +
+			` && (request.operation != "CREATE" || !(` + strings.Join(done, " &&\n") + `))`,
 		"not-of-another-engine": probes(v1alpha1.PlacementNative),
 	}
 	change.Patch, change.Says = strings.Join(patches, " + "), strings.Join(says, "; ")
@@ -107,8 +114,14 @@ func CheckPods(parts ...Pods) Validating {
 	check := Validating{
 		Name: PodsPolicy, lean: true,
 		Resources: []Resource{
-			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}},
-			{Version: "v1", Resources: []string{"pods/ephemeralcontainers", "pods/resize"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
+			{
+				Version: "v1", Resources: []string{"pods"},
+				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+			},
+			{
+				Version: "v1", Resources: []string{"pods/ephemeralcontainers", "pods/resize"},
+				Operations: []admissionv1.OperationType{admissionv1.Update},
+			},
 		},
 		Early: []Variable{
 			{Name: "new", Expression: `request.operation == "CREATE"`},
@@ -118,12 +131,17 @@ func CheckPods(parts ...Pods) Validating {
 			{Name: "labels", Expression: `has(object.metadata.labels) ? object.metadata.labels : {}`},
 			{Name: "finalizers", Expression: `has(object.metadata.finalizers) ? object.metadata.finalizers : []`},
 			// Of those that are over their bound any may be taken off.
-			{Name: "finalizersBefore", Expression: `!variables.new && has(oldObject.metadata.finalizers) ? oldObject.metadata.finalizers : []`},
+			{Name: "finalizersBefore", Expression: `!variables.new && has(oldObject.metadata.finalizers)
+				? oldObject.metadata.finalizers : []`},
 		},
 		Variables: []Variable{
 			{Name: "specBefore", Expression: `!variables.new && ` + Comparable + ` ? [oldObject.spec] : []`},
-			{Name: "annotationsBefore", Expression: `!variables.new && ` + Comparable + ` && has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}`},
-			{Name: "labelsBefore", Expression: `!variables.new && ` + Comparable + ` && has(oldObject.metadata.labels) ? oldObject.metadata.labels : {}`},
+			{Name: "annotationsBefore", Expression: `!variables.new && ` + Comparable + ` &&
+				has(oldObject.metadata.annotations)
+				? oldObject.metadata.annotations : {}`},
+			{Name: "labelsBefore", Expression: `!variables.new && ` + Comparable + ` &&
+				has(oldObject.metadata.labels)
+				? oldObject.metadata.labels : {}`},
 		},
 	}
 	for _, p := range parts {
@@ -145,19 +163,24 @@ func WarnOfTemplates(parts ...Pods) Validating {
 		Early: []Variable{
 			{Name: "object", Expression: `dyn(object)`},
 			{Name: "template", Expression: `has(variables.object.template) ? variables.object.template :
-				has(variables.object.spec.jobTemplate) ? variables.object.spec.jobTemplate.spec.template : variables.object.spec.template`},
+				has(variables.object.spec.jobTemplate) ? variables.object.spec.jobTemplate.spec.template :
+				variables.object.spec.template`},
 			{Name: "new", Expression: `true`},
 			{Name: "spec", Expression: `variables.template.spec`},
 			{Name: "specBefore", Expression: `[]`},
-			{Name: "claimTemplates", Expression: `has(variables.object.spec) && has(variables.object.spec.volumeClaimTemplates)
+			{Name: "claimTemplates", Expression: `has(variables.object.spec) &&
+				has(variables.object.spec.volumeClaimTemplates)
 				? variables.object.spec.volumeClaimTemplates : []`},
-			{Name: "annotations", Expression: `has(variables.template.metadata) && has(variables.template.metadata.annotations)
+			{Name: "annotations", Expression: `has(variables.template.metadata) &&
+				has(variables.template.metadata.annotations)
 				? variables.template.metadata.annotations : {}`},
 			{Name: "annotationsBefore", Expression: `{}`},
-			{Name: "labels", Expression: `has(variables.template.metadata) && has(variables.template.metadata.labels)
+			{Name: "labels", Expression: `has(variables.template.metadata) &&
+				has(variables.template.metadata.labels)
 				? variables.template.metadata.labels : {}`},
 			{Name: "labelsBefore", Expression: `{}`},
-			{Name: "finalizers", Expression: `has(variables.template.metadata) && has(variables.template.metadata.finalizers)
+			{Name: "finalizers", Expression: `has(variables.template.metadata) &&
+				has(variables.template.metadata.finalizers)
 				? variables.template.metadata.finalizers : []`},
 			{Name: "finalizersBefore", Expression: `[]`},
 		},
@@ -183,8 +206,11 @@ func onTemplates(bounds []Bound) []Bound {
 
 // claimTemplates are in a variable of their own, which pods have, too.
 var claimTemplates = Bound{
-	Path: ClaimTemplatesPath, Size: `variables.claimTemplates.size()`, Max: 50, Because: "nodes attach some tens of disks to all of their pods",
-	Instead: "claim fewer volumes for each pod", Sample: `{"metadata": {"name": "c%d"}, "spec": {"storageClassName": "s", "resources": {"requests": {"storage": "1Gi"}}}}`,
+	Path: ClaimTemplatesPath, Size: `variables.claimTemplates.size()`, Max: 50,
+	Because: "nodes attach some tens of disks to all of their pods",
+	Instead: "claim fewer volumes for each pod",
+	Sample: `{"metadata": {"name": "c%d"}, ` +
+		`"spec": {"storageClassName": "s", "resources": {"requests": {"storage": "1Gi"}}}}`,
 }
 
 // ofTemplates are rules about pods, said of a template of them: what is written
@@ -202,7 +228,10 @@ func ofTemplates(rules []Rule) []Rule {
 func templates() []Resource {
 	write := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 	return []Resource{
-		{Group: "apps", Version: "v1", Resources: []string{"deployments", "statefulsets", "daemonsets", "replicasets"}, Operations: write},
+		{
+			Group: "apps", Version: "v1", Operations: write,
+			Resources: []string{"deployments", "statefulsets", "daemonsets", "replicasets"},
+		},
 		{Group: "batch", Version: "v1", Resources: []string{"jobs", "cronjobs"}, Operations: write},
 		{Version: "v1", Resources: []string{"replicationcontrollers", "podtemplates"}, Operations: write},
 	}

@@ -364,13 +364,17 @@ func tenants(resources []Resource, selection Selection) *admissionv1.MatchResour
 	match := &admissionv1.MatchResources{
 		MatchPolicy: ptr.To(admissionv1.Equivalent),
 		NamespaceSelector: &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: v1alpha1.TenantLabel, Operator: metav1.LabelSelectorOpExists}},
+			MatchExpressions: []metav1.LabelSelectorRequirement{{
+				Key: v1alpha1.TenantLabel, Operator: metav1.LabelSelectorOpExists,
+			}},
 		},
 		ObjectSelector: &metav1.LabelSelector{},
 	}
 	if selection != "" {
 		match.ObjectSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{
-			Key: v1alpha1.ManagedByLabel, Operator: metav1.LabelSelectorOperator(selection), Values: []string{v1alpha1.ManagedBy},
+			Key:      v1alpha1.ManagedByLabel,
+			Operator: metav1.LabelSelectorOperator(selection),
+			Values:   []string{v1alpha1.ManagedBy},
 		}}
 	}
 	match.ResourceRules = resourceRules(resources)

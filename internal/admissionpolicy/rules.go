@@ -53,8 +53,9 @@ func variableOf(field string) string {
 // fromVariables makes an expression read all of a tenant's rules from variables.
 func fromVariables(expression string) string {
 	expression = writtenRead.ReplaceAllStringFunc(expression, func(read string) string {
-		annotations, key := "variables."+gatekeeperRules, Quote(v1alpha1.RulesAnnotationPrefix+writtenRead.FindStringSubmatch(read)[1])
-		return fmt.Sprintf(`(%[1]s in %[2]s ? %[2]s[%[1]s] : "")`, key, annotations)
+		annotations := "variables." + gatekeeperRules
+		key := v1alpha1.RulesAnnotationPrefix + writtenRead.FindStringSubmatch(read)[1]
+		return fmt.Sprintf(`(%[1]q in %[2]s ? %[2]s[%[1]q] : "")`, key, annotations)
 	})
 	return ruleRead.ReplaceAllStringFunc(expression, func(read string) string {
 		return "variables." + variableOf(ruleRead.FindStringSubmatch(read)[1])
@@ -66,7 +67,8 @@ func fromVariables(expression string) string {
 // cost more than it saves.
 func fromNamespace(expression string) string {
 	expression = writtenRead.ReplaceAllStringFunc(expression, func(read string) string {
-		return fmt.Sprintf("%s[%q]", namespaceRules, v1alpha1.RulesAnnotationPrefix+writtenRead.FindStringSubmatch(read)[1])
+		key := v1alpha1.RulesAnnotationPrefix + writtenRead.FindStringSubmatch(read)[1]
+		return fmt.Sprintf("%s[%q]", namespaceRules, key)
 	})
 	return ruleRead.ReplaceAllStringFunc(expression, func(read string) string {
 		field := ruleRead.FindStringSubmatch(read)[1]
@@ -82,7 +84,7 @@ func fromNamespace(expression string) string {
 const namespaceRules = "namespaceObject.metadata.annotations"
 
 // hasRules is a CEL expression. The tenant is among all rules.
-var hasRules = fmt.Sprintf(`has(%s) && %q in %s`, namespaceRules, v1alpha1.RulesAnnotationPrefix+"tenant", namespaceRules)
+var hasRules = fmt.Sprintf(`has(%[1]s) && %[2]q in %[1]s`, namespaceRules, v1alpha1.RulesAnnotationPrefix+"tenant")
 
 // reading is how the expressions of a policy come to a tenant's rules.
 type reading struct {
@@ -93,12 +95,12 @@ type reading struct {
 }
 
 func readingOf(resources []Resource, expressions ...string) reading {
+	whole := func(name string) bool { return !strings.Contains(name, "/") }
 	return reading{
 		rules: rulesIn(rulesOf(v1alpha1.TenantRulesSpec{}), expressions...),
 		updates: slices.ContainsFunc(resources, func(r Resource) bool {
-			return slices.ContainsFunc(r.Resources, func(name string) bool { return !strings.Contains(name, "/") }) && slices.ContainsFunc(r.Operations, func(o admissionv1.OperationType) bool {
-				return o == admissionv1.Update || o == admissionv1.Delete
-			})
+			return slices.ContainsFunc(r.Resources, whole) &&
+				(slices.Contains(r.Operations, admissionv1.Update) || slices.Contains(r.Operations, admissionv1.Delete))
 		}),
 	}
 }
@@ -114,8 +116,8 @@ func (r reading) lenient() bool { return r.updates && len(r.rules) > 0 }
 func (r reading) variables() []Variable {
 	var all []Variable
 	if r.lenient() {
-		all = append(all, Variable{unruledVariable, fmt.Sprintf(
-			`request.operation in ["UPDATE", "DELETE"] && (!has(request.subResource) || request.subResource == "") && !(%s)`, hasRules)})
+		all = append(all, Variable{unruledVariable, fmt.Sprintf(`request.operation in ["UPDATE", "DELETE"] &&
+			(!has(request.subResource) || request.subResource == "") && !(%s)`, hasRules)})
 	}
 	for _, rule := range r.rules {
 		if rule.kind == reflect.Slice {
@@ -127,7 +129,9 @@ func (r reading) variables() []Variable {
 
 // rule makes what is asked by params read the namespace.
 func (r reading) rule(asked Rule) Rule {
-	asked.Holds, asked.Message, asked.Fine = fromNamespace(clean(asked.Holds)), fromNamespace(clean(asked.Message)), fromNamespace(clean(asked.Fine))
+	asked.Holds = fromNamespace(clean(asked.Holds))
+	asked.Message = fromNamespace(clean(asked.Message))
+	asked.Fine = fromNamespace(clean(asked.Fine))
 	if r.lenient() {
 		// Asked for last, and so only where the rule is broken or the rules are missing.
 		asked.Holds = "(" + asked.Holds + ") || variables." + unruledVariable
@@ -213,7 +217,8 @@ func (r rule) read(annotations string) string {
 		if !slices.Contains(alwaysWritten, r.field) {
 			none = fmt.Sprintf("!(%q in %s) || ", r.annotation(), annotations)
 		}
-		return none + strings.ReplaceAll(`V == "" ? [] : !V.contains("%") ? V.split(",") : V.split(",").map(v, v.replace("%2C", ",").replace("%25", "%"))`, "V", value)
+		return none + strings.ReplaceAll(`V == "" ? [] : !V.contains("%") ? V.split(",") : `+
+			`V.split(",").map(v, v.replace("%2C", ",").replace("%25", "%"))`, "V", value)
 	case reflect.Int64:
 		return fmt.Sprintf(`int(%s)`, value)
 	case reflect.Bool:

@@ -24,7 +24,9 @@ func calicoRules(n *v1alpha1.PlatformNetwork, writing bool) []rbacv1.PolicyRule 
 	if writing {
 		verbs = append(verbs, rights.Write...)
 	}
-	rules := []rbacv1.PolicyRule{{APIGroups: []string{string(group)}, Resources: []string{"networkpolicies"}, Verbs: verbs}}
+	rules := []rbacv1.PolicyRule{{
+		APIGroups: []string{string(group)}, Resources: []string{"networkpolicies"}, Verbs: verbs,
+	}}
 	if group == v1alpha1.CalicoGroup {
 		rules = append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{string(group)}, Resources: []string{"tier.networkpolicies"},

@@ -36,7 +36,9 @@ var PlatformRoles = []string{AdminRole, AuditorRole, ClassesRole}
 // why read, by API group. Secrets and ConfigMaps are not among them: no command
 // reads them.
 var audited = []rbacv1.PolicyRule{
-	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"platforms", "pools", "tenants", "secondarynetworks", "tenantrules"}},
+	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{
+		"platforms", "pools", "tenants", "secondarynetworks", "tenantrules",
+	}},
 	{APIGroups: []string{""}, Resources: []string{
 		"namespaces", "nodes", "pods", "services", "events", "resourcequotas", "limitranges", "persistentvolumeclaims",
 		"persistentvolumes", "serviceaccounts", "replicationcontrollers",
@@ -48,9 +50,12 @@ var audited = []rbacv1.PolicyRule{
 	{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}},
 	{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}},
 	{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingresses", "networkpolicies"}},
-	{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}},
+	{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{
+		"roles", "rolebindings", "clusterroles", "clusterrolebindings",
+	}},
 	{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{
-		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
+		"validatingadmissionpolicies", "validatingadmissionpolicybindings",
+		"mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
 		"validatingwebhookconfigurations", "mutatingwebhookconfigurations",
 	}},
 	{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}},
@@ -58,13 +63,23 @@ var audited = []rbacv1.PolicyRule{
 	{APIGroups: []string{"karpenter.kwok.sh"}, Resources: []string{"kwoknodeclasses"}},
 	{APIGroups: []string{"karpenter.k8s.aws"}, Resources: []string{"ec2nodeclasses"}},
 	{APIGroups: []string{"projectcalico.org"}, Resources: []string{
-		"networkpolicies", "globalnetworkpolicies", "networksets", "globalnetworksets", "tiers", "tier.networkpolicies", "tier.globalnetworkpolicies",
+		"networkpolicies", "globalnetworkpolicies", "networksets", "globalnetworksets", "tiers",
+		"tier.networkpolicies", "tier.globalnetworkpolicies",
 	}},
-	{APIGroups: []string{"crd.projectcalico.org"}, Resources: []string{"networkpolicies", "globalnetworkpolicies", "networksets", "globalnetworksets", "tiers"}},
-	{APIGroups: []string{"policy.networking.k8s.io", "networking.k8s.aws"}, Resources: []string{"clusternetworkpolicies"}},
-	{APIGroups: []string{"mutations.gatekeeper.sh"}, Resources: []string{"assign", "modifyset", "assignmetadata", "assignimage"}},
+	{APIGroups: []string{"crd.projectcalico.org"}, Resources: []string{
+		"networkpolicies", "globalnetworkpolicies", "networksets", "globalnetworksets", "tiers",
+	}},
+	{APIGroups: []string{"policy.networking.k8s.io", "networking.k8s.aws"}, Resources: []string{
+		"clusternetworkpolicies",
+	}},
+	{APIGroups: []string{"mutations.gatekeeper.sh"}, Resources: []string{
+		"assign", "modifyset", "assignmetadata", "assignimage",
+	}},
 	{APIGroups: []string{"templates.gatekeeper.sh"}, Resources: []string{"constrainttemplates"}},
-	{APIGroups: []string{"constraints.gatekeeper.sh"}, Resources: []string{"croftplacement", "croftservices", "croftingresses", "croftroutes", "croftgateways", "croftcertificates", "croftannotations"}},
+	{APIGroups: []string{"constraints.gatekeeper.sh"}, Resources: []string{
+		"croftplacement", "croftservices", "croftingresses", "croftroutes", "croftgateways", "croftcertificates",
+		"croftannotations",
+	}},
 	{APIGroups: []string{"config.gatekeeper.sh"}, Resources: []string{"configs"}},
 	{APIGroups: []string{"kyverno.io"}, Resources: []string{"clusterpolicies", "policies"}},
 }
@@ -84,8 +99,9 @@ var classes = []rbacv1.PolicyRule{
 // Kubernetes' own: those are the operator's, and rights to policies, namespaces or
 // RoleBindings of the whole cluster would be rights to all of it.
 var declaring = rbacv1.PolicyRule{
-	APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"platforms", "pools", "tenants", "secondarynetworks"},
-	Verbs: []string{"create", "update", "patch", "delete"},
+	APIGroups: []string{v1alpha1.GroupVersion.Group},
+	Resources: []string{"platforms", "pools", "tenants", "secondarynetworks"},
+	Verbs:     []string{"create", "update", "patch", "delete"},
 }
 
 // PlatformRules are the rights that one of PlatformRoles gives on a platform.
@@ -144,7 +160,9 @@ func clusterBinding(role string, groups []string) *rbacv1.ClusterRoleBinding {
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 	}
 	for _, group := range groups {
-		binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group})
+		binding.Subjects = append(binding.Subjects, rbacv1.Subject{
+			APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group,
+		})
 	}
 	return binding
 }

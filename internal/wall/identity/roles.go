@@ -61,7 +61,8 @@ func rulesOf(role v1alpha1.Role, p *estate.Platform) []rbacv1.PolicyRule {
 	if role == v1alpha1.RoleViewer {
 		return slices.Concat(rights.Viewer(), calicoRules(n, false), rights.Addons(p.Addons, false))
 	}
-	return slices.Concat(rights.Operator(), calicoRules(n, n.Calico != nil && n.Calico.TenantPolicies), rights.Addons(p.Addons, true))
+	writing := n.Calico != nil && n.Calico.TenantPolicies
+	return slices.Concat(rights.Operator(), calicoRules(n, writing), rights.Addons(p.Addons, true))
 }
 
 func clusterRole(role v1alpha1.Role, rules []rbacv1.PolicyRule) *rbacv1.ClusterRole {

@@ -8,8 +8,9 @@ const (
 	mostPeers = 500
 
 	fewPolicies = "policies of this API add up, so that a long one can be written as several"
-	peersReason = "teams write up to some tens; lists of a provider's networks that are longer than this are published as few wider blocks, too"
-	peersWay    = "write several NetworkPolicies, or wider blocks"
+	peersReason = "teams write up to some tens; " +
+		"lists of a provider's networks that are longer than this are published as few wider blocks, too"
+	peersWay = "write several NetworkPolicies, or wider blocks"
 )
 
 // floorBounds are of tenants' own NetworkPolicies.
@@ -21,20 +22,43 @@ func floorBounds() []admissionpolicy.Bound {
 	} {
 		peers := direction.rules + "[]." + direction.peers
 		all = append(all,
-			admissionpolicy.Bound{Path: direction.rules, Max: mostRules, Because: fewPolicies, Instead: peersWay, Sample: `{}`},
-			admissionpolicy.Bound{Path: peers, Max: mostPeers, Because: peersReason, Instead: peersWay, Sample: direction.sample},
-			admissionpolicy.Bound{Path: direction.rules + "[].ports", Max: mostPeers, Because: fewPolicies, Instead: "write ranges by endPort, or several NetworkPolicies", Sample: `{"port": 53}`},
 			admissionpolicy.Bound{
-				Path: peers + "[].namespaceSelector.matchExpressions", Max: mostPeers, Because: "one for each peer", Instead: peersWay,
-				Sample: `{"key": "` + namespaceName + `", "operator": "In"}`,
+				Path: direction.rules, Max: mostRules,
+				Because: fewPolicies,
+				Instead: peersWay,
+				Sample:  `{}`,
 			},
 			admissionpolicy.Bound{
-				Path: peers + "[].namespaceSelector.matchExpressions[].values", Max: mostPeers, Because: "a tenant and the platform have up to 128 namespaces", Instead: peersWay, Sample: `"shop"`,
+				Path: peers, Max: mostPeers,
+				Because: peersReason,
+				Instead: peersWay,
+				Sample:  direction.sample,
+			},
+			admissionpolicy.Bound{
+				Path: direction.rules + "[].ports", Max: mostPeers,
+				Because: fewPolicies,
+				Instead: "write ranges by endPort, or several NetworkPolicies",
+				Sample:  `{"port": 53}`,
+			},
+			admissionpolicy.Bound{
+				Path: peers + "[].namespaceSelector.matchExpressions", Max: mostPeers,
+				Because: "one for each peer",
+				Instead: peersWay,
+				Sample:  `{"key": "` + namespaceName + `", "operator": "In"}`,
+			},
+			admissionpolicy.Bound{
+				Path: peers + "[].namespaceSelector.matchExpressions[].values", Max: mostPeers,
+				Because: "a tenant and the platform have up to 128 namespaces",
+				Instead: peersWay,
+				Sample:  `"shop"`,
 			},
 		)
 	}
 	return append(all, admissionpolicy.Bound{
-		Path: "spec.egress[].to[].ipBlock.except", Max: mostPeers, Because: "one for each peer", Instead: peersWay, Sample: `"169.254.169.254/32"`,
+		Path: "spec.egress[].to[].ipBlock.except", Max: mostPeers,
+		Because: "one for each peer",
+		Instead: peersWay,
+		Sample:  `"169.254.169.254/32"`,
 	})
 }
 
@@ -43,11 +67,36 @@ func floorBounds() []admissionpolicy.Bound {
 func calicoBounds() []admissionpolicy.Bound {
 	const way = "write several policies, or wider blocks"
 	return []admissionpolicy.Bound{
-		{Path: "spec.ingress", Max: mostRules, Because: fewPolicies, Instead: way, Sample: `{"action": "Allow", "source": {"namespaceSelector": "kubernetes.io/metadata.name == 'shop'"}}`},
-		{Path: "spec.egress", Max: mostRules, Because: fewPolicies, Instead: way, Sample: `{"action": "Allow", "protocol": "UDP", "destination": {}}`},
-		{Path: "spec.egress[].destination.nets", Max: mostPeers, Because: peersReason, Instead: way, Sample: `"0.0.0.0/0"`},
-		// Each network of a rule is compared with all that the rule leaves out.
-		{Path: "spec.egress[].destination.notNets", Max: 50, Because: "what has to be left out are two metadata addresses a rule", Instead: way, Sample: `"169.254.169.254/32"`},
-		{Path: "spec.egress[].destination.ports", Max: mostPeers, Because: fewPolicies, Instead: "write ranges, or several policies", Sample: `53`},
+		{
+			Path: "spec.ingress", Max: mostRules,
+			Because: fewPolicies,
+			Instead: way,
+			Sample:  `{"action": "Allow", "source": {"namespaceSelector": "kubernetes.io/metadata.name == 'shop'"}}`,
+		},
+		{
+			Path: "spec.egress", Max: mostRules,
+			Because: fewPolicies,
+			Instead: way,
+			Sample:  `{"action": "Allow", "protocol": "UDP", "destination": {}}`,
+		},
+		{
+			Path: "spec.egress[].destination.nets", Max: mostPeers,
+			Because: peersReason,
+			Instead: way,
+			Sample:  `"0.0.0.0/0"`,
+		},
+		{
+			// Each network of a rule is compared with all that the rule leaves out.
+			Path: "spec.egress[].destination.notNets", Max: 50,
+			Because: "what has to be left out are two metadata addresses a rule",
+			Instead: way,
+			Sample:  `"169.254.169.254/32"`,
+		},
+		{
+			Path: "spec.egress[].destination.ports", Max: mostPeers,
+			Because: fewPolicies,
+			Instead: "write ranges, or several policies",
+			Sample:  `53`,
+		},
 	}
 }

@@ -32,8 +32,14 @@ func calicoFloor(admins, metadata []string) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: CalicoFloorPolicy,
 		Resources: []admissionpolicy.Resource{
-			{Group: string(v1alpha1.CalicoGroup), Version: "*", Resources: []string{"networkpolicies"}, Operations: operations},
-			{Group: string(v1alpha1.CalicoStorageGroup), Version: "*", Resources: []string{"networkpolicies"}, Operations: operations},
+			{
+				Group: string(v1alpha1.CalicoGroup), Version: "*",
+				Resources: []string{"networkpolicies"}, Operations: operations,
+			},
+			{
+				Group: string(v1alpha1.CalicoStorageGroup), Version: "*",
+				Resources: []string{"networkpolicies"}, Operations: operations,
+			},
 		},
 		Selection: admissionpolicy.Unmarked,
 		Only:      admissionpolicy.NotByPlatform(admins),
@@ -44,43 +50,68 @@ func calicoFloor(admins, metadata []string) admissionpolicy.Validating {
 			{Name: "near", Expression: `params.spec.namespaces + params.spec.platformNamespaces`},
 			// Selectors are compared as they are written, but for spaces and quotes.
 			{Name: "selectors", Expression: `["` + v1alpha1.TenantLabel + `=='" + params.spec.tenant + "'"] +
-				variables.near.map(n, "` + namespaceName + `=='" + n + "'") + variables.near.map(n, "projectcalico.org/name=='" + n + "'")`},
+				variables.near.map(n, "` + namespaceName + `=='" + n + "'") +
+				variables.near.map(n, "projectcalico.org/name=='" + n + "'")`},
 			{Name: "unchanged", Expression: unchanged},
 			{Name: "metadata", Expression: addresses(metadata)},
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: CalicoOrderRule, Says: "a tenant's own Calico NetworkPolicies come after croft's guard, in the default tier",
-				Holds: fmt.Sprintf(`(!has(object.spec.order) || double(object.spec.order) > %d.0) && (!has(object.spec.tier) || object.spec.tier in ["", "default"])`, guardOrder),
-				Message: fmt.Sprintf(`"spec.order: policies of tenant " + params.spec.tenant + " have an order above %d, which is that of croft's own, in the tier default: write a higher order, and leave out spec.tier"`,
-					guardOrder),
+				Name: CalicoOrderRule,
+				Says: "a tenant's own Calico NetworkPolicies come after croft's guard, in the default tier",
+				Holds: fmt.Sprintf(`(!has(object.spec.order) || double(object.spec.order) > %d.0) &&
+					(!has(object.spec.tier) || object.spec.tier in ["", "default"])`, guardOrder),
+				Message: fmt.Sprintf(`"spec.order: policies of tenant " + params.spec.tenant
+					+ " have an order above %d, which is that of croft's own, in the tier default: `+
+					`write a higher order, and leave out spec.tier"`, guardOrder),
 			},
 			{
-				Name: CalicoIngressRule, Says: "they let in its own namespaces and the platform's, and nobody else",
-				Holds: `variables.unchanged || variables.ingress.all(rule, has(rule.source) && ` + calicoNear("rule.source") + `)`,
-				Message: `"spec.ingress: tenant " + params.spec.tenant + " may let in only its own namespaces and the platform's: give every rule that allows a source.selector for pods of its own namespace, "
-					+ "or a source.namespaceSelector of the form ` + namespaceName + ` == 'NAME', with NAME one of [" + variables.near.map(n, string(n)).join(", ") + "]"`,
+				Name: CalicoIngressRule,
+				Says: "they let in its own namespaces and the platform's, and nobody else",
+				Holds: `variables.unchanged ||
+					variables.ingress.all(rule, has(rule.source) && ` + calicoNear("rule.source") + `)`,
+				Message: `"spec.ingress: tenant " + params.spec.tenant
+					+ " may let in only its own namespaces and the platform's: ` +
+					`give every rule that allows a source.selector for pods of its own namespace, "
+					+ "or a source.namespaceSelector of the form ` + namespaceName + ` == 'NAME', with NAME one of ["
+					+ variables.near.map(n, string(n)).join(", ") + "]"`,
 			},
 			{
-				Name: CalicoEgressRule, Says: "they let out to named destinations but the instance metadata addresses; with Restricted egress, to the tenant's namespaces and the platform's, and to its allowCIDRs",
-				Holds: `variables.unchanged || variables.egress.all(rule, has(rule.destination) && (` + calicoNear("rule.destination") + ` ||
-					params.spec.egress == "Open" && has(rule.destination.namespaceSelector) && rule.destination.namespaceSelector != "" ||
-					has(rule.destination.nets) && rule.destination.nets.size() > 0 && rule.destination.nets.all(n, isCIDR(n) && (params.spec.egress == "Open"
-						? ` + spares("n", "rule.destination.notNets") + `
-						: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(n))))))`,
+				Name: CalicoEgressRule,
+				Says: "they let out to named destinations but the instance metadata addresses; " +
+					"with Restricted egress, to the tenant's namespaces and the platform's, and to its allowCIDRs",
+				Holds: `variables.unchanged ||
+					variables.egress.all(rule, ` + calicoDestination + `)`,
 				Message: `params.spec.egress == "Open"
-					? "spec.egress: give every rule that allows a destination, and leave out one for port 53, since names are resolved without it; the instance metadata addresses are out of reach: where destination.nets hold them, add them to its notNets (` + strings.Join(metadata, ", ") + `)"
-					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress: rules that allow may name its namespaces and the platform's, or destination.nets within ["
-					+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "]; ask a platform admin for more"`,
+					? "spec.egress: give every rule that allows a destination, and leave out one for port 53, ` +
+					`since names are resolved without it; the instance metadata addresses are out of reach: ` +
+					`where destination.nets hold them, add them to its notNets (` + strings.Join(metadata, ", ") + `)"
+					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress: ` +
+					`rules that allow may name its namespaces and the platform's, or destination.nets within ["
+						+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "]; ask a platform admin for more"`,
 			},
 		},
 	}
 }
 
+// calicoDestination is a CEL expression that is true where an egress rule names a
+// destination that the tenant may connect to: namespaces that are near; with Open egress,
+// any namespaces, and networks without the metadata addresses; with Restricted egress,
+// networks within its allowCIDRs.
+var calicoDestination = `has(rule.destination) && (` + calicoNear("rule.destination") + ` ||
+	params.spec.egress == "Open" &&
+		has(rule.destination.namespaceSelector) && rule.destination.namespaceSelector != "" ||
+	has(rule.destination.nets) && rule.destination.nets.size() > 0 &&
+		rule.destination.nets.all(n, isCIDR(n) && (params.spec.egress == "Open"
+			? ` + spares("n", "rule.destination.notNets") + `
+			: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(n)))))`
+
 // opening is a CEL expression for the rules of a direction that may let anything
 // through.
 func opening(direction string) string {
-	return `has(object.spec.` + direction + `) ? object.spec.` + direction + `.filter(r, !has(r.action) || !(r.action in ["Deny", "Log"])) : []`
+	return `has(object.spec.` + direction + `)
+		? object.spec.` + direction + `.filter(r, !has(r.action) || !(r.action in ["Deny", "Log"]))
+		: []`
 }
 
 // calicoNear is a CEL expression that is true where one side of a rule is pods of

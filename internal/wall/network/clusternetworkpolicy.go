@@ -14,7 +14,9 @@ import (
 const guardPriority = 20
 
 // clusterNetworkPolicyKind is that of the API that network plugins share.
-var clusterNetworkPolicyKind = schema.GroupVersionKind{Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy"}
+var clusterNetworkPolicyKind = schema.GroupVersionKind{
+	Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy",
+}
 
 // ClusterGuard is the name of a tenant's cluster-wide policy.
 func ClusterGuard(tenant string) string { return GuardPolicy + "-" + tenant }

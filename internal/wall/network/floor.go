@@ -43,33 +43,56 @@ func floor(admins, metadata []string) admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: IngressRule, Says: "a tenant's own NetworkPolicies let in its own namespaces and the platform's, and nobody else",
-				Holds: `variables.unchanged || variables.ingress.all(rule, has(rule.from) && rule.from.size() > 0 && rule.from.all(peer,
-					!has(peer.ipBlock) && (!has(peer.namespaceSelector) || ` + near("peer.namespaceSelector") + `)))`,
-				Message: `"spec.ingress: tenant " + params.spec.tenant + " may let in only its own namespaces and the platform's, and a rule without from lets in everybody. "
-					+ "Write in each rule, or select pods: from: [" + ` + ownTenant + ` + (params.spec.platformNamespaces.size() == 0 ? "" : ", {namespaceSelector: {matchExpressions: "
-					+ "[{key: ` + namespaceName + `, operator: In, values: [" + params.spec.platformNamespaces.map(n, string(n)).join(", ") + "]}]}}") + "]"`,
+				Name: IngressRule,
+				Says: "a tenant's own NetworkPolicies let in its own namespaces and the platform's, and nobody else",
+				Holds: `variables.unchanged ||
+					variables.ingress.all(rule, has(rule.from) && rule.from.size() > 0 && rule.from.all(peer,
+						!has(peer.ipBlock) &&
+						(!has(peer.namespaceSelector) || ` + near("peer.namespaceSelector") + `)))`,
+				Message: `"spec.ingress: tenant " + params.spec.tenant
+					+ " may let in only its own namespaces and the platform's, ` +
+					`and a rule without from lets in everybody. "
+					+ "Write in each rule, or select pods: from: [" + ` + ownTenant + `
+					+ (params.spec.platformNamespaces.size() == 0
+						? ""
+						: ", {namespaceSelector: {matchExpressions: "
+							+ "[{key: ` + namespaceName + `, operator: In, values: ["
+							+ params.spec.platformNamespaces.map(n, string(n)).join(", ") + "]}]}}")
+					+ "]"`,
 			},
 			{
-				Name: EgressNamespacesRule, Says: "they let out to named destinations; with Restricted egress, to the tenant's namespaces and the platform's",
-				Holds: `variables.unchanged || variables.egress.all(rule, has(rule.to) && rule.to.size() > 0 && rule.to.all(peer,
-					has(peer.ipBlock) || !has(peer.namespaceSelector) || params.spec.egress == "Open" || ` + near("peer.namespaceSelector") + `))`,
+				Name: EgressNamespacesRule,
+				Says: "they let out to named destinations; " +
+					"with Restricted egress, to the tenant's namespaces and the platform's",
+				Holds: `variables.unchanged ||
+					variables.egress.all(rule, has(rule.to) && rule.to.size() > 0 && rule.to.all(peer,
+						has(peer.ipBlock) || !has(peer.namespaceSelector) || params.spec.egress == "Open" ||
+						` + near("peer.namespaceSelector") + `))`,
 				Message: `params.spec.egress == "Open"
-					? "spec.egress: a rule without to reaches the instance metadata addresses too. Leave out a rule for port 53, since names are resolved without one, and write in each other: to: [{namespaceSelector: {}}, ` +
-					everywhereElse(metadata) + `]"
-					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress. Write in each rule, or select pods: to: [" + ` + ownTenant + `
-					+ params.spec.allowCIDRs.map(c, ", {ipBlock: {cidr: '" + string(c) + "'}}").join("") + "]; names are resolved without a rule; namespaces may be of ["
-					+ variables.near.map(n, string(n)).join(", ") + "], by ` + namespaceName + `"`,
+					? "spec.egress: a rule without to reaches the instance metadata addresses too. ` +
+					`Leave out a rule for port 53, since names are resolved without one, ` +
+					`and write in each other: to: [{namespaceSelector: {}}, ` + everywhereElse(metadata) + `]"
+					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress. ` +
+					`Write in each rule, or select pods: to: [" + ` + ownTenant + `
+						+ params.spec.allowCIDRs.map(c, ", {ipBlock: {cidr: '" + string(c) + "'}}").join("")
+						+ "]; names are resolved without a rule; namespaces may be of ["
+						+ variables.near.map(n, string(n)).join(", ") + "], by ` + namespaceName + `"`,
 			},
 			{
-				Name: EgressAddressesRule, Says: "they let out to no instance metadata address; with Restricted egress, to the tenant's allowCIDRs only",
-				Holds: `variables.unchanged || variables.egress.all(rule, !has(rule.to) || rule.to.all(peer, !has(peer.ipBlock) ||
-					isCIDR(peer.ipBlock.cidr) && (params.spec.egress == "Open" ? ` + spares("peer.ipBlock.cidr", "peer.ipBlock.except") + `
-					: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(peer.ipBlock.cidr)))))`,
+				Name: EgressAddressesRule,
+				Says: "they let out to no instance metadata address; " +
+					"with Restricted egress, to the tenant's allowCIDRs only",
+				Holds: `variables.unchanged ||
+					variables.egress.all(rule, !has(rule.to) || rule.to.all(peer, !has(peer.ipBlock) ||
+						isCIDR(peer.ipBlock.cidr) && (params.spec.egress == "Open"
+							? ` + spares("peer.ipBlock.cidr", "peer.ipBlock.except") + `
+							: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(peer.ipBlock.cidr)))))`,
 				Message: `params.spec.egress == "Open"
-					? "spec.egress: the instance metadata addresses are out of reach: an ipBlock that holds some of them names these in its except (` + strings.Join(metadata, ", ") + `)"
+					? "spec.egress: the instance metadata addresses are out of reach: ` +
+					`an ipBlock that holds some of them names these in its except (` +
+					strings.Join(metadata, ", ") + `)"
 					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress: ipBlocks may lie within ["
-					+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "]; ask a platform admin for more"`,
+						+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "]; ask a platform admin for more"`,
 			},
 		},
 	}
@@ -92,12 +115,12 @@ func everywhereElse(metadata []string) string {
 // namespace beyond the tenant's own and the platform's. More labels beside those
 // that it looks for only narrow the selection.
 func near(selector string) string {
-	return strings.ReplaceAll(`(has(SEL.matchLabels) && (
-		"`+namespaceName+`" in SEL.matchLabels && SEL.matchLabels["`+namespaceName+`"] in variables.near ||
-		"`+v1alpha1.TenantLabel+`" in SEL.matchLabels && SEL.matchLabels["`+v1alpha1.TenantLabel+`"] == params.spec.tenant) ||
-		has(SEL.matchExpressions) && SEL.matchExpressions.exists(e,
-		e.key == "`+namespaceName+`" && e.operator == "In" && has(e.values) && e.values.all(v, v in variables.near)))`,
-		"SEL", selector)
+	return strings.NewReplacer("SELECTOR", selector, "NAME", namespaceName, "TENANT", v1alpha1.TenantLabel).Replace(
+		`(has(SELECTOR.matchLabels) && (
+			"NAME" in SELECTOR.matchLabels && SELECTOR.matchLabels["NAME"] in variables.near ||
+			"TENANT" in SELECTOR.matchLabels && SELECTOR.matchLabels["TENANT"] == params.spec.tenant) ||
+		has(SELECTOR.matchExpressions) && SELECTOR.matchExpressions.exists(e,
+			e.key == "NAME" && e.operator == "In" && has(e.values) && e.values.all(v, v in variables.near)))`)
 }
 
 // unchanged is a CEL expression that is true where an update leaves alone what a
@@ -118,6 +141,7 @@ func addresses(networks []string) string {
 // of the metadata addresses, or a list of exceptions, which may be missing, holds
 // those that it does.
 func spares(block, except string) string {
-	return strings.NewReplacer("BLOCK", block, "EXCEPT", except).Replace(`[cidr(BLOCK)].all(c, variables.metadata.all(m,
-		!c.containsIP(m) || has(EXCEPT) && EXCEPT.exists(x, isCIDR(x) && cidr(x).containsIP(m))))`)
+	return strings.NewReplacer("BLOCK", block, "EXCEPT", except).Replace(
+		`[cidr(BLOCK)].all(c, variables.metadata.all(m, !c.containsIP(m) ||
+			has(EXCEPT) && EXCEPT.exists(x, isCIDR(x) && cidr(x).containsIP(m))))`)
 }

@@ -16,19 +16,71 @@ const (
 // but by the scheduler and by Karpenter, which all tenants share.
 var podBounds = []admissionpolicy.Bound{
 	{
-		Path: "spec.tolerations", Max: mostTolerations, Because: "a tenant's pods tolerate its pools and the dozen conditions of nodes", Instead: "remove those that repeat others",
-		Patched: true, Sample: `{"key": "node.kubernetes.io/condition-%d", "operator": "Exists"}`,
+		Path: "spec.tolerations", Max: mostTolerations, Patched: true,
+		Because: "a tenant's pods tolerate its pools and the dozen conditions of nodes",
+		Instead: "remove those that repeat others",
+		Sample:  `{"key": "node.kubernetes.io/condition-%d", "operator": "Exists"}`,
 	},
-	{Path: required, Max: 20, Because: fewTerms, Instead: "write several values in one expression", Sample: `{}`},
-	{Path: required + "[].matchExpressions", Max: 100, Because: fewTerms, Instead: "write several values in one expression", Sample: `{"key": "node.kubernetes.io/instance-type", "operator": "In"}`},
-	{Path: required + "[].matchFields", Max: 20, Because: "metadata.name is the only field", Instead: "ask by matchExpressions", Sample: `{"key": "metadata.name", "operator": "In", "values": ["node-%d"]}`},
-	{Path: required + "[].matchExpressions[].values", Max: 2000, Because: "AWS has about 1,000 types of instances", Instead: "ask by a label that several share, such as the instance family", Sample: `"m%d.large"`},
-	{Path: preferredPods, Max: 20, Because: fewTerms, Instead: "prefer by fewer terms", Sample: `{"weight": 1, "podAffinityTerm": {}}`},
-	{Path: preferredApart, Max: 20, Because: fewTerms, Instead: "prefer by fewer terms", Sample: `{"weight": 1, "podAffinityTerm": {}}`},
-	{Path: preferred, Max: 20, Because: fewTerms, Instead: "prefer several values in one expression", Sample: `{"weight": 1, "preference": {}}`},
-	{Path: preferred + "[].preference.matchExpressions", Max: 100, Because: fewTerms, Instead: "prefer several values in one expression", Sample: `{"key": "node.kubernetes.io/instance-type", "operator": "In"}`},
-	{Path: preferred + "[].preference.matchFields", Max: 20, Because: "metadata.name is the only field", Instead: "prefer by matchExpressions", Sample: `{"key": "metadata.name", "operator": "In", "values": ["node-%d"]}`},
-	{Path: preferred + "[].preference.matchExpressions[].values", Max: 2000, Because: "AWS has about 1,000 types of instances", Instead: "prefer by a label that several share, such as the instance family", Sample: `"m%d.large"`},
+	{
+		Path: required, Max: 20,
+		Because: fewTerms,
+		Instead: "write several values in one expression",
+		Sample:  `{}`,
+	},
+	{
+		Path: required + "[].matchExpressions", Max: 100,
+		Because: fewTerms,
+		Instead: "write several values in one expression",
+		Sample:  `{"key": "node.kubernetes.io/instance-type", "operator": "In"}`,
+	},
+	{
+		Path: required + "[].matchFields", Max: 20,
+		Because: "metadata.name is the only field",
+		Instead: "ask by matchExpressions",
+		Sample:  `{"key": "metadata.name", "operator": "In", "values": ["node-%d"]}`,
+	},
+	{
+		Path: required + "[].matchExpressions[].values", Max: 2000,
+		Because: "AWS has about 1,000 types of instances",
+		Instead: "ask by a label that several share, such as the instance family",
+		Sample:  `"m%d.large"`,
+	},
+	{
+		Path: preferredPods, Max: 20,
+		Because: fewTerms,
+		Instead: "prefer by fewer terms",
+		Sample:  `{"weight": 1, "podAffinityTerm": {}}`,
+	},
+	{
+		Path: preferredApart, Max: 20,
+		Because: fewTerms,
+		Instead: "prefer by fewer terms",
+		Sample:  `{"weight": 1, "podAffinityTerm": {}}`,
+	},
+	{
+		Path: preferred, Max: 20,
+		Because: fewTerms,
+		Instead: "prefer several values in one expression",
+		Sample:  `{"weight": 1, "preference": {}}`,
+	},
+	{
+		Path: preferred + "[].preference.matchExpressions", Max: 100,
+		Because: fewTerms,
+		Instead: "prefer several values in one expression",
+		Sample:  `{"key": "node.kubernetes.io/instance-type", "operator": "In"}`,
+	},
+	{
+		Path: preferred + "[].preference.matchFields", Max: 20,
+		Because: "metadata.name is the only field",
+		Instead: "prefer by matchExpressions",
+		Sample:  `{"key": "metadata.name", "operator": "In", "values": ["node-%d"]}`,
+	},
+	{
+		Path: preferred + "[].preference.matchExpressions[].values", Max: 2000,
+		Because: "AWS has about 1,000 types of instances",
+		Instead: "prefer by a label that several share, such as the instance family",
+		Sample:  `"m%d.large"`,
+	},
 }
 
 const mostTolerations = 100

@@ -34,7 +34,9 @@ func mutators(poolKey string, t *estate.Tenant) []client.Object {
 		{"", "", "Pod", "spec", []string{"CREATE"}},
 		{"-daemonset", "apps", "DaemonSet", "spec.template.spec", []string{"CREATE", "UPDATE"}},
 	} {
-		m := admissionpolicy.Mutator{Group: placed.group, Version: "v1", ObjectKind: placed.kind, Operations: placed.operations}
+		m := admissionpolicy.Mutator{
+			Group: placed.group, Version: "v1", ObjectKind: placed.kind, Operations: placed.operations,
+		}
 		selector, toleration := m, m
 		selector.Kind, selector.Name = "Assign", "pool"+placed.suffix
 		selector.Location = placed.spec + `.nodeSelector."` + poolKey + `"`

@@ -50,31 +50,43 @@ func podPart(poolKey string) admissionpolicy.Pods {
 		}, asked...),
 		Rules: append([]admissionpolicy.Rule{
 			{
-				Name: TolerationsRule, Says: "pods tolerate the taint of the tenant's pools and the life cycle of nodes, and nothing else",
-				Holds:   `!has(variables.spec.tolerations) || variables.spec.tolerations.all(t, ` + keyed(tolerated) + `)`,
-				Message: `"spec.tolerations: pods tolerate only keys below node.kubernetes.io/ and the taint of their tenant's pools, which croft adds: remove tolerations of other keys, of every taint and of other pools"`,
+				Name: TolerationsRule,
+				Says: "pods tolerate the taint of the tenant's pools and the life cycle of nodes, and nothing else",
+				Holds: `!has(variables.spec.tolerations) ||
+					variables.spec.tolerations.all(t, ` + keyed(tolerated) + `)`,
+				Message: `"spec.tolerations: pods tolerate only keys below node.kubernetes.io/ ` +
+					`and the taint of their tenant's pools, which croft adds: ` +
+					`remove tolerations of other keys, of every taint and of other pools"`,
 			},
 			{
 				Cheap: true,
 				Name:  NodeNameRule, Says: "pods do not choose their node",
 				Rare: true, Fine: `!has(variables.spec.nodeName)`,
-				Holds:   `!variables.new || !has(variables.spec.nodeName) || variables.spec.nodeName == ""`,
-				Message: `"spec.nodeName: the scheduler chooses the node: remove the field, and ask by nodeAffinity for the kind of node"`,
+				Holds: `!variables.new || !has(variables.spec.nodeName) || variables.spec.nodeName == ""`,
+				Message: `"spec.nodeName: the scheduler chooses the node: remove the field, ` +
+					`and ask by nodeAffinity for the kind of node"`,
 			},
 			{
 				Cheap: true,
-				Name:  RuntimeClassRule, Says: "pods ask for no runtime class but the tenant's, since a class can add tolerations and a nodeSelector",
+				Name:  RuntimeClassRule,
+				Says: "pods ask for no runtime class but the tenant's, " +
+					"since a class can add tolerations and a nodeSelector",
 				Rare: true, Fine: `!has(variables.spec.runtimeClassName)`,
-				Holds:     `!variables.new || "*" in params.spec.runtimeClasses || variables.spec.runtimeClassName in params.spec.runtimeClasses`,
+				Holds: `!variables.new || "*" in params.spec.runtimeClasses ||
+					variables.spec.runtimeClassName in params.spec.runtimeClasses`,
 				Exception: "policy.runtimeClasses",
-				Message: `"spec.runtimeClassName: " + variables.spec.runtimeClassName + " is not among the runtime classes of tenant " + params.spec.tenant + ": "
-					+ (params.spec.runtimeClasses.size() == 0 ? "none" : params.spec.runtimeClasses.map(c, string(c)).join(", "))
+				Message: `"spec.runtimeClassName: " + variables.spec.runtimeClassName
+					+ " is not among the runtime classes of tenant " + params.spec.tenant + ": "
+					+ (params.spec.runtimeClasses.size() == 0
+						? "none"
+						: params.spec.runtimeClasses.map(c, string(c)).join(", "))
 					+ "; leave the field out; a platform admin allows others by policy.runtimeClasses"`,
 			},
 			{
 				Cheap: true,
 				Name:  SchedulerRule, Says: "pods are scheduled by the default scheduler",
-				Rare: true, Fine: `!has(variables.spec.schedulerName) || variables.spec.schedulerName == "default-scheduler"`,
+				Rare:    true,
+				Fine:    `!has(variables.spec.schedulerName) || variables.spec.schedulerName == "default-scheduler"`,
 				Holds:   `!variables.new`,
 				Message: `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: remove the field"`,
 			},
@@ -84,34 +96,45 @@ func podPart(poolKey string) admissionpolicy.Pods {
 		PodRules: []admissionpolicy.Rule{{
 			Name: NodeSelectorRule, Says: "pods select one of the tenant's pools",
 			// Most tenants have one pool.
-			Fine: keyed(`has(variables.spec.nodeSelector) && KEY in variables.spec.nodeSelector && variables.spec.nodeSelector[KEY] == params.written.pools`),
-			Holds: `variables.selected in params.spec.pools || variables.specBefore.exists(s, variables.selected ==
-				(has(s.nodeSelector) && variables.key in s.nodeSelector ? s.nodeSelector[variables.key] : ""))`,
+			Fine: keyed(`has(variables.spec.nodeSelector) && KEY in variables.spec.nodeSelector &&
+				variables.spec.nodeSelector[KEY] == params.written.pools`),
+			Holds: `variables.selected in params.spec.pools ||
+				variables.specBefore.exists(s, variables.selected ==
+					(has(s.nodeSelector) && variables.key in s.nodeSelector ? s.nodeSelector[variables.key] : ""))`,
 			Message: `"spec.nodeSelector: pods of tenant " + params.spec.tenant + " run on pool " + variables.pools
 				+ ": leave out " + variables.key + ", or set it to one of these"`,
 		}},
 		TemplateRules: []admissionpolicy.Rule{{
-			Name: NodeSelectorRule, Says: "templates name no pool that is not the tenant's: their pods run on the tenant's default pool instead",
+			Name: NodeSelectorRule,
+			Says: "templates name no pool that is not the tenant's: " +
+				"their pods run on the tenant's default pool instead",
 			Holds: `variables.selected == "" || variables.selected in params.spec.pools`,
-			Message: `"its pods will run elsewhere: spec.nodeSelector: " + variables.selected + " is not a pool of tenant " + params.spec.tenant + ": " + variables.pools
+			Message: `"its pods will run elsewhere: spec.nodeSelector: " + variables.selected
+				+ " is not a pool of tenant " + params.spec.tenant + ": " + variables.pools
 				+ ": leave out " + variables.key + ", or set it to one of these"`,
 		}},
 		PatchVariables: variables,
 		Patch:          `!variables.new ? [] : ` + patch,
 		Says:           "pods get the nodeSelector and the toleration of the tenant's pool",
-		// The toleration of the pool is the last of a pod that was changed, and of hardly
-		// any that was not, since the API server adds some of its own before. A pod that
-		// only looks like it is refused if the pool is not its tenant's.
-		Done: strings.ReplaceAll(`has(object.spec.nodeSelector) && KEY in object.spec.nodeSelector && has(object.spec.tolerations) &&
-			object.spec.tolerations.size() > 0 && [object.spec.tolerations[object.spec.tolerations.size() - 1]].all(t, has(t.key) && t.key == KEY &&
-			has(t.value) && t.value == object.spec.nodeSelector[KEY] && (!has(t.operator) || t.operator == "Equal") && !has(t.effect))`, "KEY", admissionpolicy.Quote(poolKey)),
+		Done:           keyed(alreadyPlaced),
 	}
 }
+
+// alreadyPlaced is true of a pod that looks as place leaves it. The toleration of the
+// pool is the last of a pod that was changed, and of hardly any that was not, since the
+// API server adds some of its own before. A pod that only looks like it is refused if
+// the pool is not its tenant's.
+const alreadyPlaced = `has(object.spec.nodeSelector) && KEY in object.spec.nodeSelector &&
+	has(object.spec.tolerations) && object.spec.tolerations.size() > 0 &&
+	[object.spec.tolerations[object.spec.tolerations.size() - 1]].all(t,
+		has(t.key) && t.key == KEY && has(t.value) && t.value == object.spec.nodeSelector[KEY] &&
+		(!has(t.operator) || t.operator == "Equal") && !has(t.effect))`
 
 // tolerated is true of a toleration t that pods of the tenant may have. Most are of
 // KEY or of what the API server adds itself.
 const tolerated = `has(t.key) && (t.key.startsWith("node.kubernetes.io/") ||
-	t.key == KEY && (!has(t.operator) || t.operator == "Equal") && has(t.value) && (t.value == params.written.pools || t.value in params.spec.pools)) ||
+		t.key == KEY && (!has(t.operator) || t.operator == "Equal") &&
+		has(t.value) && (t.value == params.written.pools || t.value in params.spec.pools)) ||
 	variables.specBefore.exists(s, has(s.tolerations) && t in s.tolerations)`
 
 // placeDaemonSets is because the DaemonSet controller makes a pod for every node
@@ -147,22 +170,31 @@ func place(poolKey string, path ...string) ([]admissionpolicy.Variable, string) 
 		object += "." + p
 		pointer += "/" + p
 	}
-	return []admissionpolicy.Variable{
-			{Name: "key", Expression: admissionpolicy.Quote(poolKey)},
-			{Name: "pod", Expression: object},
-			{Name: "asked", Expression: `has(variables.pod.nodeSelector) && variables.key in variables.pod.nodeSelector
-				? variables.pod.nodeSelector[variables.key] : ""`},
-			{Name: "pool", Expression: `variables.asked in params.spec.pools ? variables.asked : string(params.spec.pools[0])`},
-			{Name: "tolerated", Expression: `has(variables.pod.tolerations) && variables.pod.tolerations.exists(t,
-				has(t.key) && t.key == variables.key && has(t.value) && t.value == variables.pool &&
-				(!has(t.operator) || t.operator == "Equal") && !has(t.effect))`},
-		}, `
-			(has(variables.pod.nodeSelector)
-			? [JSONPatch{op: "add", path: "` + pointer + `/nodeSelector/" + jsonpatch.escapeKey(variables.key), value: string(variables.pool)}]
-			: [JSONPatch{op: "add", path: "` + pointer + `/nodeSelector", value: {variables.key: string(variables.pool)}}])
-			+ (variables.tolerated ? [] : has(variables.pod.tolerations)
-			? [JSONPatch{op: "add", path: "` + pointer + `/tolerations/-", value: {"key": variables.key, "operator": "Equal", "value": string(variables.pool)}}]
-			: [JSONPatch{op: "add", path: "` + pointer + `/tolerations", value: [{"key": variables.key, "operator": "Equal", "value": string(variables.pool)}]}])`
+	variables := []admissionpolicy.Variable{
+		{Name: "key", Expression: admissionpolicy.Quote(poolKey)},
+		{Name: "pod", Expression: object},
+		{Name: "asked", Expression: `has(variables.pod.nodeSelector) && variables.key in variables.pod.nodeSelector
+			? variables.pod.nodeSelector[variables.key] : ""`},
+		{Name: "pool", Expression: `variables.asked in params.spec.pools
+			? variables.asked : string(params.spec.pools[0])`},
+		{Name: "tolerated", Expression: `has(variables.pod.tolerations) && variables.pod.tolerations.exists(t,
+			has(t.key) && t.key == variables.key && has(t.value) && t.value == variables.pool &&
+			(!has(t.operator) || t.operator == "Equal") && !has(t.effect))`},
+	}
+	patch := `
+		(has(variables.pod.nodeSelector)
+			? [JSONPatch{op: "add", path: "` + pointer + `/nodeSelector/" + jsonpatch.escapeKey(variables.key),
+				value: string(variables.pool)}]
+			: [JSONPatch{op: "add", path: "` + pointer + `/nodeSelector",
+				value: {variables.key: string(variables.pool)}}])
+		+ (variables.tolerated
+			? []
+			: has(variables.pod.tolerations)
+			? [JSONPatch{op: "add", path: "` + pointer + `/tolerations/-",
+				value: {"key": variables.key, "operator": "Equal", "value": string(variables.pool)}}]
+			: [JSONPatch{op: "add", path: "` + pointer + `/tolerations",
+				value: [{"key": variables.key, "operator": "Equal", "value": string(variables.pool)}]}])`
+	return variables, patch
 }
 
 // checkBinding lets only the scheduler bind pods. A Binding shows nothing of its
@@ -170,20 +202,26 @@ func place(poolKey string, path ...string) ([]admissionpolicy.Variable, string) 
 func checkBinding() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: BindingPolicy,
-		Resources: []admissionpolicy.Resource{
-			{Version: "v1", Resources: []string{"pods/binding", "bindings"}, Operations: []admissionv1.OperationType{admissionv1.Create}},
-		},
+		Resources: []admissionpolicy.Resource{{
+			Version: "v1", Resources: []string{"pods/binding", "bindings"},
+			Operations: []admissionv1.OperationType{admissionv1.Create},
+		}},
 		Rules: []admissionpolicy.Rule{{
 			Name: BindingRule, Says: "only the scheduler binds pods to nodes",
-			Holds:   `request.userInfo.username == "system:kube-scheduler"`,
-			Message: `"only the scheduler binds pods of tenant " + params.spec.tenant + " to nodes: create the pod without spec.nodeName and let it be scheduled"`,
+			Holds: `request.userInfo.username == "system:kube-scheduler"`,
+			Message: `"only the scheduler binds pods of tenant " + params.spec.tenant
+				+ " to nodes: create the pod without spec.nodeName and let it be scheduled"`,
 		}},
 	}
 }
 
-// clusterWide is true of whoever may write such objects in every namespace.
-const clusterWide = `authorizer.group(request.resource.group).resource(request.resource.resource).check("update").allowed() ||
-	authorizer.group(request.resource.group).resource(request.resource.resource).check("patch").allowed()`
+const (
+	// everywhere asks the authorizer of such objects, and names no namespace.
+	everywhere = `authorizer.group(request.resource.group).resource(request.resource.resource)`
+	// clusterWide is true of whoever may write such objects in every namespace.
+	clusterWide = everywhere + `.check("update").allowed() ||
+		` + everywhere + `.check("patch").allowed()`
+)
 
 // checkCapacity keeps tenants from asking for nodes, or for the scheduler's attention,
 // by anything but pods. Karpenter and the scheduler read these objects, and the
@@ -194,13 +232,23 @@ func checkCapacity() admissionpolicy.Validating {
 		Name:     CapacityPolicy,
 		Ruleless: true,
 		Resources: []admissionpolicy.Resource{
-			{Group: "autoscaling.x-k8s.io", Version: "*", Resources: []string{"capacitybuffers", "provisioningrequests"}, Operations: write},
-			{Group: "scheduling.k8s.io", Version: "*", Resources: []string{"workloads", "podgroups"}, Operations: write},
+			{
+				Group: "autoscaling.x-k8s.io", Version: "*", Operations: write,
+				Resources: []string{"capacitybuffers", "provisioningrequests"},
+			},
+			{
+				Group: "scheduling.k8s.io", Version: "*", Operations: write,
+				Resources: []string{"workloads", "podgroups"},
+			},
 		},
 		Rules: []admissionpolicy.Rule{{
-			Name: CapacityRule, Says: "tenants ask for nodes by pods alone: CapacityBuffers, ProvisioningRequests, Workloads and PodGroups are written by the platform",
-			Holds:   `request.operation == "UPDATE" && dyn(object).spec == dyn(oldObject).spec || ` + clusterWide,
-			Message: `request.kind.kind + ": nodes are made and pods are grouped by it without any rule on pods being asked: create the pods themselves, with a low priority to hold room; a platform admin may write it for you"`,
+			Name: CapacityRule,
+			Says: "tenants ask for nodes by pods alone: " +
+				"CapacityBuffers, ProvisioningRequests, Workloads and PodGroups are written by the platform",
+			Holds: `request.operation == "UPDATE" && dyn(object).spec == dyn(oldObject).spec || ` + clusterWide,
+			Message: `request.kind.kind + ": nodes are made and pods are grouped by it ` +
+				`without any rule on pods being asked: ` +
+				`create the pods themselves, with a low priority to hold room; a platform admin may write it for you"`,
 		}},
 	}
 }

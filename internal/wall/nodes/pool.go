@@ -74,7 +74,9 @@ func nodeAnnotations(pool *estate.Pool) map[string]string {
 
 func requirements(pool *estate.Pool) []karpenterv1.NodeSelectorRequirementWithMinValues {
 	in := func(key string, values []string) karpenterv1.NodeSelectorRequirementWithMinValues {
-		return karpenterv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+		return karpenterv1.NodeSelectorRequirementWithMinValues{
+			Key: key, Operator: corev1.NodeSelectorOpIn, Values: values,
+		}
 	}
 	all := []karpenterv1.NodeSelectorRequirementWithMinValues{in(corev1.LabelOSStable, []string{"linux"})}
 	if capacity := plain(pool.Instances.CapacityTypes); len(capacity) > 0 {
@@ -145,7 +147,8 @@ func finite(d v1alpha1.Duration) *metav1.Duration {
 func nodeClassRef(pool *estate.Pool) *karpenterv1.NodeClassReference {
 	switch {
 	case pool.Class.Ref != nil:
-		return &karpenterv1.NodeClassReference{Group: pool.Class.Ref.Group, Kind: pool.Class.Ref.Kind, Name: pool.Class.Ref.Name}
+		ref := pool.Class.Ref
+		return &karpenterv1.NodeClassReference{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}
 	case pool.Class.AWS != nil:
 		return &karpenterv1.NodeClassReference{Group: awsGroup, Kind: kindEC2NodeClass, Name: pool.Name}
 	default:

@@ -30,7 +30,8 @@ func schedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) {
 			` + podTerms("podAffinity") + ` + ` + podTerms("podAntiAffinity")},
 		// Affinity to nodes may still be added to a pod that has a scheduling gate.
 		{Name: "nodeTerms", Expression: nodeTerms("variables.spec")},
-		{Name: "spreads", Expression: `variables.new && has(variables.spec.topologySpreadConstraints) ? variables.spec.topologySpreadConstraints.size() : 0`},
+		{Name: "spreads", Expression: `variables.new && has(variables.spec.topologySpreadConstraints)
+			? variables.spec.topologySpreadConstraints.size() : 0`},
 		// Too many terms are refused by their number: they are not looked at.
 		{Name: "foreignTerms", Expression: `variables.podTerms.size() > MOST ? [] : variables.podTerms.filter(t,
 			has(t.namespaces) && !t.namespaces.all(n, n in params.spec.namespaces) ||
@@ -41,17 +42,24 @@ func schedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) {
 			Name: AffinityRule, Says: "affinity and anti-affinity look at pods of the tenant's own namespaces only",
 			Rare: true, Fine: `!has(variables.spec.affinity)`,
 			Holds: `variables.foreignTerms.size() == 0`,
-			Message: `"spec.affinity: podAffinity and podAntiAffinity of tenant " + params.spec.tenant + " may name its own namespaces only, since they decide where other tenants' pods can run: "
-				+ "leave out namespaces and namespaceSelector (topologyKey " + variables.foreignTerms[0].topologyKey + "), or select all of the tenant's namespaces by namespaceSelector {matchLabels: {TENANT: "
+			Message: `"spec.affinity: podAffinity and podAntiAffinity of tenant " + params.spec.tenant
+				+ " may name its own namespaces only, since they decide where other tenants' pods can run: "
+				+ "leave out namespaces and namespaceSelector (topologyKey " + variables.foreignTerms[0].topologyKey
+				+ "), or select all of the tenant's namespaces by namespaceSelector {matchLabels: {TENANT: "
 				+ params.spec.tenant + "}}"`,
 		},
 		{
-			Name: TermsRule, Says: "pods have at most " + strconv.Itoa(maxTerms) + " terms of pod affinity and anti-affinity, as many of node affinity and as many spread constraints",
+			Name: TermsRule,
+			Says: "pods have at most " + strconv.Itoa(maxTerms) + " terms of pod affinity and anti-affinity, " +
+				"as many of node affinity and as many spread constraints",
 			Rare: true, Fine: `!has(variables.spec.affinity) && !has(variables.spec.topologySpreadConstraints)`,
 			Holds: `variables.podTerms.size() <= MOST && variables.spreads <= MOST &&
-				(variables.nodeTerms <= MOST || variables.specBefore.exists(s, ` + nodeTerms("s") + ` >= variables.nodeTerms))`,
-			Message: `"spec: a pod may have MOST terms of pod affinity and anti-affinity (this one has " + string(variables.podTerms.size()) + "), MOST of node affinity ("
-				+ string(variables.nodeTerms) + ") and MOST topologySpreadConstraints (" + string(variables.spreads) + "), since every pod in the cluster waits for them: "
+				(variables.nodeTerms <= MOST ||
+					variables.specBefore.exists(s, ` + nodeTerms("s") + ` >= variables.nodeTerms))`,
+			Message: `"spec: a pod may have MOST terms of pod affinity and anti-affinity (this one has "
+				+ string(variables.podTerms.size()) + "), MOST of node affinity ("
+				+ string(variables.nodeTerms) + ") and MOST topologySpreadConstraints ("
+				+ string(variables.spreads) + "), since every pod in the cluster waits for them: "
 				+ "write one term with several matchExpressions or values in place of many"`,
 		},
 	}
@@ -68,9 +76,11 @@ func schedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) {
 // podTerms are the required and preferred terms of a pod's affinity or anti-affinity.
 func podTerms(kind string) string {
 	return strings.ReplaceAll(`(!has(variables.spec.affinity.KIND) ? [] :
-		(has(variables.spec.affinity.KIND.requiredDuringSchedulingIgnoredDuringExecution) ? variables.spec.affinity.KIND.requiredDuringSchedulingIgnoredDuringExecution : []) +
+		(has(variables.spec.affinity.KIND.requiredDuringSchedulingIgnoredDuringExecution) ?
+			variables.spec.affinity.KIND.requiredDuringSchedulingIgnoredDuringExecution : []) +
 		(has(variables.spec.affinity.KIND.preferredDuringSchedulingIgnoredDuringExecution) ?
-			variables.spec.affinity.KIND.preferredDuringSchedulingIgnoredDuringExecution.map(p, p.podAffinityTerm) : []))`, "KIND", kind)
+			variables.spec.affinity.KIND.preferredDuringSchedulingIgnoredDuringExecution.map(p, p.podAffinityTerm) :
+			[]))`, "KIND", kind)
 }
 
 // nodeTerms is how many terms of node affinity a pod spec has.

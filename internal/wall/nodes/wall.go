@@ -22,7 +22,8 @@ func (Wall) Name() string { return "nodes" }
 func (Wall) Platform(p *estate.Platform) []client.Object {
 	if p.Placement == v1alpha1.PlacementGatekeeper {
 		check := placementConstraint(p.NodePoolKey)
-		return slices.Concat(checkBinding().Objects(), checkCapacity().Objects(), []client.Object{check.Template(), check.Constraint()})
+		return slices.Concat(checkBinding().Objects(), checkCapacity().Objects(),
+			[]client.Object{check.Template(), check.Constraint()})
 	}
 	return slices.Concat(placeDaemonSets(p.NodePoolKey).Objects(), checkBinding().Objects(), checkCapacity().Objects())
 }

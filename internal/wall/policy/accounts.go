@@ -54,11 +54,26 @@ func subjects(t *estate.Tenant) []string {
 // groups that stand for service accounts are written as these.
 func subjectsOf(binding string) string {
 	return with(`(has(BINDING.subjects) ? BINDING.subjects.map(s,
-		s.kind == "ServiceAccount" ? "ServiceAccount:" + (has(s.namespace) && s.namespace != "" ? s.namespace : request.namespace) + "/" + s.name :
-		s.kind == "User" && s.name.startsWith("system:serviceaccount:") ? "ServiceAccount:" + s.name.substring(22).replace(":", "/") :
-		s.kind == "Group" && s.name.startsWith("system:serviceaccounts:") ? "ServiceAccount:" + s.name.substring(23) + "/*" :
+		s.kind == "ServiceAccount" ?
+			"ServiceAccount:" +
+				(has(s.namespace) && s.namespace != "" ? s.namespace : request.namespace) + "/" + s.name :
+		s.kind == "User" && s.name.startsWith("system:serviceaccount:") ?
+			"ServiceAccount:" + s.name.substring(22).replace(":", "/") :
+		s.kind == "Group" && s.name.startsWith("system:serviceaccounts:") ?
+			"ServiceAccount:" + s.name.substring(23) + "/*" :
 		s.kind + ":" + s.name) : [])`, "BINDING", binding)
 }
+
+// refusedSubjects are the new subjects that the tenant may not give roles to. A star in
+// shareWith stands for all of a kind, but for none that is Kubernetes' own.
+const refusedSubjects = `variables.subjects.filter(s,
+	!(s in variables.everybody) && !(s in params.spec.subjects) && !(
+		s.startsWith("ServiceAccount:") ?
+			s.substring(15).split("/")[0] in params.spec.namespaces ||
+			s.split("/")[0] + "/*" in params.spec.subjects :
+		s.startsWith("Group:") ?
+			"Group:*" in params.spec.subjects && !s.startsWith("Group:system:") :
+			"User:*" in params.spec.subjects && !s.startsWith("User:system:")))`
 
 // checkRoleBindings keeps tenants from letting others into their namespaces. What
 // croft marked as its own is protected otherwise, and is written before there are
@@ -73,28 +88,33 @@ func checkRoleBindings(admins []string) admissionpolicy.Validating {
 		},
 		Bounds: subjectBounds,
 		Variables: []admissionpolicy.Variable{
-			{Name: "everybody", Expression: `["Group:system:authenticated", "Group:system:unauthenticated", "User:system:anonymous", "Group:system:serviceaccounts"]`},
-			{Name: "same", Expression: before(`has(object.subjects) == has(oldObject.subjects) && (!has(object.subjects) || object.subjects == oldObject.subjects)`, `false`)},
+			{Name: "everybody", Expression: `["Group:system:authenticated", "Group:system:unauthenticated",
+				"User:system:anonymous", "Group:system:serviceaccounts"]`},
+			{Name: "same", Expression: before(`has(object.subjects) == has(oldObject.subjects) &&
+				(!has(object.subjects) || object.subjects == oldObject.subjects)`, `false`)},
 			{Name: "before", Expression: before(subjectsOf("oldObject"), `[]`)},
-			{Name: "subjects", Expression: `variables.same ? [] : ` + subjectsOf("object") + `.filter(s, !(s in variables.before))`},
-			{Name: "strangers", Expression: `variables.subjects.filter(s, !(s in variables.everybody) && !(s in params.spec.subjects) && !(
-				s.startsWith("ServiceAccount:") ? s.substring(15).split("/")[0] in params.spec.namespaces || s.split("/")[0] + "/*" in params.spec.subjects :
-				s.startsWith("Group:") ? "Group:*" in params.spec.subjects && !s.startsWith("Group:system:") :
-				"User:*" in params.spec.subjects && !s.startsWith("User:system:")))`},
+			{Name: "subjects", Expression: `variables.same ? [] :
+				` + subjectsOf("object") + `.filter(s, !(s in variables.before))`},
+			{Name: "strangers", Expression: refusedSubjects},
 		},
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: EverybodyRule, Says: "roles are bound to somebody, not to everybody",
 				Holds: `variables.subjects.all(s, !(s in variables.everybody))`,
-				Message: `"subjects: " + variables.everybody.transformList(i, s, s.split(":", 2)[1]).join(", ") +
+				Message: `"subjects: " +
+					variables.everybody.transformList(i, s, s.split(":", 2)[1]).join(", ") +
 					" stand for everybody, other tenants included: name a group, a user or a service account"`,
 			},
 			{
-				Name: StrangersRule, Says: "roles are bound to the tenant's own people and service accounts, and to whom its shareWith names",
+				Name: StrangersRule,
+				Says: "roles are bound to the tenant's own people and service accounts, " +
+					"and to whom its shareWith names",
 				Holds:     `variables.strangers.size() == 0 || ` + clusterWide,
 				Exception: "policy.shareWith",
-				Message: `"subjects: " + ` + some("variables.strangers", 3) + ` + " is not of tenant " + params.spec.tenant + ": name its own service accounts, or " + ` +
-					listed("subjects") + ` + "; a platform admin allows others by policy.shareWith"`,
+				Message: `"subjects: " + ` + some("variables.strangers", 3) +
+					` + " is not of tenant " + params.spec.tenant +
+					": name its own service accounts, or " + ` + listed("subjects") +
+					` + "; a platform admin allows others by policy.shareWith"`,
 			},
 			printableNameRule(),
 		},
@@ -115,9 +135,11 @@ func checkRoles() admissionpolicy.Validating {
 			printableNameRule(),
 			{
 				Name: AggregationRule, Says: "Roles carry no labels of aggregation, which are for ClusterRoles",
-				Holds: `!has(object.metadata.labels) || object.metadata.labels.all(k, !k.startsWith("rbac.authorization.k8s.io/") ||
+				Holds: `!has(object.metadata.labels) || object.metadata.labels.all(k,
+					!k.startsWith("rbac.authorization.k8s.io/") ||
 					request.operation == "UPDATE" && has(oldObject.metadata.labels) && k in oldObject.metadata.labels)`,
-				Message: `"metadata.labels: those below rbac.authorization.k8s.io/ add the rules of a ClusterRole to others, and a Role has nothing to add to: remove them"`,
+				Message: `"metadata.labels: those below rbac.authorization.k8s.io/ add the rules of a ClusterRole ` +
+					`to others, and a Role has nothing to add to: remove them"`,
 			},
 		},
 	}
@@ -126,21 +148,45 @@ func checkRoles() admissionpolicy.Validating {
 func printableNameRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: RoleNameRule, Says: "names of Roles and RoleBindings are printable, without blanks",
-		Holds:   `request.operation != "CREATE" || object.metadata.name.matches("^[!-~]+$")`,
-		Message: `"metadata.name: it holds blanks, control characters or letters beyond ASCII, which terminals and logs may obey in place of showing: use letters, digits and -.:_@"`,
+		Holds: `request.operation != "CREATE" || object.metadata.name.matches("^[!-~]+$")`,
+		Message: `"metadata.name: it holds blanks, control characters or letters beyond ASCII, ` +
+			`which terminals and logs may obey in place of showing: use letters, digits and -.:_@"`,
 	}
 }
 
 // cloudIdentities are the annotations of a ServiceAccount by which the webhooks and
 // metadata servers of clouds give its pods an identity there.
 var cloudIdentities = []string{
-	"eks.amazonaws.com/role-arn", "iam.gke.io/gcp-service-account", "azure.workload.identity/client-id", "pod-identity.alibabacloud.com/role-name",
+	"eks.amazonaws.com/role-arn",
+	"iam.gke.io/gcp-service-account",
+	"azure.workload.identity/client-id",
+	"pod-identity.alibabacloud.com/role-name",
 }
 
 const (
 	tokenSecretType     = "kubernetes.io/service-account-token"
 	bootstrapSecretType = "bootstrap.kubernetes.io/token"
 )
+
+// concernsIdentity is true of Secrets with tokens, of tokens that others than kubelets
+// ask for, and of service accounts with an identity at a cloud.
+var concernsIdentity = `request.resource.resource == "secrets" ?
+		[dyn(object)].exists(o,
+			has(o.type) && o.type in ` + quoted([]string{tokenSecretType, bootstrapSecretType}) + `) :
+	has(request.subResource) && request.subResource == "token" ?
+		!("system:nodes" in request.userInfo.groups) :
+		has(object.metadata.annotations) &&
+		` + quoted(cloudIdentities) + `.exists(k, k in object.metadata.annotations)`
+
+// refusedIdentities are those identities at a cloud that a service account did not have
+// before and that the tenant may not use. An empty annotation names none.
+var refusedIdentities = `variables.isSecret || variables.isToken ? [] :
+	` + quoted(cloudIdentities) + `.filter(k, k in object.metadata.annotations)
+	.filter(k, !(k in variables.before && variables.before[k] == object.metadata.annotations[k]))` +
+	`.map(k, object.metadata.annotations[k])
+	.filter(v, v != "" &&
+		!params.spec.cloudIdentities.exists(i,
+			i == v || i.endsWith("*") && v.startsWith(i.substring(0, i.size() - 1))))`
 
 // checkAccounts bounds what a service account is good for: its identity at a cloud,
 // and how long its tokens live. Kubelets ask for the tokens that pods mount, which
@@ -153,45 +199,54 @@ func checkAccounts() admissionpolicy.Validating {
 			{Version: "v1", Resources: []string{"serviceaccounts"}, Operations: write},
 			{Version: "v1", Resources: []string{"serviceaccounts/token", "secrets"}, Operations: create},
 		},
-		Only: map[string]string{"concerns-identity": `request.resource.resource == "secrets" ? [dyn(object)].exists(o, has(o.type) && o.type in ` + quoted([]string{tokenSecretType, bootstrapSecretType}) + `) :
-			has(request.subResource) && request.subResource == "token" ? !("system:nodes" in request.userInfo.groups) :
-			has(object.metadata.annotations) && ` + quoted(cloudIdentities) + `.exists(k, k in object.metadata.annotations)`},
+		Only: map[string]string{"concerns-identity": concernsIdentity},
 		Variables: []admissionpolicy.Variable{
 			{Name: "object", Expression: `dyn(object)`},
 			{Name: "isSecret", Expression: `request.resource.resource == "secrets"`},
 			{Name: "isToken", Expression: `has(request.subResource) && request.subResource == "token"`},
-			{Name: "before", Expression: before(`(has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})`, `{}`)},
-			{Name: "identities", Expression: `variables.isSecret || variables.isToken ? [] : ` + quoted(cloudIdentities) + `.filter(k, k in object.metadata.annotations)
-				.filter(k, !(k in variables.before && variables.before[k] == object.metadata.annotations[k])).map(k, object.metadata.annotations[k])
-				.filter(v, v != "" && !params.spec.cloudIdentities.exists(i, i == v || i.endsWith("*") && v.startsWith(i.substring(0, i.size() - 1))))`},
-			{Name: "seconds", Expression: `variables.isToken && has(variables.object.spec.expirationSeconds) ? variables.object.spec.expirationSeconds : 0`},
+			{Name: "before", Expression: before(`(has(oldObject.metadata.annotations) ?
+				oldObject.metadata.annotations : {})`, `{}`)},
+			{Name: "identities", Expression: refusedIdentities},
+			{Name: "seconds", Expression: `variables.isToken && has(variables.object.spec.expirationSeconds) ?
+				variables.object.spec.expirationSeconds : 0`},
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: CloudIdentityRule, Says: "service accounts name identities at a cloud of the tenant's cloudIdentities only",
+				Name:      CloudIdentityRule,
+				Says:      "service accounts name identities at a cloud of the tenant's cloudIdentities only",
 				Holds:     `variables.identities.size() == 0`,
 				Exception: "policy.cloudIdentities",
-				Message: `"metadata.annotations: " + ` + some("variables.identities", 3) + ` + " is not among the cloud identities of tenant " + params.spec.tenant + ": " + ` +
+				Message: `"metadata.annotations: " + ` + some("variables.identities", 3) +
+					` + " is not among the cloud identities of tenant " + params.spec.tenant + ": " + ` +
 					listed("cloudIdentities") + ` + "; a platform admin allows others by policy.cloudIdentities"`,
 			},
 			{
-				Name: TokenExpirationRule, Says: "tokens that people ask for expire within the tenant's maxTokenExpirationSeconds",
+				Name:      TokenExpirationRule,
+				Says:      "tokens that people ask for expire within the tenant's maxTokenExpirationSeconds",
 				Holds:     `variables.seconds <= params.spec.maxTokenExpirationSeconds`,
 				Exception: "policy.maxTokenExpirationSeconds",
-				Message: `"spec.expirationSeconds: " + string(variables.seconds) + " is more than the " + string(params.spec.maxTokenExpirationSeconds) +
-					" that a token of tenant " + params.spec.tenant + " may live: ask for a shorter one; a platform admin allows more by policy.maxTokenExpirationSeconds"`,
+				Message: `"spec.expirationSeconds: " + string(variables.seconds) +
+					" is more than the " + string(params.spec.maxTokenExpirationSeconds) +
+					" that a token of tenant " + params.spec.tenant + " may live: ask for a shorter one; ` +
+					`a platform admin allows more by policy.maxTokenExpirationSeconds"`,
 			},
 			{
-				Name: TokenSecretRule, Says: "Secrets hold no tokens of service accounts, which would never expire, unless the tenant's tokenSecrets says so",
-				Holds:     `!variables.isSecret || variables.object.type != "` + tokenSecretType + `" || params.spec.tokenSecrets`,
+				Name: TokenSecretRule,
+				Says: "Secrets hold no tokens of service accounts, which would never expire, " +
+					"unless the tenant's tokenSecrets says so",
+				Holds: `!variables.isSecret || variables.object.type != "` + tokenSecretType + `" ||
+					params.spec.tokenSecrets`,
 				Exception: "policy.tokenSecrets",
-				Message: `"type: a Secret of type ` + tokenSecretType + ` holds a token that never expires: ask for one by kubectl create token, or mount one into a pod; a platform admin allows them for tenant " +
+				Message: `"type: a Secret of type ` + tokenSecretType + ` holds a token that never expires: ` +
+					`ask for one by kubectl create token, or mount one into a pod; ` +
+					`a platform admin allows them for tenant " +
 					params.spec.tenant + " by policy.tokenSecrets"`,
 			},
 			{
 				Name: BootstrapTokenRule, Says: "Secrets hold no bootstrap tokens, by which nodes join the cluster",
-				Holds:   `!variables.isSecret || variables.object.type != "` + bootstrapSecretType + `"`,
-				Message: `"type: ` + bootstrapSecretType + ` is for tokens by which nodes join the cluster, in kube-system alone: use another type"`,
+				Holds: `!variables.isSecret || variables.object.type != "` + bootstrapSecretType + `"`,
+				Message: `"type: ` + bootstrapSecretType + ` is for tokens by which nodes join the cluster, ` +
+					`in kube-system alone: use another type"`,
 			},
 		},
 	}

@@ -48,39 +48,79 @@ const (
 func classRules() []classRule {
 	return []classRule{
 		{
-			AnnotatedHostsRule, "annotations that add-ons read name the tenant's hosts only", []addons.Class{addons.Hosts},
-			hosts(), "",
+			AnnotatedHostsRule,
+			"annotations that add-ons read name the tenant's hosts only",
+			[]addons.Class{addons.Hosts},
+			hosts(),
+			"",
 		},
 		{
-			URLsRule, "annotations send controllers to the tenant's hosts, and to Services of the tenant and the platform, only", []addons.Class{addons.URL},
-			`": a controller would send requests there with its own network: name a host of the tenant, or a Service of namespaces " + ` + listed("namespaces") +
-				` + " as http://SERVICE.NAMESPACE.svc; a platform admin allows another by policy.annotations: [KEY=VALUE]"`, byAnnotations,
+			URLsRule,
+			"annotations send controllers to the tenant's hosts, and to Services of the tenant and the platform, only",
+			[]addons.Class{addons.URL},
+			`": a controller would send requests there with its own network: ` +
+				`name a host of the tenant, or a Service of namespaces " + ` + listed("namespaces") +
+				` + " as http://SERVICE.NAMESPACE.svc; ` +
+				`a platform admin allows another by policy.annotations: [KEY=VALUE]"`,
+			byAnnotations,
 		},
 		{
-			ReferencesRule, "annotations that add-ons read name objects of the tenant's namespaces only",
+			ReferencesRule,
+			"annotations that add-ons read name objects of the tenant's namespaces only",
 			[]addons.Class{addons.Object, addons.Namespaces, addons.Prefixed, addons.Shared, addons.Networks},
-			`": name an object of a namespace of tenant " + params.spec.tenant + ": " + ` + listed("namespaces") + ` + "` + byGrant + `"`, byAnnotations,
+			`": name an object of a namespace of tenant " + params.spec.tenant + ": " + ` +
+				listed("namespaces") + ` + "` + byGrant + `"`,
+			byAnnotations,
 		},
 		{
-			ValuesRule, "values that controllers write into their configuration end where they should, and add no hosts, target groups and entry points",
+			ValuesRule,
+			"values that controllers write into their configuration end where they should, " +
+				"and add no hosts, target groups and entry points",
 			[]addons.Class{addons.Text, addons.Rules, addons.OneOf, addons.Settings},
-			`": leave out line breaks, quotes, backslashes and the characters ; { } #, and what adds hosts, target groups, entry points or addresses` + byGrant + `"`, byAnnotations,
+			`": leave out line breaks, quotes, backslashes and the characters ; { } #, ` +
+				`and what adds hosts, target groups, entry points or addresses` + byGrant + `"`,
+			byAnnotations,
 		},
 		{
-			WithheldRule, "no annotation has an add-on claim an address, use what is not the tenant's, or configure what serves every tenant",
+			WithheldRule,
+			"no annotation has an add-on claim an address, use what is not the tenant's, " +
+				"or configure what serves every tenant",
 			[]addons.Class{addons.Address, addons.Rights, addons.Never},
-			`": an add-on would act upon it with its own rights, beyond the tenant: remove it (docs/addons.md says why)` + byGrant + `"`, byAnnotations,
+			`": an add-on would act upon it with its own rights, beyond the tenant: ` +
+				`remove it (docs/addons.md says why)` + byGrant + `"`,
+			byAnnotations,
 		},
 	}
 }
 
 // objects is true of names of objects, each with or without a namespace of the tenant.
-const objects = `V.split(",").all(o, o.trim().matches("^[A-Za-z0-9.-]*(/[a-z0-9.-]+)?([:@][A-Za-z0-9_.-]+)*$") &&
-		(!o.contains("/") || o.trim().split("/")[0] in params.spec.namespaces))`
+const objects = `V.split(",").all(o,
+	o.trim().matches("^[A-Za-z0-9.-]*(/[a-z0-9.-]+)?([:@][A-Za-z0-9_.-]+)*$") &&
+	(!o.contains("/") || o.trim().split("/")[0] in params.spec.namespaces))`
+
+// urlForm keeps out what a URL's readers disagree about, such as users in it.
+const urlForm = "^https?://([$]host|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:[0-9]{1,5})?" +
+	"([/?][^\\x00-\\x20\\x7f;{}\"'`\\\\#]*)?$"
 
 // multusJSON is the JSON of networks of which nothing is asked but a name, a namespace
-// and an interface: no address.
-const multusJSON = `^\s*\[\s*\{\s*("(name|namespace|interface)"\s*:\s*"[a-z0-9.-]+"\s*,?\s*)+\}\s*(,\s*\{\s*("(name|namespace|interface)"\s*:\s*"[a-z0-9.-]+"\s*,?\s*)+\}\s*)*\]\s*$`
+// and an interface: no address. multusNetwork is one of them.
+const (
+	multusJSON    = `^\s*\[\s*` + multusNetwork + `\s*(,\s*` + multusNetwork + `\s*)*\]\s*$`
+	multusNetwork = `\{\s*("(name|namespace|interface)"\s*:\s*"[a-z0-9.-]+"\s*,?\s*)+\}`
+)
+
+// networks is true of Multus' networks, by name or as JSON, in the tenant's namespaces.
+var networks = `V.size() <= 4096 && (` + objects + ` ||
+	V.matches(` + admissionpolicy.Quote(multusJSON) + `) &&
+	V.findAll(` + admissionpolicy.Quote(`"namespace"\s*:\s*"[a-z0-9.-]+"`) + `).all(n,
+		n.findAll("[a-z0-9.-]+")[1] in params.spec.namespaces))`
+
+// settings is true of YAML or JSON whose keys are among those that CLASS lists. They are
+// found as text, so the characters by which YAML could write a key otherwise are refused.
+var settings = `V.size() <= 4096 &&
+	V.matches(` + admissionpolicy.Quote(`^[A-Za-z0-9_.,:"'{}\[\]\s/-]*$`) + `) &&
+	V.findAll(` + admissionpolicy.Quote(`[^\s,:"'{}\[\]]+["']?\s*:`) + `).all(k,
+		k.find(` + admissionpolicy.Quote(`^[^\s,:"'{}\[\]]+`) + `) in CLASS.substring(9).split(","))`
 
 // valueChecks are true where the value V of a class CLASS is fine. The others are
 // refused whatever their value is.
@@ -90,24 +130,44 @@ var valueChecks = []struct {
 }{
 	// What ends a value in nginx's or HAProxy's configuration, or continues it.
 	{addons.Text, `!V.matches(` + admissionpolicy.Quote("[\\x00-\\x08\\x0a-\\x1f\\x7f;{}\"'`\\\\#]") + `)`},
-	{addons.Rules, `V.matches(` + admissionpolicy.Quote(`^[\t\n\x20-\x5b\x5d-\x7e]*$`) + `) && !V.lowerAscii().matches("host-?header|targetgroup")`},
+	{addons.Rules, `V.matches(` + admissionpolicy.Quote(`^[\t\n\x20-\x5b\x5d-\x7e]*$`) + `) &&
+		!V.lowerAscii().matches("host-?header|targetgroup")`},
 	{addons.OneOf, `V.split(",").all(v, v.trim() in CLASS.substring(7).split(","))`},
-	{addons.Hosts, `V.lowerAscii().split(",").map(h, h.trim()).all(h, h == "" || h.matches("^([*][.])?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$") && ` + granted("h") + `)`},
-	// The form keeps out what a URL's readers disagree about, such as users in it.
-	{addons.URL, `V.lowerAscii().matches(` + admissionpolicy.Quote("^https?://([$]host|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:[0-9]{1,5})?([/?][^\\x00-\\x20\\x7f;{}\"'`\\\\#]*)?$") + `) &&
-		` + urlWithin("V", `(h == "$host" || h.matches("`+hostname+`") && (`+granted("h")+` || `+clusterNames("h")+`))`)},
+	{addons.Hosts, `V.lowerAscii().split(",").map(h, h.trim()).all(h,
+		h == "" || h.matches("^([*][.])?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$") && ` + granted("h") + `)`},
+	{addons.URL, `V.lowerAscii().matches(` + admissionpolicy.Quote(urlForm) + `) &&
+		` + urlWithin("V", `(h == "$host" ||
+			h.matches("`+hostname+`") && (`+granted("h")+` || `+clusterNames("h")+`))`)},
 	{addons.Object, objects},
 	{addons.Namespaces, `V.split(",").all(n, n.trim() in params.spec.namespaces)`},
-	{addons.Prefixed, `V.lowerAscii().split(",").all(m, m.trim() == "" || m.trim().endsWith("@file") || m.trim().endsWith("@kubernetescrd") &&
+	{addons.Prefixed, `V.lowerAscii().split(",").all(m,
+		m.trim() == "" || m.trim().endsWith("@file") || m.trim().endsWith("@kubernetescrd") &&
 		(params.spec.namespaces + params.spec.platformNamespaces).exists(n, m.trim().startsWith(n + "-")))`},
 	{addons.Shared, `params.spec.namespaces.exists(n, V == n || V.startsWith(n + "."))`},
-	{addons.Networks, `V.size() <= 4096 && (` + objects + ` || V.matches(` + admissionpolicy.Quote(multusJSON) + `) &&
-		V.findAll(` + admissionpolicy.Quote(`"namespace"\s*:\s*"[a-z0-9.-]+"`) + `).all(n, n.findAll("[a-z0-9.-]+")[1] in params.spec.namespaces))`},
-	{addons.Settings, `V.size() <= 4096 && V.matches(` + admissionpolicy.Quote(`^[A-Za-z0-9_.,:"'{}\[\]\s/-]*$`) + `) &&
-		V.findAll(` + admissionpolicy.Quote(`[^\s,:"'{}\[\]]+["']?\s*:`) + `).all(k, k.find(` + admissionpolicy.Quote(`^[^\s,:"'{}\[\]]+`) + `) in CLASS.substring(9).split(","))`},
-	{addons.KeepsNode, `params.spec.doNotDisrupt || CLASS.startsWith("keeps-node:") && V in CLASS.substring(11).split(",")`},
+	{addons.Networks, networks},
+	{addons.Settings, settings},
+	{addons.KeepsNode, `params.spec.doNotDisrupt ||
+		CLASS.startsWith("keeps-node:") && V in CLASS.substring(11).split(",")`},
 	{addons.Unknown, `params.spec.unknownAnnotations in ["Allow", "Warn"]`},
 }
+
+// classOf is a CEL expression: the class of an entry a of the variable asked. It is that
+// of the key, or else of the longest beginning of the key that the catalogue has. A key
+// that it does not have is harmless without a prefix, or with a host of the tenant as one.
+func classOf() string {
+	return `a[2] in variables.catalogue ? variables.catalogue[a[2]] :
+		a[3] in variables.catalogue ? variables.catalogue[a[3]] :
+		a[4] in variables.catalogue ? variables.catalogue[a[4]] :
+		a[4] == "" || [a[4].substring(0, a[4].size() - 1)].exists(h, ` + granted(`h`) + `) ? "harmless" :
+		"unknown"`
+}
+
+// notAllowed is true of an annotation a that policy.annotations does not name, by its key,
+// with its value or by its prefix.
+const notAllowed = `!("*" in params.spec.annotations ||
+	a[0] in params.spec.annotations ||
+	a[0] + "=" + a[1] in params.spec.annotations ||
+	a[0].split("/")[0] + "/" in params.spec.annotations)`
 
 // addonVariables judge the annotations that are new or changed. Their catalogue is a
 // constant, which the API server builds once: looking a key up costs the same however
@@ -116,13 +176,16 @@ var valueChecks = []struct {
 // those that it hands on, as a Gateway does.
 func addonVariables(table, harmless string, classes []addons.Class, handsOn bool) []admissionpolicy.Variable {
 	changed := func(now, before string) string {
-		return with(`NOW.transformList(k, v, !(k.split("/")[0] in HARMLESS) && !(k in BEFORE && BEFORE[k] == v), [string(k), string(v), string(KEY)])`,
+		return with(`NOW.transformList(k, v,
+			!(k.split("/")[0] in HARMLESS) && !(k in BEFORE && BEFORE[k] == v),
+			[string(k), string(v), string(KEY)])`,
 			"NOW", now, "BEFORE", before, "HARMLESS", harmless, "KEY", normal("k"))
 	}
 	asked := `variables.plain ? [] : ` + changed("variables.annotations", "variables.annotationsBefore")
 	snippet := ""
 	if handsOn {
-		asked = `(` + asked + `) + (variables.infrastructure.size() == 0 ? [] : ` + changed("variables.infrastructure", "variables.infrastructureBefore") + `)`
+		asked = `(` + asked + `) + (variables.infrastructure.size() == 0 ? [] :
+			` + changed("variables.infrastructure", "variables.infrastructureBefore") + `)`
 		// Whatever controller it is: a snippet is of its configuration.
 		snippet = `a[0].contains("snippet") && a[0].contains("/") ? "never" : `
 	}
@@ -138,19 +201,24 @@ func addonVariables(table, harmless string, classes []addons.Class, handsOn bool
 		{Name: "catalogue", Expression: table},
 		// Of each: its key, its value, and what the catalogue may have it under.
 		{Name: "asked", Expression: `(` + asked + `).map(a, a[2].contains("/")
-			? [string(a[0]), string(a[1]), string(a[2]), string(a[2].split("/")[0] + "/" + a[2].split("/")[1].split(".")[0] + "."), string(a[2].split("/")[0] + "/")]
-			: [string(a[0]), string(a[1]), string(a[2]), a[2].split(".").size() > 2 ? string(a[2].split(".")[0] + "." + a[2].split(".")[1] + ".") : "", ""])`},
-		{Name: "judged", Expression: `variables.asked.map(a, [string(a[0]), string(a[1]), string(` + snippet + `a[2] in variables.catalogue ? variables.catalogue[a[2]] :
-			a[3] in variables.catalogue ? variables.catalogue[a[3]] : a[4] in variables.catalogue ? variables.catalogue[a[4]] :
-			a[4] == "" || [a[4].substring(0, a[4].size() - 1)].exists(h, ` + granted(`h`) + `) ? "harmless" : "unknown")]).filter(a, a[2] != "harmless" &&
-			!("*" in params.spec.annotations || a[0] in params.spec.annotations || a[0] + "=" + a[1] in params.spec.annotations || a[0].split("/")[0] + "/" in params.spec.annotations))`},
-		{Name: "refused", Expression: `variables.judged.size() == 0 ? [] : variables.judged.filter(a, !(` + fine.String() + `false))`},
+			? [string(a[0]), string(a[1]), string(a[2]),
+				string(a[2].split("/")[0] + "/" + a[2].split("/")[1].split(".")[0] + "."),
+				string(a[2].split("/")[0] + "/")]
+			: [string(a[0]), string(a[1]), string(a[2]),
+				a[2].split(".").size() > 2 ? string(a[2].split(".")[0] + "." + a[2].split(".")[1] + ".") : "",
+				""])`},
+		{Name: "judged", Expression: `variables.asked.map(a,
+			[string(a[0]), string(a[1]), string(` + snippet + classOf() + `)])` +
+			`.filter(a, a[2] != "harmless" && ` + notAllowed + `)`},
+		{Name: "refused", Expression: `variables.judged.size() == 0 ? [] :
+			variables.judged.filter(a, !(` + fine.String() + `false))`},
 	}
 }
 
 // normal is what the catalogue has a key under: see addons.Normal.
 func normal(key string) string {
-	return with(`(KEY.contains("external-dns") && KEY.contains("/") ? "external-dns.alpha.kubernetes.io/" + KEY.split("/")[1] : KEY)`, "KEY", key)
+	return with(`(KEY.contains("external-dns") && KEY.contains("/") ?
+		"external-dns.alpha.kubernetes.io/" + KEY.split("/")[1] : KEY)`, "KEY", key)
 }
 
 // valueClasses are the classes that a table has, and that of what it does not have.
@@ -185,7 +253,9 @@ const anyRefused = `variables.refused.size() == 0 || `
 func addonRules(classes []addons.Class) []admissionpolicy.Rule {
 	var all []admissionpolicy.Rule
 	for _, r := range classRules() {
-		has := slices.DeleteFunc(slices.Clone(r.classes), func(c addons.Class) bool { return !slices.Contains(classes, c) })
+		has := slices.DeleteFunc(slices.Clone(r.classes), func(c addons.Class) bool {
+			return !slices.Contains(classes, c)
+		})
 		if len(has) == 0 {
 			continue
 		}
@@ -197,14 +267,17 @@ func addonRules(classes []addons.Class) []admissionpolicy.Rule {
 		})
 	}
 	return append(all, admissionpolicy.Rule{
-		Name: UnknownAnnotationsRule, Says: "annotations that the catalogue of add-ons does not know are decided by policy.unknownAnnotations",
+		Name:      UnknownAnnotationsRule,
+		Says:      "annotations that the catalogue of add-ons does not know are decided by policy.unknownAnnotations",
 		Exception: byAnnotations,
 		Holds:     anyRefused + `variables.refused.filter(a, a[2] == "unknown").size() == 0`,
-		Message:   `"metadata.annotations: " + ` + someAnnotations(`variables.refused.filter(a, a[2] == "unknown")`) + ` + ` + unknownAdvice,
+		Message: `"metadata.annotations: " + ` +
+			someAnnotations(`variables.refused.filter(a, a[2] == "unknown")`) + ` + ` + unknownAdvice,
 	})
 }
 
-const unknownAdvice = `": croft does not know the add-on that reads it: remove it; a platform admin allows it by policy.annotations, or all that are not known by policy.unknownAnnotations"`
+const unknownAdvice = `": croft does not know the add-on that reads it: remove it; ` +
+	`a platform admin allows it by policy.annotations, or all that are not known by policy.unknownAnnotations"`
 
 // podAnnotationsRule says the same of pods as addonRules does of other kinds, in one
 // rule. What keeps a node is another's.
@@ -212,17 +285,24 @@ func podAnnotationsRule(classes []addons.Class) admissionpolicy.Rule {
 	const of = `variables.refused.filter(a, !a[2].startsWith("keeps-node"))`
 	var what strings.Builder
 	for _, r := range classRules() {
-		if has := slices.DeleteFunc(slices.Clone(r.classes), func(c addons.Class) bool { return !slices.Contains(classes, c) }); len(has) > 0 {
+		has := slices.DeleteFunc(slices.Clone(r.classes), func(c addons.Class) bool {
+			return !slices.Contains(classes, c)
+		})
+		if len(has) > 0 {
 			fmt.Fprintf(&what, "[%s[0]].exists(a, %s) ? %s :\n", of, ofClasses(has), r.what)
 		}
 	}
 	return admissionpolicy.Rule{
-		Name: PodAnnotationsRule, Says: "annotations have no add-on do what the tenant may not; those that the catalogue of add-ons does not know are decided by policy.unknownAnnotations",
+		Name: PodAnnotationsRule,
+		Says: "annotations have no add-on do what the tenant may not; " +
+			"those that the catalogue of add-ons does not know are decided by policy.unknownAnnotations",
 		Exception: byAnnotations,
 		Fine:      unannotated,
 		Holds:     anyRefused + of + `.size() == 0` + ofAddonsThemselves,
 		// The message of a rule that asks the authorizer is made for every request.
-		Message: `(` + of + `.size() == 0 ? "" : "metadata.annotations: " + ` + someAnnotations(of) + ` + (` + what.String() + unknownAdvice + `))`,
+		Message: `(` + of + `.size() == 0 ? "" :
+			"metadata.annotations: " + ` + someAnnotations(of) + ` +
+			(` + what.String() + unknownAdvice + `))`,
 	}
 }
 
@@ -259,15 +339,25 @@ func someAnnotations(list string) string {
 // printable is a text as a message may have it: the API server throws one away that
 // has line breaks, and a terminal obeys other control characters.
 func printable(text string) string {
-	return with(`(!TEXT.matches(`+admissionpolicy.Quote(`^[\x20-\x7e]*$`)+`) ? "(a value with control characters or others than ASCII)" : TEXT.size() > 200 ? TEXT.substring(0, 200) + "…" : TEXT)`, "TEXT", text)
+	return with(`(!TEXT.matches(`+admissionpolicy.Quote(`^[\x20-\x7e]*$`)+`) ?
+			"(a value with control characters or others than ASCII)" :
+		TEXT.size() > 200 ? TEXT.substring(0, 200) + "…" : TEXT)`, "TEXT", text)
 }
 
 // annotated are the kinds that add-ons read annotations and labels of, but pods.
 func annotated() []admissionpolicy.Resource {
 	return []admissionpolicy.Resource{
-		{Version: "v1", Resources: []string{"services", "secrets", "configmaps", "persistentvolumeclaims"}, Operations: write},
+		{
+			Version:    "v1",
+			Resources:  []string{"services", "secrets", "configmaps", "persistentvolumeclaims"},
+			Operations: write,
+		},
 		{Group: "networking.k8s.io", Version: "v1", Resources: []string{"ingresses"}, Operations: write},
-		{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"gateways", "httproutes", "grpcroutes", "tlsroutes"}, Operations: write},
+		{
+			Group: "gateway.networking.k8s.io", Version: "*",
+			Resources:  []string{"gateways", "httproutes", "grpcroutes", "tlsroutes"},
+			Operations: write,
+		},
 	}
 }
 
@@ -296,7 +386,8 @@ func annotationsOf(name string) (admissionpolicy.Validating, []addons.Class) {
 
 // handedOn are the annotations or the labels that a Gateway puts on what is made for it.
 func handedOn(object, marks string) string {
-	return with(`(has(OBJECT.spec) && has(OBJECT.spec.infrastructure) && has(OBJECT.spec.infrastructure.MARKS) ? OBJECT.spec.infrastructure.MARKS : {})`, "OBJECT", object, "MARKS", marks)
+	return with(`(has(OBJECT.spec) && has(OBJECT.spec.infrastructure) && has(OBJECT.spec.infrastructure.MARKS) ?
+		OBJECT.spec.infrastructure.MARKS : {})`, "OBJECT", object, "MARKS", marks)
 }
 
 func intersection(a, b []string) []string {
@@ -309,7 +400,8 @@ func checkAnnotations() admissionpolicy.Validating {
 	policy, classes := annotationsOf(AnnotationsPolicy)
 	// Most objects carry none.
 	policy.Only = map[string]string{"annotated": `has(object.metadata.annotations) || object.kind == "Gateway" ||
-		has(object.metadata.labels) && ` + labelKeys(addons.Edge|addons.Data) + `.exists(l, l in object.metadata.labels)`}
+		has(object.metadata.labels) &&
+		` + labelKeys(addons.Edge|addons.Data) + `.exists(l, l in object.metadata.labels)`}
 	policy.Variables = append(policy.Variables, labelVariables(addons.Edge|addons.Data)...)
 	policy.Rules = append(addonRules(classes), labelsRule())
 	return policy
@@ -322,7 +414,8 @@ func warnOfAnnotations() admissionpolicy.Validating {
 	policy.Warns = true
 	// The other policy refuses what has more. The Gateway API bounds what Gateways hand on.
 	policy.Bounds = nil
-	policy.Only = map[string]string{"annotated": fmt.Sprintf(`has(object.metadata.annotations) ? object.metadata.annotations.size() <= %d : object.kind == "Gateway"`, mostMarks)}
+	policy.Only = map[string]string{"annotated": fmt.Sprintf(`has(object.metadata.annotations) ?
+		object.metadata.annotations.size() <= %d : object.kind == "Gateway"`, mostMarks)}
 	policy.Rules = []admissionpolicy.Rule{unknownWarning("")}
 	return policy
 }
@@ -330,12 +423,15 @@ func warnOfAnnotations() admissionpolicy.Validating {
 // unknownWarning warns of what is not known; fine is the rule's Fine.
 func unknownWarning(fine string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
-		Name: UnknownWarningRule, Says: "annotations are those that the catalogue of add-ons knows, where policy.unknownAnnotations is Warn",
+		Name:      UnknownWarningRule,
+		Says:      "annotations are those that the catalogue of add-ons knows, where policy.unknownAnnotations is Warn",
 		Exception: byAnnotations,
 		Fine:      fine,
-		Holds:     `params.spec.unknownAnnotations != "Warn" || variables.judged.filter(a, a[2] == "unknown").size() == 0`,
+		Holds: `params.spec.unknownAnnotations != "Warn" ||
+			variables.judged.filter(a, a[2] == "unknown").size() == 0`,
 		Message: `"metadata.annotations: " + ` + someAnnotations(`variables.judged.filter(a, a[2] == "unknown")`) +
-			` + ": croft does not know the add-on that reads it, and lets it through: ask a platform admin to allow it by policy.annotations, before what is not known is refused"`,
+			` + ": croft does not know the add-on that reads it, and lets it through: ` +
+			`ask a platform admin to allow it by policy.annotations, before what is not known is refused"`,
 	}
 }
 
@@ -364,16 +460,19 @@ func labelVariables(on addons.Kinds) []admissionpolicy.Variable {
 func refusedLabels(on addons.Kinds, of ...string) admissionpolicy.Variable {
 	var changed []string
 	for _, labels := range of {
-		changed = append(changed, with(`l in variables.NOW && !(l in variables.NOWBefore && variables.NOWBefore[l] == variables.NOW[l])`, "NOW", labels))
+		changed = append(changed, with(`l in variables.NOW &&
+			!(l in variables.NOWBefore && variables.NOWBefore[l] == variables.NOW[l])`, "NOW", labels))
 	}
-	return admissionpolicy.Variable{Name: "refusedLabels", Expression: labelKeys(on) + `.filter(l, (` + strings.Join(changed, " || ") + `) &&
-			!("*" in params.spec.annotations || l in params.spec.annotations))`}
+	return admissionpolicy.Variable{Name: "refusedLabels", Expression: labelKeys(on) + `.filter(l,
+		(` + strings.Join(changed, " ||\n") + `) &&
+		!("*" in params.spec.annotations || l in params.spec.annotations))`}
 }
 
 func labelsRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: LabelsRule, Says: "no label has an add-on use or open what is not the tenant's",
-		Holds:     noLabelOf(addons.Edge|addons.Data) + ` && variables.handedLabels.size() == 0 || variables.refusedLabels.size() == 0`,
+		Holds: noLabelOf(addons.Edge|addons.Data) + ` && variables.handedLabels.size() == 0 ||
+			variables.refusedLabels.size() == 0`,
 		Exception: byAnnotations,
 		Message:   labelsMessage,
 	}
@@ -389,4 +488,5 @@ func noLabelOf(on addons.Kinds) string {
 }
 
 var labelsMessage = `"metadata.labels: " + ` + some("variables.refusedLabels", 3) + ` +
-	": an add-on would act upon it with its own rights, beyond the tenant: remove it (docs/addons.md says why)` + byGrant + `"`
+	": an add-on would act upon it with its own rights, beyond the tenant: ` +
+	`remove it (docs/addons.md says why)` + byGrant + `"`

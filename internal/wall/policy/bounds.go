@@ -12,16 +12,27 @@ import (
 // mostMarks are the most labels, and the most annotations, of an object.
 const mostMarks = 250
 
-const fewMarks = "objects have some tens; what is configured by more of them is read from elsewhere by every controller that croft knows"
+const fewMarks = "objects have some tens; " +
+	"what is configured by more of them is read from elsewhere by every controller that croft knows"
 
 // annotationBounds are those of objects whose annotations add-ons read: see
 // earlyAnnotations.
 func annotationBounds() []admissionpolicy.Bound {
 	return []admissionpolicy.Bound{
-		{Path: "metadata.annotations", Max: mostMarks, Because: fewMarks, Instead: "remove those that nothing reads", Sample: `{"example.org/note-%d": "x"}`},
 		{
-			Path: "metadata.annotations", Max: mostHosts, Of: "hosts and other names in annotations", Because: manyHosts,
-			Size: `(variables.plain ? 0 : ` + listedIn("variables.annotations") + `)`, Sample: `{"external-dns.alpha.kubernetes.io/hostname": "h%d.shop.example.org"}`,
+			Path:    "metadata.annotations",
+			Max:     mostMarks,
+			Because: fewMarks,
+			Instead: "remove those that nothing reads",
+			Sample:  `{"example.org/note-%d": "x"}`,
+		},
+		{
+			Path:    "metadata.annotations",
+			Max:     mostHosts,
+			Of:      "hosts and other names in annotations",
+			Because: manyHosts,
+			Size:    `(variables.plain ? 0 : ` + listedIn("variables.annotations") + `)`,
+			Sample:  `{"external-dns.alpha.kubernetes.io/hostname": "h%d.shop.example.org"}`,
 		},
 	}
 }
@@ -30,19 +41,29 @@ func annotationBounds() []admissionpolicy.Bound {
 func infrastructureBounds() []admissionpolicy.Bound {
 	return []admissionpolicy.Bound{
 		{
-			Path: "spec.infrastructure.annotations", Max: 64, Because: "the Gateway API itself allows 8", Instead: "remove those that nothing reads",
-			Size: `variables.infrastructure.size()`, Sample: `{"example.org/note-%d": "x"}`,
+			Path:    "spec.infrastructure.annotations",
+			Max:     64,
+			Because: "the Gateway API itself allows 8",
+			Instead: "remove those that nothing reads",
+			Size:    `variables.infrastructure.size()`,
+			Sample:  `{"example.org/note-%d": "x"}`,
 		},
 		{
-			Path: "spec.infrastructure.annotations", Max: 64, Of: "hosts and other names in annotations", Because: manyHosts,
-			Size: `(variables.infrastructure.size() == 0 ? 0 : ` + listedIn("variables.infrastructure") + `)`, Sample: `{"external-dns.alpha.kubernetes.io/hostname": "h%d.shop.example.org"}`,
+			Path:    "spec.infrastructure.annotations",
+			Max:     64,
+			Of:      "hosts and other names in annotations",
+			Because: manyHosts,
+			Size:    `(variables.infrastructure.size() == 0 ? 0 : ` + listedIn("variables.infrastructure") + `)`,
+			Sample:  `{"external-dns.alpha.kubernetes.io/hostname": "h%d.shop.example.org"}`,
 		},
 	}
 }
 
 // listedIn is how many names there are in annotations whose values are lists of them.
 func listedIn(annotations string) string {
-	return with(`ANNOTATIONS.transformList(k, v, KEY in variables.listing || k.split("/")[0] + "/" in variables.listing, v.split(",").size()).sum()`, "ANNOTATIONS", annotations, "KEY", normal("k"))
+	return with(`ANNOTATIONS.transformList(k, v,
+		KEY in variables.listing || k.split("/")[0] + "/" in variables.listing,
+		v.split(",").size()).sum()`, "ANNOTATIONS", annotations, "KEY", normal("k"))
 }
 
 // earlyAnnotations are what annotationBounds ask about, and granted. The variable
@@ -60,11 +81,17 @@ func earlyAnnotations(harmless []string, tables ...map[string]string) []admissio
 	}
 	slices.Sort(keys)
 	plain := `variables.annotations.all(k, k.split("/")[0] in ` + setOf(harmless) + `)`
-	return []admissionpolicy.Variable{wildcards(), {Name: "plain", Expression: plain}, {Name: "listing", Expression: "{" + strings.Join(slices.Compact(keys), ", ") + "}"}}
+	return []admissionpolicy.Variable{
+		wildcards(),
+		{Name: "plain", Expression: plain},
+		{Name: "listing", Expression: "{" + strings.Join(slices.Compact(keys), ", ") + "}"},
+	}
 }
 
 // listing are the classes of values that are lists.
-var listing = []addons.Class{addons.OneOf, addons.Hosts, addons.Object, addons.Namespaces, addons.Prefixed, addons.Networks}
+var listing = []addons.Class{
+	addons.OneOf, addons.Hosts, addons.Object, addons.Namespaces, addons.Prefixed, addons.Networks,
+}
 
 const (
 	// mostHosts times the 256 domains that a tenant may have is what the API server
@@ -75,28 +102,81 @@ const (
 
 var ingressBounds = []admissionpolicy.Bound{
 	{Path: "spec.rules", Max: mostHosts, Because: manyHosts, Sample: `{"host": "h%d.shop.example.org"}`},
-	{Path: "spec.rules[].http.paths", Max: 1000, Because: "the controller's configuration, which all tenants share, has a section for each", Sample: `{"path": "/%d", "pathType": "Prefix"}`},
+	{
+		Path:    "spec.rules[].http.paths",
+		Max:     1000,
+		Because: "the controller's configuration, which all tenants share, has a section for each",
+		Sample:  `{"path": "/%d", "pathType": "Prefix"}`,
+	},
 	{Path: "spec.tls", Max: 100, Because: "load balancers serve up to some tens of certificates", Sample: `{}`},
 	{Path: "spec.tls[].hosts", Max: mostHosts, Because: manyHosts, Sample: `"h%d.shop.example.org"`},
 }
 
 var certificateBounds = []admissionpolicy.Bound{
-	{Path: "spec.dnsNames", Max: mostHosts, Because: "public authorities certify up to 100 names at once", Instead: "write several Certificates", Sample: `"h%d.shop.example.org"`},
-	{Path: "spec.secretTemplate.labels", Max: 50, Because: fewMarks, Instead: "remove those that nothing reads", Sample: `{"example.org/l-%d": "x"}`},
-	{Path: "spec.secretTemplate.annotations", Max: 50, Because: fewMarks, Instead: "remove those that nothing reads", Sample: `{"example.org/a-%d": "x"}`},
+	{
+		Path:    "spec.dnsNames",
+		Max:     mostHosts,
+		Because: "public authorities certify up to 100 names at once",
+		Instead: "write several Certificates",
+		Sample:  `"h%d.shop.example.org"`,
+	},
+	{
+		Path:    "spec.secretTemplate.labels",
+		Max:     50,
+		Because: fewMarks,
+		Instead: "remove those that nothing reads",
+		Sample:  `{"example.org/l-%d": "x"}`,
+	},
+	{
+		Path:    "spec.secretTemplate.annotations",
+		Max:     50,
+		Because: fewMarks,
+		Instead: "remove those that nothing reads",
+		Sample:  `{"example.org/a-%d": "x"}`,
+	},
 }
 
 // serviceBounds: what a node's kube-proxy and a load balancer have to be told of each
 // Service is as long as these lists.
 var serviceBounds = []admissionpolicy.Bound{
-	{Path: "spec.clusterIPs", Max: 10, Because: "Kubernetes itself allows one of each family", Instead: "remove the field", Sample: `"10.0.0.%d"`},
-	{Path: "spec.externalIPs", Max: 50, Because: "only a Service from before may have any", Instead: "remove the field", Sample: `"203.0.113.7"`},
-	{Path: "spec.ports", Max: 200, Because: "every node has rules for each port; load balancers have up to 50", Instead: "write several Services", Sample: `{"name": "p%d", "port": %d}`},
-	{Path: "spec.loadBalancerSourceRanges", Max: 500, Because: "every node has a rule for each; the firewalls of clouds have up to some hundreds", Instead: "write wider ranges", Sample: `"10.1.0.0/16"`},
+	{
+		Path:    "spec.clusterIPs",
+		Max:     10,
+		Because: "Kubernetes itself allows one of each family",
+		Instead: "remove the field",
+		Sample:  `"10.0.0.%d"`,
+	},
+	{
+		Path:    "spec.externalIPs",
+		Max:     50,
+		Because: "only a Service from before may have any",
+		Instead: "remove the field",
+		Sample:  `"203.0.113.7"`,
+	},
+	{
+		Path:    "spec.ports",
+		Max:     200,
+		Because: "every node has rules for each port; load balancers have up to 50",
+		Instead: "write several Services",
+		Sample:  `{"name": "p%d", "port": %d}`,
+	},
+	{
+		Path:    "spec.loadBalancerSourceRanges",
+		Max:     500,
+		Because: "every node has a rule for each; the firewalls of clouds have up to some hundreds",
+		Instead: "write wider ranges",
+		Sample:  `"10.1.0.0/16"`,
+	},
 }
 
 var subjectBounds = []admissionpolicy.Bound{
-	{Path: "subjects", Max: 500, Because: "more people than that are a group", Instead: "bind a group, or write several RoleBindings", Sample: `{"kind": "User", "name": "dev-%d"}`},
+	{
+		Path:    "subjects",
+		Max:     500,
+		Because: "more people than that are a group",
+		Instead: "bind a group, or write several RoleBindings",
+		Sample:  `{"kind": "User", "name": "dev-%d"}`,
+	},
 }
 
 const (
@@ -105,52 +185,136 @@ const (
 )
 
 var finalizerBounds = []admissionpolicy.Bound{
-	{Path: "metadata.finalizers", Max: mostFinalizers, Because: "every controller has one, and an object has few controllers", Instead: "take off those of controllers that are gone", Sample: `"example.org/f-%d"`},
 	{
-		Path: "metadata.ownerReferences", Max: mostOwners, Because: "an object has one controller", Instead: "name fewer owners",
-		Sample: `{"apiVersion": "v1", "kind": "ConfigMap", "name": "o%d", "uid": "o%d"}`,
+		Path:    "metadata.finalizers",
+		Max:     mostFinalizers,
+		Because: "every controller has one, and an object has few controllers",
+		Instead: "take off those of controllers that are gone",
+		Sample:  `"example.org/f-%d"`,
+	},
+	{
+		Path:    "metadata.ownerReferences",
+		Max:     mostOwners,
+		Because: "an object has one controller",
+		Instead: "name fewer owners",
+		Sample:  `{"apiVersion": "v1", "kind": "ConfigMap", "name": "o%d", "uid": "o%d"}`,
 	},
 }
 
 // markBounds are of namespaces.
 var markBounds = []admissionpolicy.Bound{
-	{Path: "metadata.labels", Max: mostMarks, Because: fewMarks, Instead: "remove those that nothing reads", Sample: `{"croft.dev/l-%d": "x"}`},
-	{Path: "metadata.annotations", Max: mostMarks, Because: fewMarks, Instead: "remove those that nothing reads", Sample: `{"croft.dev/a-%d": "x"}`},
+	{
+		Path:    "metadata.labels",
+		Max:     mostMarks,
+		Because: fewMarks,
+		Instead: "remove those that nothing reads",
+		Sample:  `{"croft.dev/l-%d": "x"}`,
+	},
+	{
+		Path:    "metadata.annotations",
+		Max:     mostMarks,
+		Because: fewMarks,
+		Instead: "remove those that nothing reads",
+		Sample:  `{"croft.dev/a-%d": "x"}`,
+	},
 }
 
 var issuerBounds = []admissionpolicy.Bound{
-	{Path: "spec.acme.solvers", Max: 100, Because: "cert-manager looks for one that fits, in order", Instead: "write several Issuers", Sample: `{"http01": {}}`},
+	{
+		Path:    "spec.acme.solvers",
+		Max:     100,
+		Because: "cert-manager looks for one that fits, in order",
+		Instead: "write several Issuers",
+		Sample:  `{"http01": {}}`,
+	},
 }
 
 var roleBounds = []admissionpolicy.Bound{
-	{Path: "metadata.labels", Max: mostMarks, Because: fewMarks, Instead: "remove those that nothing reads", Sample: `{"example.org/l-%d": "x"}`},
+	{
+		Path:    "metadata.labels",
+		Max:     mostMarks,
+		Because: fewMarks,
+		Instead: "remove those that nothing reads",
+		Sample:  `{"example.org/l-%d": "x"}`,
+	},
 }
 
 // fluxBounds are of what Flux applies.
 var fluxBounds = []admissionpolicy.Bound{
-	{Path: "spec.dependsOn", Max: 500, Because: "it waits for each of them", Instead: "depend on fewer", Sample: `{"name": "d%d"}`},
-	{Path: "spec.healthChecks", Max: 500, Because: "the controller asks for each of them", Instead: "check fewer", Sample: `{"kind": "Deployment", "name": "d%d"}`},
+	{
+		Path:    "spec.dependsOn",
+		Max:     500,
+		Because: "it waits for each of them",
+		Instead: "depend on fewer",
+		Sample:  `{"name": "d%d"}`,
+	},
+	{
+		Path:    "spec.healthChecks",
+		Max:     500,
+		Because: "the controller asks for each of them",
+		Instead: "check fewer",
+		Sample:  `{"kind": "Deployment", "name": "d%d"}`,
+	},
 }
 
 // podBounds are of a pod's lists that rules go through. Its environment, its ports
 // and its probes are read by none.
 var podBounds = []admissionpolicy.Bound{
 	{
-		Path: "spec.containers", Max: mostContainers, Because: fewContainers, Instead: "run several pods", Patched: true,
-		Sample: `{"name": "c%d", "image": "registry.example.org/shop/app:%d", "imagePullPolicy": "Always"}`,
+		Path:    "spec.containers",
+		Max:     mostContainers,
+		Because: fewContainers,
+		Instead: "run several pods",
+		Patched: true,
+		Sample:  `{"name": "c%d", "image": "registry.example.org/shop/app:%d", "imagePullPolicy": "Always"}`,
 	},
 	{
-		Path: "spec.initContainers", Max: mostContainers, Because: fewContainers, Instead: "run several steps in one container", Patched: true,
-		Sample: `{"name": "i%d", "image": "registry.example.org/shop/app:%d", "imagePullPolicy": "Always"}`,
+		Path:    "spec.initContainers",
+		Max:     mostContainers,
+		Because: fewContainers,
+		Instead: "run several steps in one container",
+		Patched: true,
+		Sample:  `{"name": "i%d", "image": "registry.example.org/shop/app:%d", "imagePullPolicy": "Always"}`,
 	},
 	{
-		Path: "spec.ephemeralContainers", Max: mostContainers, Because: fewContainers, Instead: "make the pod anew", Patched: true,
-		Sample: `{"name": "e%d", "image": "registry.example.org/shop/app:%d", "imagePullPolicy": "Always"}`,
+		Path:    "spec.ephemeralContainers",
+		Max:     mostContainers,
+		Because: fewContainers,
+		Instead: "make the pod anew",
+		Patched: true,
+		Sample:  `{"name": "e%d", "image": "registry.example.org/shop/app:%d", "imagePullPolicy": "Always"}`,
 	},
-	{Path: "metadata.labels", Max: mostMarks, Because: fewMarks, Instead: "remove those that nothing reads", Sample: `{"example.org/l-%d": "x"}`},
-	{Path: "spec.containers[].resources.limits", Max: 1000, Unless: `variables.usual`, Because: fewLimits, Instead: "limit fewer resources", Sample: `{"example.org/r%d": "1"}`},
-	{Path: "spec.initContainers[].resources.limits", Max: 1000, Unless: `variables.usual`, Because: fewLimits, Instead: "limit fewer resources", Sample: `{"example.org/r%d": "1"}`},
-	{Path: "spec.volumes", Max: 200, Because: "nodes attach some tens of disks to all of their pods", Instead: "use a projected volume for several ConfigMaps and Secrets", Patched: true, Sample: `{"name": "v%d", "csi": {"driver": "d%d.example.org"}}`},
+	{
+		Path:    "metadata.labels",
+		Max:     mostMarks,
+		Because: fewMarks,
+		Instead: "remove those that nothing reads",
+		Sample:  `{"example.org/l-%d": "x"}`,
+	},
+	{
+		Path:    "spec.containers[].resources.limits",
+		Max:     1000,
+		Unless:  `variables.usual`,
+		Because: fewLimits,
+		Instead: "limit fewer resources",
+		Sample:  `{"example.org/r%d": "1"}`,
+	},
+	{
+		Path:    "spec.initContainers[].resources.limits",
+		Max:     1000,
+		Unless:  `variables.usual`,
+		Because: fewLimits,
+		Instead: "limit fewer resources",
+		Sample:  `{"example.org/r%d": "1"}`,
+	},
+	{
+		Path:    "spec.volumes",
+		Max:     200,
+		Because: "nodes attach some tens of disks to all of their pods",
+		Instead: "use a projected volume for several ConfigMaps and Secrets",
+		Patched: true,
+		Sample:  `{"name": "v%d", "csi": {"driver": "d%d.example.org"}}`,
+	},
 }
 
 const (

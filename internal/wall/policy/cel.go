@@ -34,7 +34,9 @@ func specVariables() []admissionpolicy.Variable {
 // which an expression on VALUE does not hold.
 func refusedNew(name, values, holds string) admissionpolicy.Variable {
 	return admissionpolicy.Variable{Name: name, Expression: with(`NOW.filter(v, !HOLDS && !(v in EARLIER))`,
-		"NOW", values, "HOLDS", with(holds, "VALUE", "v"), "EARLIER", strings.ReplaceAll(values, "variables.spec", "variables.specBefore"))}
+		"NOW", values,
+		"HOLDS", with(holds, "VALUE", "v"),
+		"EARLIER", strings.ReplaceAll(values, "variables.spec", "variables.specBefore"))}
 }
 
 // allowed is true where the tenant's rules list a name, or any name.
@@ -50,7 +52,8 @@ func listed(list string) string {
 // some are the first of a list of strings, for a person: the API server throws
 // away a message of more than 5 KiB.
 func some(list string, atMost int) string {
-	return with(`(LIST.transformList(i, v, i < MOST, string(v)).join(", ") + (LIST.size() > MOST ? " and " + string(LIST.size() - MOST) + " more" : ""))`,
+	return with(`(LIST.transformList(i, v, i < MOST, string(v)).join(", ") +
+		(LIST.size() > MOST ? " and " + string(LIST.size() - MOST) + " more" : ""))`,
 		"LIST", list, "MOST", strconv.Itoa(atMost))
 }
 
@@ -58,18 +61,23 @@ func some(list string, atMost int) string {
 // grants everything below example.org at any depth, wildcards included, but not
 // example.org.
 func granted(host string) string {
-	return with(`(HOST in params.spec.domains || variables.wildcards.exists(w, HOST.endsWith(w) && HOST.size() > w.size()))`, "HOST", host)
+	return with(`(HOST in params.spec.domains ||
+		variables.wildcards.exists(w, HOST.endsWith(w) && HOST.size() > w.size()))`, "HOST", host)
 }
 
 // wildcards is the variable that granted needs: what the hosts below each wildcard
 // among the tenant's domains end with.
 func wildcards() admissionpolicy.Variable {
-	return admissionpolicy.Variable{Name: "wildcards", Expression: `params.spec.domains.filter(d, d.startsWith("*.")).map(d, d.substring(1))`}
+	return admissionpolicy.Variable{
+		Name:       "wildcards",
+		Expression: `params.spec.domains.filter(d, d.startsWith("*.")).map(d, d.substring(1))`,
+	}
 }
 
 // hosts says which hosts the tenant may serve.
 func hosts() string {
-	return `"; hosts allowed for tenant " + params.spec.tenant + ": " + ` + listed("domains") + ` + "; a platform admin grants others by the tenant's domains"`
+	return `"; hosts allowed for tenant " + params.spec.tenant + ": " + ` + listed("domains") +
+		` + "; a platform admin grants others by the tenant's domains"`
 }
 
 // with replaces upper-case words in an expression.

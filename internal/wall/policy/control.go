@@ -23,8 +23,12 @@ const (
 // clusterWide is true where whoever asks may do so in every namespace, as the
 // controllers of the cluster and of the platform may, and no tenant: so these
 // need not be known by name.
-const clusterWide = `authorizer.group(request.resource.group).resource(request.resource.resource).check("update").allowed() ||
-	authorizer.group(request.resource.group).resource(request.resource.resource).check("patch").allowed()`
+const clusterWide = everyNamespace + `.check("update").allowed() ||
+	` + everyNamespace + `.check("patch").allowed()`
+
+// everyNamespace asks the authorizer about the request's resource. It names no namespace,
+// which stands for all of them.
+const everyNamespace = `authorizer.group(request.resource.group).resource(request.resource.resource)`
 
 // checkEndpoints keeps traffic to Services from being sent to whatever address
 // somebody writes (CVE-2021-25740).
@@ -52,6 +56,15 @@ const (
 	jobFinalizer   = "batch.kubernetes.io/job-tracking"
 )
 
+// hasFinalizersOrOwners is true of what checkDeletion has something to ask of: finalizers,
+// an owner of the whole cluster, or more owners than it would look through.
+var hasFinalizersOrOwners = `object != null && has(object.metadata) &&
+	(has(object.metadata.finalizers) ||
+		has(object.metadata.ownerReferences) &&
+		(object.metadata.ownerReferences.size() > ` + strconv.Itoa(mostOwners) + ` ||
+			object.metadata.ownerReferences.exists(o,
+				` + ofTheCluster + `)))`
+
 // checkDeletion keeps objects, and so namespaces, from staying for ever. It looks at
 // every kind of object, but only at those that have something to be asked; pods are
 // asked the same with everything else that pods are asked.
@@ -68,14 +81,15 @@ func checkDeletion(more []string) admissionpolicy.Validating {
 		Except: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"pods"}, Operations: write},
 		},
-		Only: map[string]string{"has-finalizers-or-owners": `object != null && has(object.metadata) && (has(object.metadata.finalizers) ||
-			has(object.metadata.ownerReferences) && (object.metadata.ownerReferences.size() > ` + strconv.Itoa(mostOwners) + ` ||
-			object.metadata.ownerReferences.exists(o, ` + ofTheCluster + `)))`},
+		Only:   map[string]string{"has-finalizers-or-owners": hasFinalizersOrOwners},
 		Bounds: finalizerBounds,
 		Variables: []admissionpolicy.Variable{
-			{Name: "isClaim", Expression: `request.resource.group == "" && request.resource.resource == "persistentvolumeclaims"`},
+			{Name: "isClaim", Expression: `request.resource.group == "" &&
+				request.resource.resource == "persistentvolumeclaims"`},
 			{Name: "finalizers", Expression: `has(object.metadata.finalizers) ? object.metadata.finalizers : []`},
-			{Name: "finalizersBefore", Expression: `request.operation == "UPDATE" && has(oldObject.metadata.finalizers) ? oldObject.metadata.finalizers : []`},
+			{Name: "finalizersBefore", Expression: `request.operation == "UPDATE" &&
+				has(oldObject.metadata.finalizers) ?
+					oldObject.metadata.finalizers : []`},
 			refusedFinalizers(`f in ` + quoted(more) + ` || variables.isClaim && f == "` + claimFinalizer + `"`),
 		},
 		Rules: []admissionpolicy.Rule{
@@ -93,19 +107,29 @@ func refusedOfPods(more []string) admissionpolicy.Variable {
 // refusedFinalizers are those that are not allowed and were not there before. Of more
 // than can be compared any may be taken off.
 func refusedFinalizers(allowed string) admissionpolicy.Variable {
-	return admissionpolicy.Variable{Name: "refusedFinalizers", Expression: with(`variables.finalizersBefore.size() > MOST && variables.finalizers.size() < variables.finalizersBefore.size() ? [] :
-		variables.finalizers.filter(f, !(ALLOWED) && (variables.finalizersBefore.size() > MOST || !(f in variables.finalizersBefore)))`,
-		"ALLOWED", allowed, "MOST", strconv.Itoa(mostFinalizers))}
+	const refused = `variables.finalizersBefore.size() > MOST &&
+			variables.finalizers.size() < variables.finalizersBefore.size() ? [] :
+		variables.finalizers.filter(f,
+			!(ALLOWED) &&
+			(variables.finalizersBefore.size() > MOST || !(f in variables.finalizersBefore)))`
+	return admissionpolicy.Variable{
+		Name:       "refusedFinalizers",
+		Expression: with(refused, "ALLOWED", allowed, "MOST", strconv.Itoa(mostFinalizers)),
+	}
 }
 
 // finalizersRule lets controllers of the whole cluster put on what they like, where
 // they have not been told to by a tenant.
 func finalizersRule(untold string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
-		Name: FinalizersRule, Says: "tenants put no finalizers on their objects but Kubernetes' own of that kind and the Platform's finalizers",
-		Fine:    `variables.finalizers.size() == 0`,
-		Holds:   `variables.refusedFinalizers.size() == 0 || ` + untold + ` && (` + clusterWide + `)`,
-		Message: `"metadata.finalizers: " + ` + some("variables.refusedFinalizers", 3) + ` + " would keep the namespace from going: remove it; a platform admin allows it by the Platform's finalizers"`,
+		Name: FinalizersRule,
+		Says: "tenants put no finalizers on their objects but Kubernetes' own of that kind " +
+			"and the Platform's finalizers",
+		Fine:  `variables.finalizers.size() == 0`,
+		Holds: `variables.refusedFinalizers.size() == 0 || ` + untold + ` && (` + clusterWide + `)`,
+		Message: `"metadata.finalizers: " + ` + some("variables.refusedFinalizers", 3) +
+			` + " would keep the namespace from going: remove it; ` +
+			`a platform admin allows it by the Platform's finalizers"`,
 	}
 }
 
@@ -118,7 +142,10 @@ func ownersRule() admissionpolicy.Rule {
 		Name: OwnersRule, Says: "objects of tenants are owned by none of the whole cluster",
 		Fine: `!has(object.metadata.ownerReferences)`,
 		Holds: `object.metadata.ownerReferences.all(o, !(` + ofTheCluster + `) ||
-			request.operation == "UPDATE" && has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(b, b.uid == o.uid)) || ` + clusterWide,
-		Message: `"metadata.ownerReferences: a Namespace, a Node or another object of the whole cluster would wait for this one when it is deleted, or take it along: name an owner in the same namespace, or none"`,
+			request.operation == "UPDATE" && has(oldObject.metadata.ownerReferences) &&
+			oldObject.metadata.ownerReferences.exists(b, b.uid == o.uid)) || ` + clusterWide,
+		Message: `"metadata.ownerReferences: a Namespace, a Node or another object of the whole cluster ` +
+			`would wait for this one when it is deleted, or take it along: ` +
+			`name an owner in the same namespace, or none"`,
 	}
 }

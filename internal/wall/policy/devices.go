@@ -39,7 +39,11 @@ const deviceResource = "deviceclass.resource.kubernetes.io/"
 // make for pods are judged like others: what they say comes from the tenant.
 func checkDevices() admissionpolicy.Validating {
 	allowedClass := `has(o.deviceClassName) && ` + allowed("deviceClasses", "o.deviceClassName")
-	bounds := strings.NewReplacer("REQUESTS", strconv.Itoa(maxDeviceRequests), "DEVICES", strconv.Itoa(maxDevices), "SELECTORS", strconv.Itoa(maxDeviceSelectors))
+	bounds := strings.NewReplacer(
+		"REQUESTS", strconv.Itoa(maxDeviceRequests),
+		"DEVICES", strconv.Itoa(maxDevices),
+		"SELECTORS", strconv.Itoa(maxDeviceSelectors),
+	)
 	return admissionpolicy.Validating{
 		Name: DevicesPolicy,
 		Resources: []admissionpolicy.Resource{{
@@ -47,30 +51,44 @@ func checkDevices() admissionpolicy.Validating {
 			Operations: []admissionv1.OperationType{admissionv1.Create},
 		}},
 		Variables: []admissionpolicy.Variable{
-			{Name: "spec", Expression: `request.resource.resource == "resourceclaimtemplates" ? dyn(object).spec.spec : dyn(object).spec`},
-			{Name: "requests", Expression: `has(variables.spec.devices) && has(variables.spec.devices.requests) ? variables.spec.devices.requests : []`},
+			{Name: "spec", Expression: `request.resource.resource == "resourceclaimtemplates" ?
+				dyn(object).spec.spec : dyn(object).spec`},
+			{Name: "requests", Expression: `has(variables.spec.devices) && has(variables.spec.devices.requests) ?
+				variables.spec.devices.requests : []`},
 			// The alternatives of each request. Those of older versions of the API say what
 			// they ask for without exactly.
-			{Name: "options", Expression: `variables.requests.map(r, has(r.firstAvailable) && r.firstAvailable.size() > 0 ? r.firstAvailable : has(r.exactly) ? [r.exactly] : [r])`},
-			{Name: "refused", Expression: `variables.options.filter(all, !all.all(o, ` + allowedClass + `)).map(all, all.filter(o, !(` + allowedClass + `))[0])
+			{Name: "options", Expression: `variables.requests.map(r,
+				has(r.firstAvailable) && r.firstAvailable.size() > 0 ? r.firstAvailable :
+				has(r.exactly) ? [r.exactly] : [r])`},
+			{Name: "refused", Expression: `variables.options.filter(all, !all.all(o, ` + allowedClass + `))` +
+				`.map(all, all.filter(o, !(` + allowedClass + `))[0])
 				.map(o, has(o.deviceClassName) ? string(o.deviceClassName) : "no class")`},
 			{Name: "alternatives", Expression: `variables.options.map(all, all.size()).sum()`},
-			{Name: "devices", Expression: `variables.options.map(all, all.map(o, has(o.count) ? int(o.count) : 1).max()).sum()`},
+			{Name: "devices", Expression: `variables.options.map(all,
+				all.map(o, has(o.count) ? int(o.count) : 1).max()).sum()`},
 		},
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: DeviceClassRule, Says: "claims ask for devices of the tenant's deviceClasses only",
 				Holds:     `variables.refused.size() == 0`,
 				Exception: "policy.deviceClasses",
-				Message: `"spec.devices.requests: " + ` + some("variables.refused", 3) + ` + " is not among the device classes of tenant " + params.spec.tenant + ": " + ` +
+				Message: `"spec.devices.requests: " + ` + some("variables.refused", 3) +
+					` + " is not among the device classes of tenant " + params.spec.tenant + ": " + ` +
 					listed("deviceClasses") + ` + "; a platform admin allows others by policy.deviceClasses"`,
 			},
 			{
-				Name: DeviceBoundsRule, Says: bounds.Replace("a claim has at most REQUESTS requests, alternatives counted, for at most DEVICES devices together, or for all of a node, with at most SELECTORS selectors each"),
+				Name: DeviceBoundsRule,
+				Says: bounds.Replace("a claim has at most REQUESTS requests, alternatives counted, " +
+					"for at most DEVICES devices together, or for all of a node, " +
+					"with at most SELECTORS selectors each"),
 				Holds: bounds.Replace(`variables.alternatives <= REQUESTS && variables.devices <= DEVICES &&
 					variables.options.all(all, all.all(o, !has(o.selectors) || o.selectors.size() <= SELECTORS))`),
-				Message: bounds.Replace(`"spec.devices.requests: a claim may have REQUESTS requests, alternatives counted (this one has " + string(variables.alternatives) + "), for DEVICES devices together ("
-					+ string(variables.devices) + "), with SELECTORS selectors each, since all pods of the cluster wait while the scheduler searches: ask for fewer, or by allocationMode: All for all devices of a node"`),
+				Message: bounds.Replace(`"spec.devices.requests: ` +
+					`a claim may have REQUESTS requests, alternatives counted (this one has " +
+					string(variables.alternatives) + "), for DEVICES devices together ("
+					+ string(variables.devices) + "), with SELECTORS selectors each, ` +
+					`since all pods of the cluster wait while the scheduler searches: ask for fewer, ` +
+					`or by allocationMode: All for all devices of a node"`),
 			},
 		},
 	}
@@ -84,14 +102,19 @@ func podDevices() []admissionpolicy.Rule {
 			Fine:      `!variables.new`,
 			Holds:     `variables.usual || ` + everyContainer(withoutOtherDevices("c")),
 			Exception: "policy.deviceClasses",
-			Message:   `"spec.containers[].resources: a container asks for devices of a class that is not among the tenant's deviceClasses: ask for one of these; a platform admin allows others by policy.deviceClasses"`,
+			Message: `"spec.containers[].resources: a container asks for devices of a class ` +
+				`that is not among the tenant's deviceClasses: ask for one of these; ` +
+				`a platform admin allows others by policy.deviceClasses"`,
 		},
 		{
 			Cheap: true,
 			Name:  DeviceClaimsRule, Says: "pods use at most " + strconv.Itoa(maxDeviceClaims) + " claims of devices",
 			Rare: true, Fine: `!has(variables.spec.resourceClaims)`,
-			Holds: with(`!variables.new || variables.spec.resourceClaims.size() <= MOST`, "MOST", strconv.Itoa(maxDeviceClaims)),
-			Message: with(`"spec.resourceClaims: a pod may use MOST claims of devices, since all pods of the cluster wait while the scheduler searches: ask for several devices in one claim"`,
+			Holds: with(`!variables.new || variables.spec.resourceClaims.size() <= MOST`,
+				"MOST", strconv.Itoa(maxDeviceClaims)),
+			Message: with(`"spec.resourceClaims: a pod may use MOST claims of devices, `+
+				`since all pods of the cluster wait while the scheduler searches: `+
+				`ask for several devices in one claim"`,
 				"MOST", strconv.Itoa(maxDeviceClaims)),
 		},
 	}
@@ -99,6 +122,8 @@ func podDevices() []admissionpolicy.Rule {
 
 // withoutOtherDevices is true where a container asks for no devices of other classes.
 func withoutOtherDevices(container string) string {
-	return with(`(!has(OF.resources) || !has(OF.resources.limits) || !OF.resources.limits.exists(k, k.startsWith("PREFIX") && !`+
-		allowed("deviceClasses", `k.substring(SIZE)`)+`))`, "OF", container, "PREFIX", deviceResource, "SIZE", strconv.Itoa(len(deviceResource)))
+	return with(`(!has(OF.resources) || !has(OF.resources.limits) ||
+		!OF.resources.limits.exists(k,
+			k.startsWith("PREFIX") && !`+allowed("deviceClasses", `k.substring(SIZE)`)+`))`,
+		"OF", container, "PREFIX", deviceResource, "SIZE", strconv.Itoa(len(deviceResource)))
 }

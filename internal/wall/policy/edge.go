@@ -28,7 +28,8 @@ const (
 // clusterNames are how the Services of one's own, and of the platform's,
 // namespaces are called inside of the cluster.
 func clusterNames(host string) string {
-	return with(`(params.spec.namespaces + params.spec.platformNamespaces).exists(n, HOST.endsWith("." + n + ".svc") || HOST.endsWith("." + n + ".svc.cluster.local"))`, "HOST", host)
+	return with(`(params.spec.namespaces + params.spec.platformNamespaces).exists(n,
+		HOST.endsWith("." + n + ".svc") || HOST.endsWith("." + n + ".svc.cluster.local"))`, "HOST", host)
 }
 
 // hostVariables are the hosts of an object that the tenant may not serve, and that
@@ -42,67 +43,94 @@ func hostVariables(now, earlier string) []admissionpolicy.Variable {
 
 func checkIngresses() admissionpolicy.Validating {
 	ruleHosts := func(object string) string {
-		return with(`(has(OBJECT.spec.rules) ? OBJECT.spec.rules.map(r, has(r.host) ? r.host : "") : [])`, "OBJECT", object)
+		return with(`(has(OBJECT.spec.rules) ?
+			OBJECT.spec.rules.map(r, has(r.host) ? r.host : "") : [])`, "OBJECT", object)
 	}
 	// A list of hosts for each certificate. Without hosts it is for every host.
 	tlsHosts := func(object string) string {
-		return with(`(has(OBJECT.spec.tls) ? OBJECT.spec.tls.map(t, has(t.hosts) && t.hosts.size() > 0 ? t.hosts : [""]) : [])`, "OBJECT", object)
+		return with(`(has(OBJECT.spec.tls) ?
+			OBJECT.spec.tls.map(t, has(t.hosts) && t.hosts.size() > 0 ? t.hosts : [""]) : [])`, "OBJECT", object)
 	}
 	// A list of paths for each rule.
 	paths := func(object string) string {
-		return with(`(has(OBJECT.spec.rules) ? OBJECT.spec.rules.filter(r, has(r.http)).map(r, r.http.paths.filter(p, has(p.path)).map(p, p.path)) : [])`, "OBJECT", object)
+		return with(`(has(OBJECT.spec.rules) ?
+			OBJECT.spec.rules.filter(r, has(r.http)).map(r,
+				r.http.paths.filter(p, has(p.path)).map(p, p.path)) : [])`, "OBJECT", object)
 	}
+	// The field and the annotation, which controllers read too.
+	classes := func(object, annotations string) string {
+		return with(`(has(OBJECT.spec.ingressClassName) ? [OBJECT.spec.ingressClassName] : [])
+			+ ("kubernetes.io/ingress.class" in ANNOTATIONS ? [ANNOTATIONS["kubernetes.io/ingress.class"]] : [])`,
+			"OBJECT", object, "ANNOTATIONS", annotations)
+	}
+	// What may end a path in the configuration of a controller.
+	endOfPath := admissionpolicy.Quote("[\\x00-\\x20\\x7f;{}\"'`#]")
 	return admissionpolicy.Validating{
-		Name:      IngressesPolicy,
-		Resources: []admissionpolicy.Resource{{Group: "networking.k8s.io", Version: "v1", Resources: []string{"ingresses"}, Operations: write}},
-		Bounds:    ingressBounds,
-		Early:     []admissionpolicy.Variable{wildcards()},
+		Name: IngressesPolicy,
+		Resources: []admissionpolicy.Resource{
+			{Group: "networking.k8s.io", Version: "v1", Resources: []string{"ingresses"}, Operations: write},
+		},
+		Bounds: ingressBounds,
+		Early:  []admissionpolicy.Variable{wildcards()},
 		Variables: slices.Concat(hostVariables(ruleHosts("object"), ruleHosts("oldObject")), []admissionpolicy.Variable{
 			{Name: "annotations", Expression: annotations("object.metadata")},
 			{Name: "annotationsBefore", Expression: before(annotations("oldObject.metadata"), `{}`)},
 			{Name: "tlsHostsBefore", Expression: before(tlsHosts("oldObject"), `[]`)},
 			// Of each certificate the first: lists of lists cannot be made one.
-			{Name: "refusedTLSHosts", Expression: tlsHosts("object") + `.map(hosts, hosts.filter(h, !` + granted("h") + ` &&
-				!variables.tlsHostsBefore.exists(earlier, h in earlier))).filter(hosts, hosts.size() > 0).map(hosts, hosts[0])`},
-			{Name: "classes", Expression: `(has(object.spec.ingressClassName) ? [object.spec.ingressClassName] : [])
-				+ ("kubernetes.io/ingress.class" in variables.annotations ? [variables.annotations["kubernetes.io/ingress.class"]] : [])`},
-			{Name: "classesBefore", Expression: before(`(has(oldObject.spec.ingressClassName) ? [oldObject.spec.ingressClassName] : [])
-				+ ("kubernetes.io/ingress.class" in variables.annotationsBefore ? [variables.annotationsBefore["kubernetes.io/ingress.class"]] : [])`, `[]`)},
+			{Name: "refusedTLSHosts", Expression: tlsHosts("object") + `.map(hosts,
+				hosts.filter(h,
+					!` + granted("h") + ` &&
+					!variables.tlsHostsBefore.exists(earlier, h in earlier)))` +
+				`.filter(hosts, hosts.size() > 0).map(hosts, hosts[0])`},
+			{Name: "classes", Expression: classes("object", "variables.annotations")},
+			{Name: "classesBefore", Expression: before(classes("oldObject", "variables.annotationsBefore"), `[]`)},
 			{Name: "pathsBefore", Expression: before(paths("oldObject"), `[]`)},
-			{Name: "refusedPaths", Expression: paths("object") + `.map(rule, rule.filter(p, p.matches(` + admissionpolicy.Quote("[\\x00-\\x20\\x7f;{}\"'`#]") + `) &&
-				!variables.pathsBefore.exists(earlier, p in earlier))).filter(rule, rule.size() > 0).map(rule, rule[0])`},
+			{Name: "refusedPaths", Expression: paths("object") + `.map(rule,
+				rule.filter(p,
+					p.matches(` + endOfPath + `) &&
+					!variables.pathsBefore.exists(earlier, p in earlier)))` +
+				`.filter(rule, rule.size() > 0).map(rule, rule[0])`},
 		}),
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: HostsRule, Says: "every rule has a host, and it is one of the tenant's",
 				Holds: `variables.refusedHosts.size() == 0`,
-				Message: `"spec.rules[].host: " + (variables.refusedHosts.exists(h, h == "") ? "a rule without a host would serve every host" : ` +
-					some("variables.refusedHosts", 3) + `)` + ` + ` + hosts(),
+				Message: `"spec.rules[].host: " + (variables.refusedHosts.exists(h, h == "") ?
+					"a rule without a host would serve every host" :
+					` + some("variables.refusedHosts", 3) + `) + ` + hosts(),
 			},
 			{
 				Name: TLSHostsRule, Says: "TLS is for hosts of the tenant",
 				Holds: `variables.refusedTLSHosts.size() == 0`,
-				Message: `"spec.tls[].hosts: " + (variables.refusedTLSHosts.exists(h, h == "") ? "TLS without hosts would be for every host" : ` +
-					some("variables.refusedTLSHosts", 3) + `)` + ` + ` + hosts(),
+				Message: `"spec.tls[].hosts: " + (variables.refusedTLSHosts.exists(h, h == "") ?
+					"TLS without hosts would be for every host" :
+					` + some("variables.refusedTLSHosts", 3) + `) + ` + hosts(),
 			},
 			{
 				Name: DefaultBackendRule, Says: "there is no default backend, which would serve every host",
-				Holds:   `!has(object.spec.defaultBackend) || request.operation == "UPDATE" && has(oldObject.spec.defaultBackend)`,
-				Message: `"spec.defaultBackend: it would serve every host that nobody else does: write a rule with a host instead"` + ` + ` + hosts(),
+				Holds: `!has(object.spec.defaultBackend) ||
+					request.operation == "UPDATE" && has(oldObject.spec.defaultBackend)`,
+				Message: `"spec.defaultBackend: it would serve every host that nobody else does: ` +
+					`write a rule with a host instead" + ` + hosts(),
 			},
 			{
 				Name: ClassRule, Says: "the class is one of the tenant's ingressClasses",
-				Holds: `"*" in params.spec.ingressClasses || variables.classes.size() > 0 && variables.classes.all(c, c in params.spec.ingressClasses) ||
+				Holds: `"*" in params.spec.ingressClasses ||
+					variables.classes.size() > 0 &&
+					variables.classes.all(c, c in params.spec.ingressClasses) ||
 					` + admissionpolicy.Comparable + ` && variables.classes == variables.classesBefore`,
 				Exception: "policy.ingressClasses",
-				Message: `"spec.ingressClassName: ingress classes of tenant " + params.spec.tenant + ": " + ` + listed("ingressClasses") +
-					` + "; name one of these; a platform admin allows others by policy.ingressClasses"`,
+				Message: `"spec.ingressClassName: ingress classes of tenant " + params.spec.tenant + ": " + ` +
+					listed("ingressClasses") + ` + "; name one of these; ` +
+					`a platform admin allows others by policy.ingressClasses"`,
 			},
 			{
 				Name: PathsRule, Says: "paths have no characters that end a path in a controller's configuration",
 				Holds: `variables.refusedPaths.size() == 0`,
-				Message: `"spec.rules[].http.paths[].path: " + ` + some(`variables.refusedPaths.map(p, `+printable("string(p)")+`)`, 3) +
-					` + ": leave out spaces, line breaks, quotes and the characters ; { } #: they may end the path in the configuration of a controller that serves every tenant"`,
+				Message: `"spec.rules[].http.paths[].path: " + ` +
+					some(`variables.refusedPaths.map(p, `+printable("string(p)")+`)`, 3) +
+					` + ": leave out spaces, line breaks, quotes and the characters ; { } #: ` +
+					`they may end the path in the configuration of a controller that serves every tenant"`,
 			},
 		},
 	}
@@ -114,12 +142,17 @@ func checkIngresses() admissionpolicy.Validating {
 // A cluster without it is not concerned.
 func checkRoutes() admissionpolicy.Validating {
 	hostnames := func(object string) string {
-		return with(`(has(OBJECT.spec.hostnames) && OBJECT.spec.hostnames.size() > 0 ? OBJECT.spec.hostnames : [""])`, "OBJECT", object)
+		return with(`(has(OBJECT.spec.hostnames) && OBJECT.spec.hostnames.size() > 0 ?
+			OBJECT.spec.hostnames : [""])`, "OBJECT", object)
 	}
 	return admissionpolicy.Validating{
 		Name: RoutesPolicy,
 		Resources: []admissionpolicy.Resource{
-			{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"httproutes", "grpcroutes", "tlsroutes"}, Operations: write},
+			{
+				Group: "gateway.networking.k8s.io", Version: "*",
+				Resources:  []string{"httproutes", "grpcroutes", "tlsroutes"},
+				Operations: write,
+			},
 		},
 		Early:     []admissionpolicy.Variable{wildcards()},
 		Variables: hostVariables(hostnames("object"), hostnames("oldObject")),
@@ -127,8 +160,9 @@ func checkRoutes() admissionpolicy.Validating {
 			{
 				Name: HostsRule, Says: "every route has hostnames, and they are the tenant's",
 				Holds: `variables.refusedHosts.size() == 0`,
-				Message: `"spec.hostnames: " + (variables.refusedHosts.exists(h, h == "") ? "a route without hostnames would serve every host of its gateway" : ` +
-					some("variables.refusedHosts", 3) + `)` + ` + ` + hosts(),
+				Message: `"spec.hostnames: " + (variables.refusedHosts.exists(h, h == "") ?
+					"a route without hostnames would serve every host of its gateway" :
+					` + some("variables.refusedHosts", 3) + `) + ` + hosts(),
 			},
 		},
 	}
@@ -139,33 +173,48 @@ func checkGateways() admissionpolicy.Validating {
 		return with(`OBJECT.spec.listeners.map(l, has(l.hostname) ? l.hostname : "")`, "OBJECT", object)
 	}
 	return admissionpolicy.Validating{
-		Name:      GatewaysPolicy,
-		Resources: []admissionpolicy.Resource{{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"gateways"}, Operations: write}},
+		Name: GatewaysPolicy,
+		Resources: []admissionpolicy.Resource{
+			{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"gateways"}, Operations: write},
+		},
 		Early:     []admissionpolicy.Variable{wildcards()},
 		Variables: hostVariables(hostnames("object"), hostnames("oldObject")),
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: HostsRule, Says: "every listener has a hostname, and it is one of the tenant's",
 				Holds: `variables.refusedHosts.size() == 0`,
-				Message: `"spec.listeners[].hostname: " + (variables.refusedHosts.exists(h, h == "") ? "a listener without a hostname would serve every host" : ` +
-					some("variables.refusedHosts", 3) + `)` + ` + ` + hosts(),
+				Message: `"spec.listeners[].hostname: " + (variables.refusedHosts.exists(h, h == "") ?
+					"a listener without a hostname would serve every host" :
+					` + some("variables.refusedHosts", 3) + `) + ` + hosts(),
 			},
 			{
 				Name: ClassRule, Says: "the class is one of the tenant's gatewayClasses",
-				Holds:     allowed("gatewayClasses", "object.spec.gatewayClassName") + ` || request.operation == "UPDATE" && object.spec.gatewayClassName == oldObject.spec.gatewayClassName`,
+				Holds: allowed("gatewayClasses", "object.spec.gatewayClassName") + ` ||
+					request.operation == "UPDATE" &&
+					object.spec.gatewayClassName == oldObject.spec.gatewayClassName`,
 				Exception: "policy.gatewayClasses",
-				Message: `"spec.gatewayClassName: gateway classes of tenant " + params.spec.tenant + ": " + ` + listed("gatewayClasses") +
-					` + "; name one of these; a platform admin allows others by policy.gatewayClasses"`,
+				Message: `"spec.gatewayClassName: gateway classes of tenant " + params.spec.tenant + ": " + ` +
+					listed("gatewayClasses") + ` + "; name one of these; ` +
+					`a platform admin allows others by policy.gatewayClasses"`,
 			},
 			{
 				Name: AddressesRule, Says: "Gateways claim no addresses",
 				Holds: `!has(object.spec.addresses) || object.spec.addresses.size() == 0 ||
-					request.operation == "UPDATE" && has(oldObject.spec.addresses) && object.spec.addresses == oldObject.spec.addresses`,
-				Message: `"spec.addresses: a Gateway of a tenant claims no addresses, since these may be another's: remove the field"`,
+					request.operation == "UPDATE" && has(oldObject.spec.addresses) &&
+					object.spec.addresses == oldObject.spec.addresses`,
+				Message: `"spec.addresses: a Gateway of a tenant claims no addresses, ` +
+					`since these may be another's: remove the field"`,
 			},
 		},
 	}
 }
+
+// unchecked is true where a certificate has what cannot be compared with a tenant's hosts.
+const unchecked = `(has(object.spec.literalSubject) && object.spec.literalSubject != "" ||
+	has(object.spec.ipAddresses) && object.spec.ipAddresses.size() > 0 ||
+	has(object.spec.uris) && object.spec.uris.size() > 0 ||
+	has(object.spec.emailAddresses) && object.spec.emailAddresses.size() > 0 ||
+	has(object.spec.otherNames) && object.spec.otherNames.size() > 0)`
 
 // checkCertificates lets tenants ask for certificates of their hosts, and of
 // their Services. A CertificateRequest is opaque to policies: no role may write
@@ -173,16 +222,20 @@ func checkGateways() admissionpolicy.Validating {
 func checkCertificates() admissionpolicy.Validating {
 	names := func(object string) string {
 		return with(`((has(OBJECT.spec.dnsNames) ? OBJECT.spec.dnsNames : [])
-			+ (has(OBJECT.spec.commonName) && OBJECT.spec.commonName != "" ? [OBJECT.spec.commonName] : []))`, "OBJECT", object)
+			+ (has(OBJECT.spec.commonName) && OBJECT.spec.commonName != "" ?
+				[OBJECT.spec.commonName] : []))`, "OBJECT", object)
 	}
 	return admissionpolicy.Validating{
-		Name:      CertificatesPolicy,
-		Resources: []admissionpolicy.Resource{{Group: "cert-manager.io", Version: "*", Resources: []string{"certificates"}, Operations: write}},
-		Bounds:    certificateBounds,
-		Early:     []admissionpolicy.Variable{wildcards()},
+		Name: CertificatesPolicy,
+		Resources: []admissionpolicy.Resource{
+			{Group: "cert-manager.io", Version: "*", Resources: []string{"certificates"}, Operations: write},
+		},
+		Bounds: certificateBounds,
+		Early:  []admissionpolicy.Variable{wildcards()},
 		Variables: append(issuerVariables(),
 			admissionpolicy.Variable{Name: "hostsBefore", Expression: before(names("oldObject"), `[]`)},
-			admissionpolicy.Variable{Name: "refusedHosts", Expression: names("object") + `.filter(h, !` + granted("h") + ` && !` + ownService("h") + ` && !(h in variables.hostsBefore))`}),
+			admissionpolicy.Variable{Name: "refusedHosts", Expression: names("object") + `.filter(h,
+				!` + granted("h") + ` && !` + ownService("h") + ` && !(h in variables.hostsBefore))`}),
 		Rules: append([]admissionpolicy.Rule{
 			{
 				Name: HostsRule, Says: "certificates are for the tenant's hosts, and for its Services",
@@ -190,11 +243,13 @@ func checkCertificates() admissionpolicy.Validating {
 				Message: `"spec.dnsNames: " + ` + some("variables.refusedHosts", 3) + ` + ` + hosts(),
 			},
 			{
-				Name: NamesRule, Says: "certificates are for names only that can be checked: no addresses, URIs, e-mail addresses or literal subjects",
-				Holds: `request.operation == "UPDATE" && object.spec == oldObject.spec || !(has(object.spec.literalSubject) && object.spec.literalSubject != "" ||
-					has(object.spec.ipAddresses) && object.spec.ipAddresses.size() > 0 || has(object.spec.uris) && object.spec.uris.size() > 0 ||
-					has(object.spec.emailAddresses) && object.spec.emailAddresses.size() > 0 || has(object.spec.otherNames) && object.spec.otherNames.size() > 0)`,
-				Message: `"spec: a certificate of tenant " + params.spec.tenant + " is for dnsNames and a commonName: remove ipAddresses, uris, emailAddresses, otherNames and literalSubject"` + ` + ` + hosts(),
+				Name: NamesRule,
+				Says: "certificates are for names only that can be checked: " +
+					"no addresses, URIs, e-mail addresses or literal subjects",
+				Holds: `request.operation == "UPDATE" && object.spec == oldObject.spec || !` + unchecked,
+				Message: `"spec: a certificate of tenant " + params.spec.tenant +
+					" is for dnsNames and a commonName: ` +
+					`remove ipAddresses, uris, emailAddresses, otherNames and literalSubject" + ` + hosts(),
 			},
 		}, issuerRules()...),
 	}
@@ -203,5 +258,6 @@ func checkCertificates() admissionpolicy.Validating {
 // ownService is true where a name is that of a Service in a namespace of the
 // tenant.
 func ownService(host string) string {
-	return with(`params.spec.namespaces.exists(n, HOST.endsWith("." + n + ".svc") || HOST.endsWith("." + n + ".svc.cluster.local"))`, "HOST", host)
+	return with(`params.spec.namespaces.exists(n,
+		HOST.endsWith("." + n + ".svc") || HOST.endsWith("." + n + ".svc.cluster.local"))`, "HOST", host)
 }

@@ -14,10 +14,11 @@ const EventSourceRule = "event-source"
 // nodes, write events: people, alerts and croft why believe them.
 var systemComponents = []string{
 	"kubelet", "default-scheduler", "karpenter", "cluster-autoscaler", "croft",
-	"attachdetach-controller", "controllermanager", "cronjob-controller", "daemonset-controller", "deployment-controller",
-	"endpoint-controller", "endpoint-slice-controller", "ephemeral_volume", "horizontal-pod-autoscaler", "job-controller",
-	"node-controller", "persistentvolume-controller", "replicaset-controller", "replication-controller", "resource_claim",
-	"resourcequota-controller", "service-controller", "statefulset-controller", "taint-eviction-controller", "volume_expand",
+	"attachdetach-controller", "controllermanager", "cronjob-controller", "daemonset-controller",
+	"deployment-controller", "endpoint-controller", "endpoint-slice-controller", "ephemeral_volume",
+	"horizontal-pod-autoscaler", "job-controller", "node-controller", "persistentvolume-controller",
+	"replicaset-controller", "replication-controller", "resource_claim", "resourcequota-controller",
+	"service-controller", "statefulset-controller", "taint-eviction-controller", "volume_expand",
 }
 
 // checkEvents keeps tenants from writing events in the name of the cluster, and from
@@ -25,8 +26,10 @@ var systemComponents = []string{
 func checkEvents() admissionpolicy.Validating {
 	// Of the two APIs, each has names of its own for the same.
 	claims := `[dyn(object)].exists(e, [
-		has(e.source) && has(e.source.component) ? e.source.component : "", has(e.reportingComponent) ? e.reportingComponent : "",
-		has(e.deprecatedSource) && has(e.deprecatedSource.component) ? e.deprecatedSource.component : "", has(e.reportingController) ? e.reportingController : ""
+		has(e.source) && has(e.source.component) ? e.source.component : "",
+		has(e.reportingComponent) ? e.reportingComponent : "",
+		has(e.deprecatedSource) && has(e.deprecatedSource.component) ? e.deprecatedSource.component : "",
+		has(e.reportingController) ? e.reportingController : ""
 		].exists(c, c in ` + quoted(systemComponents) + `))`
 	return admissionpolicy.Validating{
 		Name:     EventsPolicy,
@@ -37,9 +40,11 @@ func checkEvents() admissionpolicy.Validating {
 		},
 		Only: map[string]string{"claims-to-be-of-the-cluster": claims},
 		Rules: []admissionpolicy.Rule{{
-			Name: EventSourceRule, Says: "events in the name of Kubernetes' components, Karpenter and croft are written by these",
-			Holds:   clusterWide,
-			Message: `"source.component, reportingController: the name of a component of the cluster would make people believe the event: name the component that writes it"`,
+			Name:  EventSourceRule,
+			Says:  "events in the name of Kubernetes' components, Karpenter and croft are written by these",
+			Holds: clusterWide,
+			Message: `"source.component, reportingController: the name of a component of the cluster ` +
+				`would make people believe the event: name the component that writes it"`,
 		}},
 	}
 }

@@ -26,6 +26,22 @@ const (
 	longestFluxTimeout   = "1h"
 )
 
+// fluxNamespaces are the namespaces that a Kustomization or a HelmRelease names for
+// other things than its sources.
+const fluxNamespaces = `((has(variables.spec.targetNamespace) ? [variables.spec.targetNamespace] : [])
+	+ (has(variables.spec.storageNamespace) ? [variables.spec.storageNamespace] : [])
+	+ (has(variables.spec.dependsOn)
+		? variables.spec.dependsOn.filter(o, has(o.namespace)).map(o, o.namespace) : [])
+	+ (has(variables.spec.healthChecks)
+		? variables.spec.healthChecks.filter(o, has(o.namespace)).map(o, o.namespace) : []))`
+
+// fluxTimeouts are for how long Flux waits: of a HelmRelease, each action may have its own.
+func fluxTimeouts() string {
+	return `(` + fields("variables.spec", "timeout") + `
+		+ ["install", "upgrade", "rollback", "uninstall", "test"]
+			.filter(a, a in variables.spec && "timeout" in variables.spec[a]).map(a, variables.spec[a].timeout))`
+}
+
 // checkFlux holds what Flux applies to the rights of a service account of the
 // namespace, as its lock-down for several tenants does, also where its
 // controllers were started without it.
@@ -33,58 +49,73 @@ func checkFlux() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: FluxPolicy,
 		Resources: []admissionpolicy.Resource{
-			{Group: "kustomize.toolkit.fluxcd.io", Version: "*", Resources: []string{"kustomizations"}, Operations: write},
+			{
+				Group: "kustomize.toolkit.fluxcd.io", Version: "*",
+				Resources: []string{"kustomizations"}, Operations: write,
+			},
 			{Group: "helm.toolkit.fluxcd.io", Version: "*", Resources: []string{"helmreleases"}, Operations: write},
 		},
 		Bounds: fluxBounds,
 		Variables: append(specVariables(),
-			admissionpolicy.Variable{Name: "sources", Expression: `(has(variables.spec.sourceRef) ? [variables.spec.sourceRef] : [])
-				+ (has(variables.spec.chartRef) ? [variables.spec.chartRef] : [])
-				+ (has(variables.spec.chart) ? [variables.spec.chart.spec.sourceRef] : [])`},
-			refusedNew("refusedNamespaces", `((has(variables.spec.targetNamespace) ? [variables.spec.targetNamespace] : [])
-				+ (has(variables.spec.storageNamespace) ? [variables.spec.storageNamespace] : [])
-				+ (has(variables.spec.dependsOn) ? variables.spec.dependsOn.filter(o, has(o.namespace)).map(o, o.namespace) : [])
-				+ (has(variables.spec.healthChecks) ? variables.spec.healthChecks.filter(o, has(o.namespace)).map(o, o.namespace) : []))`,
-				`(VALUE == "" || VALUE in params.spec.namespaces)`),
+			admissionpolicy.Variable{
+				Name: "sources",
+				Expression: `(has(variables.spec.sourceRef) ? [variables.spec.sourceRef] : [])
+					+ (has(variables.spec.chartRef) ? [variables.spec.chartRef] : [])
+					+ (has(variables.spec.chart) ? [variables.spec.chart.spec.sourceRef] : [])`,
+			},
+			refusedNew("refusedNamespaces", fluxNamespaces, `(VALUE == "" || VALUE in params.spec.namespaces)`),
 			refusedIntervals(`(`+fields("variables.spec", "interval", "retryInterval")+
 				` + (has(variables.spec.chart) ? `+fields("variables.spec.chart.spec", "interval")+` : []))`),
-			refusedNew("refusedTimeouts", `(`+fields("variables.spec", "timeout")+` + ["install", "upgrade", "rollback", "uninstall", "test"]
-				.filter(a, a in variables.spec && "timeout" in variables.spec[a]).map(a, variables.spec[a].timeout))`,
+			refusedNew("refusedTimeouts", fluxTimeouts(),
 				`(VALUE.matches("`+goDuration+`") && duration(VALUE) <= duration("`+longestFluxTimeout+`"))`),
 		),
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: ServiceAccountRule, Says: "Flux applies with the rights of a service account of the namespace",
-				Holds:   `variables.unchanged || has(variables.spec.serviceAccountName) && variables.spec.serviceAccountName != ""`,
-				Message: `"spec.serviceAccountName: name a ServiceAccount of namespace " + namespaceObject.metadata.name + "; without one Flux would apply with its own rights"`,
+				Holds: `variables.unchanged ||
+					has(variables.spec.serviceAccountName) && variables.spec.serviceAccountName != ""`,
+				Message: `"spec.serviceAccountName: name a ServiceAccount of namespace " +
+					namespaceObject.metadata.name + "; without one Flux would apply with its own rights"`,
 			},
 			{
 				Name: KubeConfigRule, Says: "Flux applies to this cluster, by no kubeconfig",
-				Holds:   `variables.unchanged || !has(variables.spec.kubeConfig)`,
-				Message: `"spec.kubeConfig: it would be used by Flux's controller, around the service account: remove the field"`,
+				Holds: `variables.unchanged || !has(variables.spec.kubeConfig)`,
+				Message: `"spec.kubeConfig: it would be used by Flux's controller, around the service account: ` +
+					`remove the field"`,
 			},
 			{
 				Name: SourceNamespaceRule, Says: "Flux applies sources of the tenant's namespaces",
-				Holds:   `variables.unchanged || variables.sources.all(s, !has(s.namespace) || s.namespace == "" || s.namespace in params.spec.namespaces)`,
-				Message: `"spec.sourceRef.namespace: sources of tenant " + params.spec.tenant + " are in " + ` + listed("namespaces"),
+				Holds: `variables.unchanged || variables.sources.all(s,
+					!has(s.namespace) || s.namespace == "" || s.namespace in params.spec.namespaces)`,
+				Message: `"spec.sourceRef.namespace: sources of tenant " + params.spec.tenant + " are in " + ` +
+					listed("namespaces"),
 			},
 			{
-				Name: OtherNamespacesRule, Says: "targetNamespace, storageNamespace, dependsOn and healthChecks are of the tenant's namespaces",
+				Name:  OtherNamespacesRule,
+				Says:  "targetNamespace, storageNamespace, dependsOn and healthChecks are of the tenant's namespaces",
 				Holds: `variables.refusedNamespaces.size() == 0`,
-				Message: `"spec: targetNamespace, storageNamespace, dependsOn[].namespace and healthChecks[].namespace name " + ` + some("variables.refusedNamespaces", 3) +
+				Message: `"spec: targetNamespace, storageNamespace, dependsOn[].namespace and ` +
+					`healthChecks[].namespace name " + ` + some("variables.refusedNamespaces", 3) +
 					` + ": tenant " + params.spec.tenant + " has " + ` + listed("namespaces"),
 			},
 			{
 				Name: DecryptionRule, Says: "Flux decrypts with a secret or a service account of the namespace",
-				Holds: `!has(variables.spec.decryption) || has(variables.specBefore.decryption) && variables.spec.decryption == variables.specBefore.decryption || has(variables.spec.decryption.secretRef) ||
-					has(variables.spec.decryption.serviceAccountName) && variables.spec.decryption.serviceAccountName != ""`,
-				Message: `"spec.decryption: Flux would decrypt with its own cloud identity, other tenants' secrets too: name a secretRef or a serviceAccountName"`,
+				Holds: `!has(variables.spec.decryption) ||
+					has(variables.specBefore.decryption) &&
+						variables.spec.decryption == variables.specBefore.decryption ||
+					has(variables.spec.decryption.secretRef) ||
+					has(variables.spec.decryption.serviceAccountName) &&
+						variables.spec.decryption.serviceAccountName != ""`,
+				Message: `"spec.decryption: Flux would decrypt with its own cloud identity, ` +
+					`other tenants' secrets too: name a secretRef or a serviceAccountName"`,
 			},
 			intervalRule(),
 			{
 				Name: TimeoutRule, Says: "Flux waits for an hour at most, since it works on few objects at a time",
-				Holds:   `variables.refusedTimeouts.size() == 0`,
-				Message: `"spec.timeout: " + ` + some("variables.refusedTimeouts", 3) + ` + ": while Flux waits, it works for nobody else in that place: write at most ` + longestFluxTimeout + `"`,
+				Holds: `variables.refusedTimeouts.size() == 0`,
+				Message: `"spec.timeout: " + ` + some("variables.refusedTimeouts", 3) +
+					` + ": while Flux waits, it works for nobody else in that place: ` +
+					`write at most ` + longestFluxTimeout + `"`,
 			},
 		},
 	}
@@ -96,16 +127,35 @@ func fields(of string, names ...string) string {
 }
 
 func refusedIntervals(intervals string) admissionpolicy.Variable {
-	return refusedNew("refusedIntervals", intervals, `(VALUE.matches("`+goDuration+`") && duration(VALUE) >= duration("`+shortestFluxInterval+`"))`)
+	return refusedNew("refusedIntervals", intervals,
+		`(VALUE.matches("`+goDuration+`") && duration(VALUE) >= duration("`+shortestFluxInterval+`"))`)
 }
 
 func intervalRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: IntervalRule, Says: "Flux looks again after " + shortestFluxInterval + " or more",
 		Holds: `variables.refusedIntervals.size() == 0`,
-		Message: `"spec.interval: " + ` + some("variables.refusedIntervals", 3) + ` + ": Flux serves every tenant: write ` + shortestFluxInterval +
-			` or more; flux reconcile looks at once"`,
+		Message: `"spec.interval: " + ` + some("variables.refusedIntervals", 3) +
+			` + ": Flux serves every tenant: write ` + shortestFluxInterval + ` or more; flux reconcile looks at once"`,
 	}
+}
+
+// sourceURLs are where sources are fetched from. The endpoint of a Bucket is a host,
+// and may have a port.
+func sourceURLs() string {
+	return `(` + fields("variables.spec", "url") + `
+		+ ` + fields("variables.spec", "endpoint") + `.map(e, e.contains("://") ? e : "https://" + e)
+		+ (has(variables.spec.sts) ? ` + fields("variables.spec.sts", "endpoint") + ` : []))`
+}
+
+// allowedSourceHost is true where sources may be fetched from host h: one of the tenant's
+// sourceHosts, or a Service of the tenant or the platform.
+func allowedSourceHost() string {
+	return `(h in params.spec.sourceHosts ||
+		h.matches("` + hostname + `") &&
+			params.spec.sourceHosts.exists(s, s.startsWith("*.") && h.endsWith(s.substring(1))) ||
+		"*" in params.spec.sourceHosts && ` + outside("h") + ` ||
+		h.matches("` + hostname + `") && ` + clusterNames("h") + `)`
 }
 
 // checkFluxSources keeps Flux from fetching from where no tenant could connect to,
@@ -117,35 +167,39 @@ func checkFluxSources() admissionpolicy.Validating {
 		Name: FluxSourcesPolicy,
 		Resources: []admissionpolicy.Resource{{
 			Group: "source.toolkit.fluxcd.io", Version: "*",
-			Resources: []string{"gitrepositories", "ocirepositories", "helmrepositories", "helmcharts", "buckets"}, Operations: write,
+			Resources:  []string{"gitrepositories", "ocirepositories", "helmrepositories", "helmcharts", "buckets"},
+			Operations: write,
 		}},
 		Variables: append(specVariables(),
 			refusedIntervals(fields("variables.spec", "interval")),
-			// The endpoint of a Bucket is a host, and may have a port.
-			refusedNew("refusedURLs", `(`+fields("variables.spec", "url")+` + `+fields("variables.spec", "endpoint")+`.map(e, e.contains("://") ? e : "https://" + e)
-				+ (has(variables.spec.sts) ? `+fields("variables.spec.sts", "endpoint")+` : []))`,
-				urlWithin("VALUE", `(h in params.spec.sourceHosts ||
-				h.matches("`+hostname+`") && params.spec.sourceHosts.exists(s, s.startsWith("*.") && h.endsWith(s.substring(1))) ||
-				"*" in params.spec.sourceHosts && `+outside("h")+` || h.matches("`+hostname+`") && `+clusterNames("h")+`)`)),
+			refusedNew("refusedURLs", sourceURLs(), urlWithin("VALUE", allowedSourceHost())),
 		),
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: ProviderRule, Says: "sources are fetched with a secret or a service account of the namespace",
 				Holds: `variables.unchanged || !has(variables.spec.provider) || variables.spec.provider == "generic" ||
 					has(variables.spec.serviceAccountName) && variables.spec.serviceAccountName != ""`,
-				Message: `"spec.provider: tenant " + params.spec.tenant + " would fetch with the platform's cloud identity: name a serviceAccountName, or use provider generic and a secretRef"`,
+				Message: `"spec.provider: tenant " + params.spec.tenant +
+					" would fetch with the platform's cloud identity: name a serviceAccountName, ` +
+					`or use provider generic and a secretRef"`,
 			},
 			{
-				Name: SourceHostsRule, Says: "sources are at the tenant's sourceHosts, or at Services of the tenant and the platform",
+				Name:      SourceHostsRule,
+				Says:      "sources are at the tenant's sourceHosts, or at Services of the tenant and the platform",
 				Holds:     `variables.refusedURLs.size() == 0`,
 				Exception: "policy.sourceHosts",
-				Message: `"spec.url: Flux would connect to " + ` + some("variables.refusedURLs", 3) + ` + ": hosts of sources of tenant " + params.spec.tenant + ": " + ` + listed("sourceHosts") +
-					` + ", where * is every host outside of the cluster that has a name; a platform admin allows others by policy.sourceHosts"`,
+				Message: `"spec.url: Flux would connect to " + ` + some("variables.refusedURLs", 3) +
+					` + ": hosts of sources of tenant " + params.spec.tenant + ": " + ` + listed("sourceHosts") +
+					` + ", where * is every host outside of the cluster that has a name; ` +
+					`a platform admin allows others by policy.sourceHosts"`,
 			},
 			{
 				Name: ProxyRule, Says: "sources are fetched by no proxy of the tenant's",
-				Holds:   `!has(variables.spec.proxySecretRef) || has(variables.specBefore.proxySecretRef) && variables.spec.proxySecretRef == variables.specBefore.proxySecretRef`,
-				Message: `"spec.proxySecretRef: Flux would connect to whatever address the Secret holds: remove the field; the platform gives Flux's controllers a proxy by HTTPS_PROXY"`,
+				Holds: `!has(variables.spec.proxySecretRef) ||
+					has(variables.specBefore.proxySecretRef) &&
+						variables.spec.proxySecretRef == variables.specBefore.proxySecretRef`,
+				Message: `"spec.proxySecretRef: Flux would connect to whatever address the Secret holds: ` +
+					`remove the field; the platform gives Flux's controllers a proxy by HTTPS_PROXY"`,
 			},
 			intervalRule(),
 		},

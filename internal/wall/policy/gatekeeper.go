@@ -12,16 +12,27 @@ import (
 func constraints() []admissionpolicy.Constrained {
 	return []admissionpolicy.Constrained{
 		{Kind: "CroftServices", Matches: map[string][]string{"": {"Service"}}, Audits: true, Policy: checkServices()},
-		{Kind: "CroftIngresses", Matches: map[string][]string{"networking.k8s.io": {"Ingress"}}, Audits: true, Policy: checkIngresses()},
 		{
-			Kind: "CroftRoutes", Matches: map[string][]string{"gateway.networking.k8s.io": {"HTTPRoute", "GRPCRoute", "TLSRoute"}},
-			Audits: true, Policy: checkRoutes(),
+			Kind: "CroftIngresses", Matches: map[string][]string{"networking.k8s.io": {"Ingress"}},
+			Audits: true, Policy: checkIngresses(),
 		},
-		{Kind: "CroftGateways", Matches: map[string][]string{"gateway.networking.k8s.io": {"Gateway"}}, Audits: true, Policy: checkGateways()},
-		{Kind: "CroftCertificates", Matches: map[string][]string{"cert-manager.io": {"Certificate"}}, Audits: true, Policy: checkCertificates()},
+		{
+			Kind:    "CroftRoutes",
+			Matches: map[string][]string{"gateway.networking.k8s.io": {"HTTPRoute", "GRPCRoute", "TLSRoute"}},
+			Audits:  true, Policy: checkRoutes(),
+		},
+		{
+			Kind: "CroftGateways", Matches: map[string][]string{"gateway.networking.k8s.io": {"Gateway"}},
+			Audits: true, Policy: checkGateways(),
+		},
+		{
+			Kind: "CroftCertificates", Matches: map[string][]string{"cert-manager.io": {"Certificate"}},
+			Audits: true, Policy: checkCertificates(),
+		},
 		{
 			Kind: "CroftAnnotations", Matches: map[string][]string{
-				"": {"Service", "Secret", "ConfigMap", "PersistentVolumeClaim"}, "networking.k8s.io": {"Ingress"},
+				"":                          {"Service", "Secret", "ConfigMap", "PersistentVolumeClaim"},
+				"networking.k8s.io":         {"Ingress"},
 				"gateway.networking.k8s.io": {"Gateway", "HTTPRoute", "GRPCRoute", "TLSRoute"},
 			},
 			Audits: true, Policy: checkAnnotations(),
@@ -44,9 +55,10 @@ func pullPolicyMutators(t *estate.Tenant) []client.Object {
 		{"pull-debug", "ephemeralContainers", "UPDATE"},
 	} {
 		all = append(all, admissionpolicy.Mutator{
-			Kind: "Assign", Name: containers.name, Version: "v1", ObjectKind: "Pod", Operations: []string{containers.operation},
-			Location: "spec." + containers.list + "[name: *].imagePullPolicy",
-			Value:    string(t.Allowances.ImagePullPolicies[0]),
+			Kind: "Assign", Name: containers.name, Version: "v1", ObjectKind: "Pod",
+			Operations: []string{containers.operation},
+			Location:   "spec." + containers.list + "[name: *].imagePullPolicy",
+			Value:      string(t.Allowances.ImagePullPolicies[0]),
 		}.Object(t.Name, t.Namespaces))
 	}
 	return append(all, admissionpolicy.Mutator{

@@ -12,13 +12,17 @@ const hostname = `^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]{
 // any notation (127.1, 0x7f000001, 2130706433) are none, nor is SERVICE.NAMESPACE
 // where the namespace has a hyphen or a digit.
 func outside(host string) string {
-	return with(`(HOST.matches("HOSTNAME") && (HOST.matches("[.]([a-z]{2,63}|xn--[-a-z0-9]+)$") &&
-		!HOST.matches("(^|[.])((svc|pod)([.]|$)|(local|localhost|localdomain|internal)$)") && HOST != "metadata.goog" || `+clusterNames("HOST")+`))`,
+	return with(`(HOST.matches("HOSTNAME") &&
+		(HOST.matches("[.]([a-z]{2,63}|xn--[-a-z0-9]+)$") &&
+			!HOST.matches("(^|[.])((svc|pod)([.]|$)|(local|localhost|localdomain|internal)$)") &&
+			HOST != "metadata.goog" ||
+			`+clusterNames("HOST")+`))`,
 		"HOSTNAME", hostname, "HOST", host)
 }
 
 // urlWithin is true where a text is a URL, and what is asked of its host h in lower
 // case holds.
 func urlWithin(text, asked string) string {
-	return with(`(isURL(TEXT) && url(TEXT).getScheme() != "" && [url(TEXT).getHostname().lowerAscii()].all(h, ASKED))`, "ASKED", asked, "TEXT", text)
+	return with(`(isURL(TEXT) && url(TEXT).getScheme() != "" &&
+		[url(TEXT).getHostname().lowerAscii()].all(h, ASKED))`, "ASKED", asked, "TEXT", text)
 }

@@ -27,23 +27,41 @@ const (
 	// the same, and fails on anything else.
 	goDuration = `^([0-9]{1,8}([.][0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$`
 	// harmlessUsages are those by which a certificate vouches for its own names alone.
-	harmlessUsages = `["signing", "digital signature", "content commitment", "key encipherment", "key agreement", "data encipherment", "encipher only", "decipher only", "server auth", "client auth"]`
+	harmlessUsages = `["signing", "digital signature", "content commitment", "key encipherment", "key agreement",
+		"data encipherment", "encipher only", "decipher only", "server auth", "client auth"]`
 )
 
 // issuerVariables are who issues a Certificate. What the namespace's own Issuer
 // vouches for nobody else trusts: a tenant may have a CA of its own.
 func issuerVariables() []admissionpolicy.Variable {
 	return append(specVariables(),
-		admissionpolicy.Variable{Name: "issuerKind", Expression: `(has(variables.spec.issuerRef.kind) && variables.spec.issuerRef.kind != "" ? variables.spec.issuerRef.kind : "Issuer") +
-			(!has(variables.spec.issuerRef.group) || variables.spec.issuerRef.group in ["", "cert-manager.io"] ? "" : "." + variables.spec.issuerRef.group)`},
-		admissionpolicy.Variable{Name: "sameIssuer", Expression: `"issuerRef" in variables.specBefore && variables.spec.issuerRef == variables.specBefore.issuerRef`},
+		admissionpolicy.Variable{
+			Name: "issuerKind",
+			Expression: `(has(variables.spec.issuerRef.kind) && variables.spec.issuerRef.kind != ""
+					? variables.spec.issuerRef.kind : "Issuer") +
+				(!has(variables.spec.issuerRef.group) || variables.spec.issuerRef.group in ["", "cert-manager.io"]
+					? "" : "." + variables.spec.issuerRef.group)`,
+		},
+		admissionpolicy.Variable{
+			Name: "sameIssuer",
+			Expression: `"issuerRef" in variables.specBefore &&
+				variables.spec.issuerRef == variables.specBefore.issuerRef`,
+		},
 		// What an issuer of the platform's is asked for, and was not before.
-		admissionpolicy.Variable{Name: "asked", Expression: `variables.issuerKind == "Issuer" ? [] : ["isCA", "usages", "subject", "duration"].filter(f, f in variables.spec &&
-			!(variables.sameIssuer && f in variables.specBefore && variables.specBefore[f] == variables.spec[f]))`},
+		admissionpolicy.Variable{
+			Name: "asked",
+			Expression: `variables.issuerKind == "Issuer" ? [] :
+				["isCA", "usages", "subject", "duration"].filter(f, f in variables.spec &&
+					!(variables.sameIssuer && f in variables.specBefore &&
+						variables.specBefore[f] == variables.spec[f]))`,
+		},
 		refusedNew("refusedTemplate", `(!has(variables.spec.secretTemplate) ? [] :
-			(has(variables.spec.secretTemplate.annotations) ? variables.spec.secretTemplate.annotations.map(k, string(k)) : []) +
-			(has(variables.spec.secretTemplate.labels) ? variables.spec.secretTemplate.labels.map(k, string(k)) : []))`,
-			`(!VALUE.contains("/") || VALUE.startsWith("app.kubernetes.io/") || VALUE.startsWith("helm.sh/") || `+granted(`VALUE.split("/")[0]`)+`)`),
+			(has(variables.spec.secretTemplate.annotations)
+				? variables.spec.secretTemplate.annotations.map(k, string(k)) : []) +
+			(has(variables.spec.secretTemplate.labels)
+				? variables.spec.secretTemplate.labels.map(k, string(k)) : []))`,
+			`(!VALUE.contains("/") || VALUE.startsWith("app.kubernetes.io/") || VALUE.startsWith("helm.sh/") ||
+			`+granted(`VALUE.split("/")[0]`)+`)`),
 	)
 }
 
@@ -52,39 +70,61 @@ func issuerVariables() []admissionpolicy.Variable {
 func issuerRules() []admissionpolicy.Rule {
 	return []admissionpolicy.Rule{
 		{
-			Name: AuthorityRule, Says: "the platform's issuers make no certificate authorities, and no certificates that sign code, time or revocations",
+			Name: AuthorityRule,
+			Says: "the platform's issuers make no certificate authorities, " +
+				"and no certificates that sign code, time or revocations",
 			Holds: `!("isCA" in variables.asked && variables.spec.isCA) &&
 				!("usages" in variables.asked && !variables.spec.usages.all(u, u in ` + harmlessUsages + `))`,
-			Message: `"spec: a certificate of " + variables.issuerKind + " " + variables.spec.issuerRef.name + " is for TLS: remove isCA, and usages other than digital signature, key encipherment, server auth and client auth; for a CA of your own use an Issuer"`,
+			Message: `"spec: a certificate of " + variables.issuerKind + " " + variables.spec.issuerRef.name +
+				" is for TLS: remove isCA, and usages other than digital signature, key encipherment, ` +
+				`server auth and client auth; for a CA of your own use an Issuer"`,
 		},
 		{
-			Name: SubjectRule, Says: "certificates of the platform's issuers name no organizations, which Kubernetes takes for groups",
-			Holds: `!("subject" in variables.asked) || !(has(variables.spec.subject.organizations) && variables.spec.subject.organizations.size() > 0 ||
-				has(variables.spec.subject.organizationalUnits) && variables.spec.subject.organizationalUnits.size() > 0)`,
-			Message: `"spec.subject: organizations and organizationalUnits would be groups and roles to whoever trusts " + variables.issuerKind + " " + variables.spec.issuerRef.name + ": remove them, or use an Issuer of your own"`,
+			Name: SubjectRule,
+			Says: "certificates of the platform's issuers name no organizations, which Kubernetes takes for groups",
+			Holds: `!("subject" in variables.asked) ||
+				!(has(variables.spec.subject.organizations) && variables.spec.subject.organizations.size() > 0 ||
+				has(variables.spec.subject.organizationalUnits) &&
+					variables.spec.subject.organizationalUnits.size() > 0)`,
+			Message: `"spec.subject: organizations and organizationalUnits would be groups and roles ` +
+				`to whoever trusts " + variables.issuerKind + " " + variables.spec.issuerRef.name +
+				": remove them, or use an Issuer of your own"`,
 		},
 		{
 			Name: DurationRule, Says: "certificates of the platform's issuers last 398 days at most",
 			Holds: `!("duration" in variables.asked) ||
-				variables.spec.duration.matches("` + goDuration + `") && duration(variables.spec.duration) <= duration("` + longestCertificate + `")`,
-			Message: `"spec.duration: " + variables.spec.duration + " is longer than ` + longestCertificate + `, 398 days: write at most that, since cert-manager renews it; or use an Issuer of your own"`,
+				variables.spec.duration.matches("` + goDuration + `") &&
+				duration(variables.spec.duration) <= duration("` + longestCertificate + `")`,
+			Message: `"spec.duration: " + variables.spec.duration + " is longer than ` + longestCertificate +
+				`, 398 days: write at most that, since cert-manager renews it; or use an Issuer of your own"`,
 		},
 		{
-			Name: SecretTemplateRule, Says: "cert-manager puts no labels and annotations on Secrets that make other controllers act",
+			Name:  SecretTemplateRule,
+			Says:  "cert-manager puts no labels and annotations on Secrets that make other controllers act",
 			Holds: `variables.refusedTemplate.size() == 0`,
 			Message: `"spec.secretTemplate: " + ` + some("variables.refusedTemplate", 3) +
-				` + ": other controllers may act on these: leave them out; keys without a prefix, of app.kubernetes.io, of helm.sh and of your domains may stay"`,
+				` + ": other controllers may act on these: leave them out; keys without a prefix, ` +
+				`of app.kubernetes.io, of helm.sh and of your domains may stay"`,
 		},
 		{
 			Name: IssuerRule, Says: "certificates are of the tenant's issuers",
-			Holds: `variables.sameIssuer || "*" in params.spec.issuers || variables.issuerKind + "/" + variables.spec.issuerRef.name in params.spec.issuers ||
+			Holds: `variables.sameIssuer || "*" in params.spec.issuers ||
+				variables.issuerKind + "/" + variables.spec.issuerRef.name in params.spec.issuers ||
 				variables.issuerKind + "/*" in params.spec.issuers`,
 			Exception: "policy.issuers",
-			Message: `"spec.issuerRef: " + variables.issuerKind + "/" + variables.spec.issuerRef.name + " is not among the issuers of tenant " + params.spec.tenant + ": " + ` +
+			Message: `"spec.issuerRef: " + variables.issuerKind + "/" + variables.spec.issuerRef.name +
+				" is not among the issuers of tenant " + params.spec.tenant + ": " + ` +
 				listed("issuers") + ` + "; name one of these; a platform admin allows others by policy.issuers"`,
 		},
 	}
 }
+
+// harmlessSolver is true where the solver VALUE neither connects to an address that the
+// tenant chooses nor uses cert-manager's own credentials.
+const harmlessSolver = `!(has(VALUE.rfc2136) || has(VALUE.acmeDNS) || has(VALUE.webhook) || has(VALUE.akamai) ||
+	has(VALUE.route53) && !has(VALUE.route53.secretAccessKeySecretRef) && !has(VALUE.route53.auth) ||
+	has(VALUE.cloudDNS) && !has(VALUE.cloudDNS.serviceAccountSecretRef) ||
+	has(VALUE.azureDNS) && !has(VALUE.azureDNS.clientSecretSecretRef))`
 
 // checkIssuers keeps tenants from sending cert-manager's controller, which reaches
 // what no tenant does, to addresses of their choice. What solvers make in the
@@ -92,47 +132,60 @@ func issuerRules() []admissionpolicy.Rule {
 // Issuers of the platform's admins are theirs, in tenants' namespaces too.
 func checkIssuers(admins []string) admissionpolicy.Validating {
 	of := func(path, field string) string {
-		return with(`(has(variables.spec.PATH) && has(variables.spec.PATH.FIELD) ? [variables.spec.PATH.FIELD] : [])`, "PATH", path, "FIELD", field)
+		return with(`(has(variables.spec.PATH) && has(variables.spec.PATH.FIELD) ? [variables.spec.PATH.FIELD] : [])`,
+			"PATH", path, "FIELD", field)
 	}
 	venafi := func(kind, field string) string {
-		return with(`(has(variables.spec.venafi) && has(variables.spec.venafi.KIND) && has(variables.spec.venafi.KIND.FIELD) ? [variables.spec.venafi.KIND.FIELD] : [])`, "KIND", kind, "FIELD", field)
+		return with(`(has(variables.spec.venafi) &&
+			has(variables.spec.venafi.KIND) && has(variables.spec.venafi.KIND.FIELD)
+			? [variables.spec.venafi.KIND.FIELD] : [])`, "KIND", kind, "FIELD", field)
 	}
 	return admissionpolicy.Validating{
-		Name:      IssuersPolicy,
-		Resources: []admissionpolicy.Resource{{Group: "cert-manager.io", Version: "*", Resources: []string{"issuers"}, Operations: write}},
-		Only:      admissionpolicy.NotByPlatform(admins),
-		Bounds:    issuerBounds,
+		Name: IssuersPolicy,
+		Resources: []admissionpolicy.Resource{
+			{Group: "cert-manager.io", Version: "*", Resources: []string{"issuers"}, Operations: write},
+		},
+		Only:   admissionpolicy.NotByPlatform(admins),
+		Bounds: issuerBounds,
 		Variables: append(specVariables(),
-			admissionpolicy.Variable{Name: "refusedTypes", Expression: `variables.spec.map(t, string(t)).filter(t, !(t in params.spec.issuerTypes) &&
+			admissionpolicy.Variable{Name: "refusedTypes", Expression: `variables.spec.map(t, string(t)).filter(t,
+				!(t in params.spec.issuerTypes) &&
 				!(t in variables.specBefore && variables.specBefore[t] == variables.spec[t]))`},
-			refusedNew("refusedURLs", `(`+of("acme", "server")+` + `+of("vault", "server")+` + `+venafi("tpp", "url")+` + `+venafi("cloud", "url")+
-				` + `+venafi("ngts", "url")+` + `+venafi("ngts", "tokenEndpoint")+`)`, urlWithin("VALUE", outside("h"))),
-			refusedNew("refusedSolvers", `(has(variables.spec.acme) && has(variables.spec.acme.solvers) ? variables.spec.acme.solvers.filter(s, has(s.dns01)).map(s, s.dns01) : [])`,
-				`!(has(VALUE.rfc2136) || has(VALUE.acmeDNS) || has(VALUE.webhook) || has(VALUE.akamai) ||
-				has(VALUE.route53) && !has(VALUE.route53.secretAccessKeySecretRef) && !has(VALUE.route53.auth) ||
-				has(VALUE.cloudDNS) && !has(VALUE.cloudDNS.serviceAccountSecretRef) ||
-				has(VALUE.azureDNS) && !has(VALUE.azureDNS.clientSecretSecretRef))`),
-			admissionpolicy.Variable{Name: "refusedProviders", Expression: `variables.refusedSolvers.map(s, s.filter(k, k != "cnameStrategy").map(k, string(k)).join(" "))`},
+			refusedNew("refusedURLs", `(`+of("acme", "server")+` + `+of("vault", "server")+`
+				+ `+venafi("tpp", "url")+` + `+venafi("cloud", "url")+`
+				+ `+venafi("ngts", "url")+` + `+venafi("ngts", "tokenEndpoint")+`)`, urlWithin("VALUE", outside("h"))),
+			refusedNew("refusedSolvers", `(has(variables.spec.acme) && has(variables.spec.acme.solvers)
+				? variables.spec.acme.solvers.filter(s, has(s.dns01)).map(s, s.dns01) : [])`, harmlessSolver),
+			admissionpolicy.Variable{Name: "refusedProviders", Expression: `variables.refusedSolvers.map(s,
+				s.filter(k, k != "cnameStrategy").map(k, string(k)).join(" "))`},
 		),
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: IssuerTypeRule, Says: "Issuers are of the tenant's issuerTypes",
 				Holds:     `variables.refusedTypes.size() == 0`,
 				Exception: "policy.issuerTypes",
-				Message: `"spec." + variables.refusedTypes.join(", ") + ": cert-manager would connect to an address of your choice; types of Issuers of tenant " + params.spec.tenant + ": " + ` +
-					listed("issuerTypes") + ` + "; use an issuer of the platform; a platform admin allows others by policy.issuerTypes, or makes the Issuer"`,
+				Message: `"spec." + variables.refusedTypes.join(", ") +
+					": cert-manager would connect to an address of your choice; types of Issuers of tenant " +
+					params.spec.tenant + ": " + ` + listed("issuerTypes") +
+					` + "; use an issuer of the platform; a platform admin allows others by policy.issuerTypes, ` +
+					`or makes the Issuer"`,
 			},
 			{
-				Name: IssuerURLsRule, Says: "Issuers name hosts outside of the cluster, or Services of the tenant and the platform",
+				Name:  IssuerURLsRule,
+				Says:  "Issuers name hosts outside of the cluster, or Services of the tenant and the platform",
 				Holds: `variables.refusedURLs.size() == 0`,
 				Message: `"spec: cert-manager would connect to " + ` + some("variables.refusedURLs", 3) +
-					` + ": name a host outside of the cluster by a URL, or a Service of namespaces " + ` + listed("namespaces") + ` + " as SERVICE.NAMESPACE.svc"`,
+					` + ": name a host outside of the cluster by a URL, or a Service of namespaces " + ` +
+					listed("namespaces") + ` + " as SERVICE.NAMESPACE.svc"`,
 			},
 			{
-				Name: SolversRule, Says: "solvers bring credentials of their own, and are of DNS providers that cert-manager knows the address of",
+				Name: SolversRule,
+				Says: "solvers bring credentials of their own, " +
+					"and are of DNS providers that cert-manager knows the address of",
 				Holds: `variables.refusedSolvers.size() == 0`,
 				Message: `"spec.acme.solvers[].dns01: " + ` + some("variables.refusedProviders", 3) +
-					` + " would use cert-manager's own credentials, or an address of your choice: name a Secret with credentials, or use http01"`,
+					` + " would use cert-manager's own credentials, or an address of your choice: ` +
+					`name a Secret with credentials, or use http01"`,
 			},
 		},
 	}

@@ -19,6 +19,10 @@ const (
 	NamespaceDeletionRule = "deletion"
 )
 
+// markKeys is a regular expression for the keys of what checkNamespaces calls marks.
+const markKeys = `^croft[.]dev/|^app[.]kubernetes[.]io/managed-by$|^pod-security[.]kubernetes[.]io/` +
+	`|^resource[.]kubernetes[.]io/|^scheduler[.]alpha[.]kubernetes[.]io/|^admission[.]gatekeeper[.]sh/`
+
 // checkNamespaces keeps the marks on tenants' namespaces as they are: those of
 // croft, and those by which Kubernetes and its neighbours decide what may be done
 // there. A namespace would choose by its own labels which policies look at it, so
@@ -27,11 +31,18 @@ func checkNamespaces(admins []string) admissionpolicy.Validating {
 	only := admissionpolicy.NotByPlatform(admins)
 	// One that has more marks than can be gone through may be anybody's.
 	only["of-a-tenant"] = with(`[object, oldObject].exists(n, n != null && (
-		has(n.metadata.labels) && (n.metadata.labels.size() > MOST || n.metadata.labels.exists(k, k.startsWith("croft.dev/"))) ||
-		has(n.metadata.annotations) && (n.metadata.annotations.size() > MOST || n.metadata.annotations.exists(k, k.startsWith("croft.dev/")))))`, "MOST", strconv.Itoa(mostMarks))
+		has(n.metadata.labels) &&
+			(n.metadata.labels.size() > MOST || n.metadata.labels.exists(k, k.startsWith("croft.dev/"))) ||
+		has(n.metadata.annotations) &&
+			(n.metadata.annotations.size() > MOST || n.metadata.annotations.exists(k, k.startsWith("croft.dev/")))))`,
+		"MOST", strconv.Itoa(mostMarks))
 	marks := func(object, absent string) string {
-		return with(`dyn(ABSENT ? [] : (has(OBJECT.metadata.labels) ? OBJECT.metadata.labels.transformList(k, v, k.matches(variables.keys), k + "=" + v) : [])
-			+ (has(OBJECT.metadata.annotations) ? OBJECT.metadata.annotations.transformList(k, v, k.matches(variables.keys), k + "=" + v) : []))`, "OBJECT", object, "ABSENT", absent)
+		return with(`dyn(ABSENT ? [] :
+			(has(OBJECT.metadata.labels)
+				? OBJECT.metadata.labels.transformList(k, v, k.matches(variables.keys), k + "=" + v) : [])
+			+ (has(OBJECT.metadata.annotations)
+				? OBJECT.metadata.annotations.transformList(k, v, k.matches(variables.keys), k + "=" + v) : []))`,
+			"OBJECT", object, "ABSENT", absent)
 	}
 	return admissionpolicy.Validating{
 		Name:     NamespacesPolicy,
@@ -39,24 +50,35 @@ func checkNamespaces(admins []string) admissionpolicy.Validating {
 		Anywhere: true,
 		Only:     only,
 		Resources: []admissionpolicy.Resource{
-			{Version: "v1", Resources: []string{"namespaces"}, Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}},
-			{Version: "v1", Resources: []string{"namespaces/status", "namespaces/finalize"}, Operations: []admissionv1.OperationType{admissionv1.Update}},
+			{
+				Version: "v1", Resources: []string{"namespaces"},
+				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete},
+			},
+			{
+				Version: "v1", Resources: []string{"namespaces/status", "namespaces/finalize"},
+				Operations: []admissionv1.OperationType{admissionv1.Update},
+			},
 		},
 		Bounds: markBounds,
 		Variables: []admissionpolicy.Variable{
 			{Name: "finalizes", Expression: `has(request.subResource) && request.subResource == "finalize"`},
-			{Name: "keys", Expression: `"^croft[.]dev/|^app[.]kubernetes[.]io/managed-by$|^pod-security[.]kubernetes[.]io/|^resource[.]kubernetes[.]io/|^scheduler[.]alpha[.]kubernetes[.]io/|^admission[.]gatekeeper[.]sh/"`},
+			{Name: "keys", Expression: `"` + markKeys + `"`},
 			{Name: "marks", Expression: marks("object", `object == null`)},
 			{Name: "marksBefore", Expression: marks("oldObject", `!`+admissionpolicy.Comparable)},
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: NamespaceMarksRule, Says: "the marks that put a namespace behind the walls are written by the platform alone",
-				Holds: `request.operation == "DELETE" || variables.finalizes || (request.operation == "CREATE" || ` + admissionpolicy.Comparable + `) &&
-					variables.marks.all(m, m in variables.marksBefore) && variables.marksBefore.all(m, m in variables.marks)`,
-				Message: `"metadata: the labels and annotations that put namespace " + request.name + " behind the walls (" + ` +
+				Name: NamespaceMarksRule,
+				Says: "the marks that put a namespace behind the walls are written by the platform alone",
+				Holds: `request.operation == "DELETE" || variables.finalizes ||
+					(request.operation == "CREATE" || ` + admissionpolicy.Comparable + `) &&
+					variables.marks.all(m, m in variables.marksBefore) &&
+					variables.marksBefore.all(m, m in variables.marks)`,
+				Message: `"metadata: the labels and annotations that put namespace " + request.name +
+					" behind the walls (" + ` +
 					// Rules can be longer than a message may be.
-					some(`(variables.marks.filter(m, !(m in variables.marksBefore)) + variables.marksBefore.filter(m, !(m in variables.marks)))`+
+					some(`(variables.marks.filter(m, !(m in variables.marksBefore)) +
+						variables.marksBefore.filter(m, !(m in variables.marks)))`+
 						`.map(m, string(m)).map(m, m.size() > 100 ? m.substring(0, 100) + "..." : m)`, 3) +
 					` + ") are written by platform admins alone: leave them as they are"`,
 			},
@@ -68,9 +90,10 @@ func checkNamespaces(admins []string) admissionpolicy.Validating {
 			},
 			{
 				Name: NamespaceDeletionRule, Says: "a tenant's namespace is deleted by the platform alone",
-				Holds:   `request.operation != "DELETE"`,
-				Cheap:   true,
-				Message: `"namespace " + request.name + " is deleted by platform admins alone: ask one to delete the Tenant, or to take the namespace from it"`,
+				Holds: `request.operation != "DELETE"`,
+				Cheap: true,
+				Message: `"namespace " + request.name + " is deleted by platform admins alone: ` +
+					`ask one to delete the Tenant, or to take the namespace from it"`,
 			},
 		},
 	}

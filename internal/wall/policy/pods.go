@@ -27,7 +27,9 @@ const (
 // plainVolumes are those that every pod may mount without a look: they hold what is the
 // namespace's or the pod's own. hostPath is Pod Security's, which allows it at the
 // level privileged alone.
-var plainVolumes = []string{"projected", "configMap", "secret", "downwardAPI", "emptyDir", "persistentVolumeClaim", "hostPath"}
+var plainVolumes = []string{
+	"projected", "configMap", "secret", "downwardAPI", "emptyDir", "persistentVolumeClaim", "hostPath",
+}
 
 // examinedVolumes are those that other rules look into.
 var examinedVolumes = []string{"csi", "ephemeral", "image"}
@@ -42,35 +44,49 @@ func podPart(finalizers []string) admissionpolicy.Pods {
 		Early:  append(earlyAnnotations(harmless, onPods), usual),
 		Variables: slices.Concat([]admissionpolicy.Variable{
 			// As a container runtime reads them: what has no registry is docker.io's.
-			{Name: "imagesBefore", Expression: `variables.specBefore.size() == 0 ? [] : ` + images("variables.specBefore[0]")},
+			{
+				Name:       "imagesBefore",
+				Expression: `variables.specBefore.size() == 0 ? [] : ` + images("variables.specBefore[0]"),
+			},
 			{Name: "images", Expression: images("variables.spec") + `.filter(i, !(i in variables.imagesBefore))`},
 			{Name: "refusedImages", Expression: `variables.images.map(i,
-					!i.contains("/") ? "docker.io/library/" + i : i.split("/")[0].matches("[.:A-Z]|^localhost$") ? i : "docker.io/" + i)
-				.filter(i, !params.spec.registries.exists(r, i.startsWith(r + "/") || r.contains("/") && (i == r || i.startsWith(r + ":") || i.startsWith(r + "@"))))`},
+					!i.contains("/") ? "docker.io/library/" + i :
+					i.split("/")[0].matches("[.:A-Z]|^localhost$") ? i :
+					"docker.io/" + i)
+				.filter(i, !params.spec.registries.exists(r,
+					i.startsWith(r + "/") ||
+					r.contains("/") && (i == r || i.startsWith(r + ":") || i.startsWith(r + "@"))))`},
 			// A volume is its name and one field, whose name is the type. Its keys are read,
 			// not the fields that croft knows: so a type of a later Kubernetes is none that
 			// is allowed.
-			{Name: "volumes", Expression: `variables.new && has(variables.spec.volumes) ? variables.spec.volumes.filter(v,
-				!(dyn(v).size() == 2 && (` + hasAny("v", plainVolumes) + `))) : []`},
+			{Name: "volumes", Expression: `variables.new && has(variables.spec.volumes)
+				? variables.spec.volumes.filter(v,
+					!(dyn(v).size() == 2 && (` + hasAny("v", plainVolumes) + `)))
+				: []`},
 			{Name: "refusedVolumes", Expression: `"*" in params.spec.volumeTypes ? [] : variables.volumes.filter(v,
-				!(dyn(v).size() == 2 && dyn(v).exists(k, k in ` + quoted(examinedVolumes) + ` || k in params.spec.volumeTypes)))`},
-			{Name: "refusedDrivers", Expression: `variables.volumes.filter(v, has(v.csi) && !` + allowed("csiDrivers", "v.csi.driver") + `).map(v, v.csi.driver)`},
-			{Name: "claims", Expression: `variables.claimTemplates + variables.volumes.filter(v, has(v.ephemeral) && has(v.ephemeral.volumeClaimTemplate))
+				!(dyn(v).size() == 2 &&
+					dyn(v).exists(k, k in ` + quoted(examinedVolumes) + ` || k in params.spec.volumeTypes)))`},
+			{Name: "refusedDrivers", Expression: `variables.volumes.filter(v,
+				has(v.csi) && !` + allowed("csiDrivers", "v.csi.driver") + `).map(v, v.csi.driver)`},
+			{Name: "claims", Expression: `variables.claimTemplates +
+				variables.volumes.filter(v, has(v.ephemeral) && has(v.ephemeral.volumeClaimTemplate))
 				.map(v, v.ephemeral.volumeClaimTemplate)`},
 			refusedClaimFields(),
 			podTexts[0], podTexts[1],
-			{Name: "gracePeriod", Expression: `has(variables.spec.terminationGracePeriodSeconds) ? variables.spec.terminationGracePeriodSeconds : 30`},
-		}, addonVariables(literal(onPods, harmless), setOf(harmless), valueClasses(onPods), false), []admissionpolicy.Variable{refusedLabels(addons.Pods, "labels")}, []admissionpolicy.Variable{refusedOfPods(finalizers)}),
+			{Name: "gracePeriod", Expression: `has(variables.spec.terminationGracePeriodSeconds)
+				? variables.spec.terminationGracePeriodSeconds : 30`},
+		},
+			addonVariables(literal(onPods, harmless), setOf(harmless), valueClasses(onPods), false),
+			[]admissionpolicy.Variable{refusedLabels(addons.Pods, "labels"), refusedOfPods(finalizers)},
+		),
 		Rules: append(podRules(), podDevices()...),
 		PodRules: []admissionpolicy.Rule{{
-			Name: PullPolicyRule, Says: "containers and image volumes pull their image as the tenant's imagePullPolicies say, which is set for them",
-			Holds: `variables.new
-				? variables.spec.containers.all(c, c.imagePullPolicy == params.written.imagePullPolicies || c.imagePullPolicy in params.spec.imagePullPolicies) &&
-				(!has(variables.spec.initContainers) || variables.spec.initContainers.all(c, c.imagePullPolicy == params.written.imagePullPolicies || c.imagePullPolicy in params.spec.imagePullPolicies)) &&
-				variables.volumes.all(v, !has(v.image) || has(v.image.pullPolicy) && v.image.pullPolicy in params.spec.imagePullPolicies)
-				: !has(variables.spec.ephemeralContainers) || variables.spec.ephemeralContainers.all(c, c.imagePullPolicy in params.spec.imagePullPolicies ||
-				variables.specBefore.exists(s, has(s.ephemeralContainers) && s.ephemeralContainers.exists(e, e.name == c.name)))`,
-			Message: `"spec.containers[].imagePullPolicy, spec.volumes[].image.pullPolicy: the tenant's imagePullPolicies are others, the first of which is set for you: remove the field"`,
+			Name: PullPolicyRule,
+			Says: "containers and image volumes pull their image as the tenant's imagePullPolicies say, " +
+				"which is set for them",
+			Holds: pulledAsSaid,
+			Message: `"spec.containers[].imagePullPolicy, spec.volumes[].image.pullPolicy: ` +
+				`the tenant's imagePullPolicies are others, the first of which is set for you: remove the field"`,
 		}, podSizeRule(), ownerCountRule(), ownersRule()},
 		TemplateRules:  []admissionpolicy.Rule{unknownWarning(unannotated)},
 		PatchVariables: variables,
@@ -78,17 +94,38 @@ func podPart(finalizers []string) admissionpolicy.Pods {
 		// Conditions cannot read the tenant's rules. So this is about the policy that most
 		// tenants have; for others the patch is made once more, and changes nothing.
 		Done: `object.spec.containers.all(c, c.imagePullPolicy == "Always") &&
-			(!has(object.spec.initContainers) || object.spec.initContainers.all(c, c.imagePullPolicy == "Always")) &&
-			(!has(object.spec.volumes) || object.spec.volumes.all(v, !has(v.image) || has(v.image.pullPolicy) && v.image.pullPolicy == "Always"))`,
-		Says: "containers and image volumes get the first of the tenant's imagePullPolicies, where theirs is none of them",
+			(!has(object.spec.initContainers) ||
+				object.spec.initContainers.all(c, c.imagePullPolicy == "Always")) &&
+			(!has(object.spec.volumes) ||
+				object.spec.volumes.all(v, !has(v.image) ||
+					has(v.image.pullPolicy) && v.image.pullPolicy == "Always"))`,
+		Says: "containers and image volumes get the first of the tenant's imagePullPolicies, " +
+			"where theirs is none of them",
 	}
 }
+
+// pulledAsSaid is true where a pod pulls its images by the tenant's imagePullPolicies.
+// Of a pod that is there only new ephemeral containers are asked: its other pull
+// policies cannot change.
+const pulledAsSaid = `variables.new
+	? variables.spec.containers.all(c,
+		c.imagePullPolicy == params.written.imagePullPolicies || c.imagePullPolicy in params.spec.imagePullPolicies) &&
+	(!has(variables.spec.initContainers) || variables.spec.initContainers.all(c,
+		c.imagePullPolicy == params.written.imagePullPolicies || c.imagePullPolicy in params.spec.imagePullPolicies)) &&
+	variables.volumes.all(v, !has(v.image) ||
+		has(v.image.pullPolicy) && v.image.pullPolicy in params.spec.imagePullPolicies)
+	: !has(variables.spec.ephemeralContainers) || variables.spec.ephemeralContainers.all(c,
+		c.imagePullPolicy in params.spec.imagePullPolicies ||
+		variables.specBefore.exists(s,
+			has(s.ephemeralContainers) && s.ephemeralContainers.exists(e, e.name == c.name)))`
 
 // usual is true where no container sets what hardly any sets: the time that a probe gives
 // it to end, and limits of anything but CPU and memory.
 var usual = admissionpolicy.Variable{Name: "usual", Expression: everyContainer(
-	`(!has(c.livenessProbe) || !has(c.livenessProbe.terminationGracePeriodSeconds)) && (!has(c.startupProbe) || !has(c.startupProbe.terminationGracePeriodSeconds)) &&
-		(!has(c.resources) || !has(c.resources.limits) || c.resources.limits.size() == 2 && "cpu" in c.resources.limits && "memory" in c.resources.limits)`)}
+	`(!has(c.livenessProbe) || !has(c.livenessProbe.terminationGracePeriodSeconds)) &&
+		(!has(c.startupProbe) || !has(c.startupProbe.terminationGracePeriodSeconds)) &&
+		(!has(c.resources) || !has(c.resources.limits) ||
+			c.resources.limits.size() == 2 && "cpu" in c.resources.limits && "memory" in c.resources.limits)`)}
 
 // hasAny is true where an object has one of the fields.
 func hasAny(object string, fields []string) string {
@@ -104,7 +141,9 @@ func images(spec string) string {
 	return with(`(SPEC.containers.map(c, c.image)
 		+ (has(SPEC.initContainers) ? SPEC.initContainers.map(c, c.image) : [])
 		+ (has(SPEC.ephemeralContainers) ? SPEC.ephemeralContainers.map(c, c.image) : [])
-		+ (has(SPEC.volumes) ? SPEC.volumes.filter(v, has(v.image) && has(v.image.reference)).map(v, v.image.reference) : []))`, "SPEC", spec)
+		+ (has(SPEC.volumes)
+			? SPEC.volumes.filter(v, has(v.image) && has(v.image.reference)).map(v, v.image.reference) : []))`,
+		"SPEC", spec)
 }
 
 // podRules are asked of pods, and of the templates that pods are made from.
@@ -115,64 +154,87 @@ func podRules() []admissionpolicy.Rule {
 			Fine:      `params.written.registries == "*"`,
 			Holds:     `"*" in params.spec.registries || variables.refusedImages.size() == 0`,
 			Exception: "policy.registries",
-			Message: `"image " + ` + some("variables.refusedImages", 3) + ` + ": images of tenant " + params.spec.tenant + " come from " + ` + listed("registries") +
+			Message: `"image " + ` + some("variables.refusedImages", 3) +
+				` + ": images of tenant " + params.spec.tenant + " come from " + ` + listed("registries") +
 				` + ": use one of these; a platform admin allows others by policy.registries"`,
 		},
 		{
 			Cheap: true,
 			Name:  PriorityRule, Says: "pods ask for no priority class but the tenant's",
 			Rare: true, Fine: `!has(variables.spec.priorityClassName)`,
-			Holds:     `!variables.new || variables.spec.priorityClassName == "" || ` + allowed("priorityClasses", "variables.spec.priorityClassName"),
+			Holds: `!variables.new || variables.spec.priorityClassName == "" ||
+				` + allowed("priorityClasses", "variables.spec.priorityClassName"),
 			Exception: "policy.priorityClasses",
-			Message: `"spec.priorityClassName: " + variables.spec.priorityClassName + " is not among the priority classes of tenant " + params.spec.tenant + ": " + ` +
-				listed("priorityClasses") + ` + "; leave the field out; a platform admin allows others by policy.priorityClasses"`,
+			Message: `"spec.priorityClassName: " + variables.spec.priorityClassName +
+				" is not among the priority classes of tenant " + params.spec.tenant + ": " + ` +
+				listed("priorityClasses") +
+				` + "; leave the field out; a platform admin allows others by policy.priorityClasses"`,
 		},
 		{
 			Name: GracePeriodRule, Says: "pods end within the tenant's maxTerminationGracePeriodSeconds",
-			Rare: true, Fine: `variables.usual && variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds`,
+			Rare: true,
+			Fine: `variables.usual && variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds`,
 			Holds: `!variables.new || variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds &&
-				(variables.usual || ` + everyContainer(probeEnds("livenessProbe")+` && `+probeEnds("startupProbe")) + `)`,
+				(variables.usual ||
+				` + everyContainer(probeEnds("livenessProbe")+` && `+probeEnds("startupProbe")) + `)`,
 			Exception: "policy.maxTerminationGracePeriodSeconds",
-			Message: `(variables.gracePeriod > params.spec.maxTerminationGracePeriodSeconds ? "spec.terminationGracePeriodSeconds: " + string(variables.gracePeriod) :
-				"spec.containers[]: terminationGracePeriodSeconds of a probe") + " is more than the " + string(params.spec.maxTerminationGracePeriodSeconds) +
-				" that tenant " + params.spec.tenant + " may take: lower it; a platform admin allows more by policy.maxTerminationGracePeriodSeconds"`,
+			Message: `(variables.gracePeriod > params.spec.maxTerminationGracePeriodSeconds
+					? "spec.terminationGracePeriodSeconds: " + string(variables.gracePeriod)
+					: "spec.containers[]: terminationGracePeriodSeconds of a probe") +
+				" is more than the " + string(params.spec.maxTerminationGracePeriodSeconds) +
+				" that tenant " + params.spec.tenant +
+				" may take: lower it; a platform admin allows more by policy.maxTerminationGracePeriodSeconds"`,
 		},
 		{
 			Name: InlineCSIRule, Says: "pods mount inline volumes of the tenant's csiDrivers only",
 			Rare: true, Fine: plainVolumed,
 			Holds:     `variables.refusedDrivers.size() == 0`,
 			Exception: "policy.csiDrivers",
-			Message: `"spec.volumes[].csi.driver: " + ` + some("variables.refusedDrivers", 3) + ` + " is not among the drivers that tenant " + params.spec.tenant + " may mount inline: " + ` +
-				listed("csiDrivers") + ` + "; use a PersistentVolumeClaim; a platform admin allows others by policy.csiDrivers"`,
+			Message: `"spec.volumes[].csi.driver: " + ` + some("variables.refusedDrivers", 3) +
+				` + " is not among the drivers that tenant " + params.spec.tenant + " may mount inline: " + ` +
+				listed("csiDrivers") +
+				` + "; use a PersistentVolumeClaim; a platform admin allows others by policy.csiDrivers"`,
 		},
 		{
-			Name: VolumeTypesRule, Says: "pods mount volumes of types that cannot reach another's disk, nor the network from their node, and of the tenant's volumeTypes",
+			Name: VolumeTypesRule,
+			Says: "pods mount volumes of types that cannot reach another's disk, nor the network from their node, " +
+				"and of the tenant's volumeTypes",
 			Rare: true, Fine: plainVolumed,
 			Holds:     `variables.refusedVolumes.size() == 0`,
 			Exception: "policy.volumeTypes",
-			Message: `"spec.volumes: " + ` + some(`variables.refusedVolumes.map(v, v.name + " is of type " + dyn(v).filter(k, k != "name").map(k, string(k)).join(" and "))`, 3) + ` +
-				", which mounts any disk by its name, or from the network of the node: use a PersistentVolumeClaim; tenant " + params.spec.tenant + " may also use " + ` +
+			Message: `"spec.volumes: " + ` + some(`variables.refusedVolumes.map(v, v.name + " is of type " +
+				dyn(v).filter(k, k != "name").map(k, string(k)).join(" and "))`, 3) + ` +
+				", which mounts any disk by its name, or from the network of the node: ` +
+				`use a PersistentVolumeClaim; tenant " + params.spec.tenant + " may also use " + ` +
 				listed("volumeTypes") + ` + "; a platform admin allows others by policy.volumeTypes"`,
 		},
 		claimTemplatesRule(),
 		{
-			Name: DoNotDisruptRule, Says: "pods do not keep their nodes from being disrupted, unless the tenant's doNotDisrupt says so",
-			Fine:      unannotated,
-			Holds:     `params.spec.doNotDisrupt || ` + anyRefused + `variables.refused.filter(a, a[2].startsWith("keeps-node")).size() == 0`,
+			Name: DoNotDisruptRule,
+			Says: "pods do not keep their nodes from being disrupted, unless the tenant's doNotDisrupt says so",
+			Fine: unannotated,
+			Holds: `params.spec.doNotDisrupt ||
+				` + anyRefused + `variables.refused.filter(a, a[2].startsWith("keeps-node")).size() == 0`,
 			Exception: "policy.doNotDisrupt",
-			Message: `"metadata.annotations: pods of tenant " + params.spec.tenant + " may not carry " + ` + someAnnotations(`variables.refused.filter(a, a[2].startsWith("keeps-node"))`) +
+			Message: `"metadata.annotations: pods of tenant " + params.spec.tenant + " may not carry " + ` +
+				someAnnotations(`variables.refused.filter(a, a[2].startsWith("keeps-node"))`) +
 				` + ": remove it, and use a PodDisruptionBudget; a platform admin allows it by policy.doNotDisrupt"`,
 		},
 		// A controller of the whole cluster makes pods from what a tenant wrote in a
 		// template, finalizers included: so it puts none on a new pod.
 		finalizersRule(`!variables.new`),
 		{
-			Name: PodMarksRule, Says: "pods carry no labels below croft.dev/, which are for what croft keeps, and none that has an add-on use what is not the tenant's",
+			Name: PodMarksRule,
+			Says: "pods carry no labels below croft.dev/, which are for what croft keeps, " +
+				"and none that has an add-on use what is not the tenant's",
 			Rare: true, Fine: `variables.labels.all(k, !k.startsWith("croft.dev/")) && ` + noLabelOf(addons.Pods),
-			Holds: `variables.labels.all(k, !k.startsWith("croft.dev/") || k == "` + v1alpha1.ProbeLabel + `" || k in variables.labelsBefore) &&
+			Holds: `variables.labels.all(k,
+					!k.startsWith("croft.dev/") || k == "` + v1alpha1.ProbeLabel + `" || k in variables.labelsBefore) &&
 				(` + noLabelOf(addons.Pods) + ` || variables.refusedLabels.size() == 0)`,
 			Exception: byAnnotations,
-			Message: `(variables.refusedLabels.size() > 0 ? ` + labelsMessage + ` : "metadata.labels: " + ` + some(`variables.labels.transformList(k, v, k.startsWith("croft.dev/"), k)`, 3) +
+			Message: `(variables.refusedLabels.size() > 0 ? ` + labelsMessage + `
+				: "metadata.labels: " + ` +
+				some(`variables.labels.transformList(k, v, k.startsWith("croft.dev/"), k)`, 3) +
 				` + ": labels below croft.dev/ are for what croft keeps: use a label of your own")`,
 		},
 		podAnnotationsRule(valueClasses(addons.Table(addons.Pods))),
@@ -193,13 +255,16 @@ const ofAddonsThemselves = ` || !variables.new && (` + clusterWide + `)`
 // everyContainer is true where a condition on c holds for all containers and init
 // containers.
 func everyContainer(condition string) string {
-	return with(`(variables.spec.containers.all(c, CONDITION) && (!has(variables.spec.initContainers) || variables.spec.initContainers.all(c, CONDITION)))`, "CONDITION", condition)
+	return with(`(variables.spec.containers.all(c, CONDITION) &&
+		(!has(variables.spec.initContainers) || variables.spec.initContainers.all(c, CONDITION)))`,
+		"CONDITION", condition)
 }
 
 // probeEnds is true where a probe of container c gives it no more time to end than the
 // tenant may take. Only two kinds of probes end a container.
 func probeEnds(probe string) string {
-	return with(`(!has(c.PROBE) || !has(c.PROBE.terminationGracePeriodSeconds) || c.PROBE.terminationGracePeriodSeconds <= params.spec.maxTerminationGracePeriodSeconds)`, "PROBE", probe)
+	return with(`(!has(c.PROBE) || !has(c.PROBE.terminationGracePeriodSeconds) ||
+		c.PROBE.terminationGracePeriodSeconds <= params.spec.maxTerminationGracePeriodSeconds)`, "PROBE", probe)
 }
 
 // setPullPolicy gives containers the first of the tenant's pull policies, where
@@ -207,15 +272,20 @@ func probeEnds(probe string) string {
 // shown a secret that may pull it.
 func setPullPolicy() ([]admissionpolicy.Variable, string) {
 	each := func(list string) string {
-		return with(`(has(object.spec.LIST) ? object.spec.LIST.transformList(i, c, !(c.imagePullPolicy in params.spec.imagePullPolicies) && !(c.name in variables.before),
-			JSONPatch{op: "replace", path: "/spec/LIST/" + string(i) + "/imagePullPolicy", value: string(params.spec.imagePullPolicies[0])}) : [])`, "LIST", list)
+		return with(`(has(object.spec.LIST) ? object.spec.LIST.transformList(i, c,
+			!(c.imagePullPolicy in params.spec.imagePullPolicies) && !(c.name in variables.before),
+			JSONPatch{op: "replace", path: "/spec/LIST/" + string(i) + "/imagePullPolicy",
+				value: string(params.spec.imagePullPolicies[0])}) : [])`, "LIST", list)
 	}
 	// Of a pod that is there, only the ephemeral containers to come can change.
-	before := admissionpolicy.Variable{Name: "before", Expression: `variables.new ? [] : oldObject.spec.containers.map(c, c.name)
+	before := admissionpolicy.Variable{Name: "before", Expression: `variables.new ? [] :
+		oldObject.spec.containers.map(c, c.name)
 		+ (has(oldObject.spec.initContainers) ? oldObject.spec.initContainers.map(c, c.name) : [])
 		+ (has(oldObject.spec.ephemeralContainers) ? oldObject.spec.ephemeralContainers.map(c, c.name) : [])`}
 	volumes := `(variables.new && has(object.spec.volumes) ? object.spec.volumes.transformList(i, v,
 		has(v.image) && !(has(v.image.pullPolicy) && v.image.pullPolicy in params.spec.imagePullPolicies),
-		JSONPatch{op: "add", path: "/spec/volumes/" + string(i) + "/image/pullPolicy", value: string(params.spec.imagePullPolicies[0])}) : [])`
-	return []admissionpolicy.Variable{before}, each("containers") + ` + ` + each("initContainers") + ` + ` + each("ephemeralContainers") + ` + ` + volumes
+		JSONPatch{op: "add", path: "/spec/volumes/" + string(i) + "/image/pullPolicy",
+			value: string(params.spec.imagePullPolicies[0])}) : [])`
+	return []admissionpolicy.Variable{before}, each("containers") + ` + ` + each("initContainers") + ` + ` +
+		each("ephemeralContainers") + ` + ` + volumes
 }

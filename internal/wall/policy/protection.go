@@ -24,19 +24,34 @@ func protection(admins []string) admissionpolicy.Validating {
 		Resources: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"resourcequotas", "limitranges"}, Operations: operations},
 			{Group: "networking.k8s.io", Version: "v1", Resources: []string{"networkpolicies"}, Operations: operations},
-			{Group: string(v1alpha1.CalicoGroup), Version: "*", Resources: []string{"networkpolicies"}, Operations: operations},
-			{Group: string(v1alpha1.CalicoStorageGroup), Version: "*", Resources: []string{"networkpolicies"}, Operations: operations},
-			{Group: "rbac.authorization.k8s.io", Version: "v1", Resources: []string{"rolebindings"}, Operations: operations},
-			{Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"tenantrules"}, Operations: operations},
+			{
+				Group: string(v1alpha1.CalicoGroup), Version: "*",
+				Resources: []string{"networkpolicies"}, Operations: operations,
+			},
+			{
+				Group: string(v1alpha1.CalicoStorageGroup), Version: "*",
+				Resources: []string{"networkpolicies"}, Operations: operations,
+			},
+			{
+				Group: "rbac.authorization.k8s.io", Version: "v1",
+				Resources: []string{"rolebindings"}, Operations: operations,
+			},
+			{
+				Group: v1alpha1.GroupVersion.Group, Version: "*",
+				Resources: []string{"tenantrules"}, Operations: operations,
+			},
 		},
 		Selection: admissionpolicy.Marked,
 		Ruleless:  true,
 		Only:      admissionpolicy.NotByPlatform(admins),
 		Rules: []admissionpolicy.Rule{{
-			Name: ProtectionRule, Says: "what carries croft's mark is changed, deleted and marked by the platform alone",
+			Name:  ProtectionRule,
+			Says:  "what carries croft's mark is changed, deleted and marked by the platform alone",
 			Holds: `false`,
-			Message: `"objects labelled ` + v1alpha1.ManagedByLabel + `=` + v1alpha1.ManagedBy + ` are kept by croft: leave " +
-				request.resource.resource + "/" + (has(request.name) ? request.name : "") + " as it is, or give it another name and label; a platform admin can change tenant " +
+			Message: `"objects labelled ` + v1alpha1.ManagedByLabel + `=` + v1alpha1.ManagedBy +
+				` are kept by croft: leave " +
+				request.resource.resource + "/" + (has(request.name) ? request.name : "") +
+				" as it is, or give it another name and label; a platform admin can change tenant " +
 				namespaceObject.metadata.labels["` + v1alpha1.TenantLabel + `"]`,
 		}},
 	}

@@ -28,12 +28,22 @@ func checkServices() admissionpolicy.Validating {
 		Bounds:    serviceBounds,
 		Variables: []admissionpolicy.Variable{
 			{Name: "typeBefore", Expression: before(`oldObject.spec.type`, `""`)},
-			{Name: "ipsBefore", Expression: before(`(has(oldObject.spec.externalIPs) ? oldObject.spec.externalIPs : [])`, `[]`)},
-			{Name: "nameBefore", Expression: before(`(has(oldObject.spec.externalName) ? oldObject.spec.externalName : "")`, `""`)},
-			{Name: "clusterIPs", Expression: `(has(object.spec.clusterIPs) ? object.spec.clusterIPs : []) + (has(object.spec.clusterIP) ? [object.spec.clusterIP] : [])`},
-			{Name: "clusterIPsBefore", Expression: before(`(has(oldObject.spec.clusterIPs) ? oldObject.spec.clusterIPs : [])`, `[]`)},
-			{Name: "refusedIPs", Expression: `variables.clusterIPs.filter(ip, !(ip in ["", "None"]) && !(ip in variables.clusterIPsBefore) && !` +
-				allowed("clusterIPs", "ip") + `)`},
+			{
+				Name:       "ipsBefore",
+				Expression: before(`(has(oldObject.spec.externalIPs) ? oldObject.spec.externalIPs : [])`, `[]`),
+			},
+			{
+				Name:       "nameBefore",
+				Expression: before(`(has(oldObject.spec.externalName) ? oldObject.spec.externalName : "")`, `""`),
+			},
+			{Name: "clusterIPs", Expression: `(has(object.spec.clusterIPs) ? object.spec.clusterIPs : []) +
+				(has(object.spec.clusterIP) ? [object.spec.clusterIP] : [])`},
+			{
+				Name:       "clusterIPsBefore",
+				Expression: before(`(has(oldObject.spec.clusterIPs) ? oldObject.spec.clusterIPs : [])`, `[]`),
+			},
+			{Name: "refusedIPs", Expression: `variables.clusterIPs.filter(ip,
+				!(ip in ["", "None"]) && !(ip in variables.clusterIPsBefore) && !` + allowed("clusterIPs", "ip") + `)`},
 			{Name: "name", Expression: `has(object.spec.externalName) ? object.spec.externalName : ""`},
 		},
 		Rules: []admissionpolicy.Rule{
@@ -41,30 +51,41 @@ func checkServices() admissionpolicy.Validating {
 				Name: ServiceTypeRule, Says: "Services are of the tenant's serviceTypes",
 				Holds:     `object.spec.type in params.spec.serviceTypes || object.spec.type == variables.typeBefore`,
 				Exception: "policy.serviceTypes",
-				Message: `"spec.type: " + object.spec.type + " is not among the types of Services of tenant " + params.spec.tenant + ": " + ` + listed("serviceTypes") +
-					` + "; let traffic in by an Ingress or a route; a platform admin allows others by policy.serviceTypes"`,
+				Message: `"spec.type: " + object.spec.type + " is not among the types of Services of tenant " +
+					params.spec.tenant + ": " + ` + listed("serviceTypes") +
+					` + "; let traffic in by an Ingress or a route; ` +
+					`a platform admin allows others by policy.serviceTypes"`,
 			},
 			{
 				Name: ExternalIPsRule, Says: "Services claim no external addresses",
-				Holds:   `!has(object.spec.externalIPs) || object.spec.externalIPs.all(ip, ip in variables.ipsBefore)`,
-				Message: `"spec.externalIPs: a Service of a tenant claims no addresses, since these may be another's: remove the field"`,
+				Holds: `!has(object.spec.externalIPs) || object.spec.externalIPs.all(ip, ip in variables.ipsBefore)`,
+				Message: `"spec.externalIPs: a Service of a tenant claims no addresses, ` +
+					`since these may be another's: remove the field"`,
 			},
 			{
-				Name: ExternalNameRule, Says: "an ExternalName, where the tenant may have one, is not the name of a Service",
-				Holds: `variables.name == variables.nameBefore || !variables.name.lowerAscii().matches("(^|[.])svc([.]|$)") && variables.name.contains(".")`,
-				Message: `"spec.externalName: " + variables.name + " names a Service, which may be another tenant's: call the Service itself; tenant " +
+				Name: ExternalNameRule,
+				Says: "an ExternalName, where the tenant may have one, is not the name of a Service",
+				Holds: `variables.name == variables.nameBefore ||
+					!variables.name.lowerAscii().matches("(^|[.])svc([.]|$)") && variables.name.contains(".")`,
+				Message: `"spec.externalName: " + variables.name +
+					" names a Service, which may be another tenant's: call the Service itself; tenant " +
 					params.spec.tenant + " may name hosts outside of the cluster"`,
 			},
 			{
 				Name: ClusterIPRule, Says: "Services choose no address, but of the tenant's clusterIPs",
 				// The address is there already, whoever chose it: who did is in the
 				// managed fields. Where the API server could not tell, there are none.
-				Holds: `variables.refusedIPs.size() == 0 || !(request.operation in ["CREATE", "UPDATE"]) || has(object.metadata.managedFields) &&
-					object.metadata.managedFields.size() > 0 && !object.metadata.managedFields.exists(m, has(m.fieldsV1) && "f:spec" in dyn(m.fieldsV1) &&
-					["f:clusterIP", "f:clusterIPs"].exists(f, f in dyn(m.fieldsV1)["f:spec"]))`,
+				Holds: `variables.refusedIPs.size() == 0 || !(request.operation in ["CREATE", "UPDATE"]) ||
+					has(object.metadata.managedFields) && object.metadata.managedFields.size() > 0 &&
+					!object.metadata.managedFields.exists(m,
+						has(m.fieldsV1) && "f:spec" in dyn(m.fieldsV1) &&
+						["f:clusterIP", "f:clusterIPs"].exists(f, f in dyn(m.fieldsV1)["f:spec"]))`,
 				Exception: "policy.clusterIPs",
-				Message: `"spec.clusterIP: " + variables.refusedIPs[0] + " may be another Service's, or that of the cluster's DNS: remove the field, and let the cluster give the Service an address; addresses that tenant " +
-					params.spec.tenant + " may choose: " + ` + listed("clusterIPs") + ` + "; a platform admin allows others by policy.clusterIPs"`,
+				Message: `"spec.clusterIP: " + variables.refusedIPs[0] +
+					" may be another Service's, or that of the cluster's DNS: remove the field, ` +
+					`and let the cluster give the Service an address; addresses that tenant " +
+					params.spec.tenant + " may choose: " + ` + listed("clusterIPs") +
+					` + "; a platform admin allows others by policy.clusterIPs"`,
 			},
 		},
 	}

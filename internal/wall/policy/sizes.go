@@ -47,7 +47,8 @@ func text(object string) string { return with(`"%s".format([OBJECT])`, "OBJECT",
 // bytesOf is an expression for how many bytes a text has. CEL counts characters, which have
 // up to four bytes: they are only looked at where that matters for the bound.
 func bytesOf(text, most string) string {
-	return with(`(TEXT.size() * 4 <= MOST || TEXT.size() > MOST ? TEXT.size() : bytes(TEXT).size())`, "TEXT", text, "MOST", most)
+	return with(`(TEXT.size() * 4 <= MOST || TEXT.size() > MOST ? TEXT.size() : bytes(TEXT).size())`,
+		"TEXT", text, "MOST", most)
 }
 
 // checkSizes holds objects to a size, so that a quota on their number bounds what a
@@ -71,27 +72,44 @@ func checkSizes() admissionpolicy.Validating {
 		Variables: []admissionpolicy.Variable{
 			{Name: "object", Expression: `dyn(object)`},
 			{Name: "kind", Expression: `request.resource.group + "/" + request.resource.resource`},
-			{Name: "isHelm", Expression: `variables.kind == "/secrets" && has(variables.object.type) && variables.object.type == "helm.sh/release.v1"`},
-			{Name: "most", Expression: `variables.kind == "/configmaps" ? ` + most(v1alpha1.MaxObjectBytesAnnotation, estate.MaxObjectBytes) + ` :
-				variables.isHelm ? ` + most(v1alpha1.MaxHelmReleaseBytesAnnotation, estate.MaxObjectBytes) + ` :
-				variables.kind == "/secrets" ? ` + most(v1alpha1.MaxObjectBytesAnnotation, estate.MaxObjectBytes) + ` :
-				variables.kind in ["/events", "events.k8s.io/events", "coordination.k8s.io/leases"] ? ` + strconv.Itoa(estate.MaxNoteBytes) + ` : ` +
-				most(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)},
+			{Name: "isHelm", Expression: `variables.kind == "/secrets" &&
+				has(variables.object.type) && variables.object.type == "helm.sh/release.v1"`},
+			{Name: "most", Expression: `variables.kind == "/configmaps"
+					? ` + most(v1alpha1.MaxObjectBytesAnnotation, estate.MaxObjectBytes) + ` :
+				variables.isHelm
+					? ` + most(v1alpha1.MaxHelmReleaseBytesAnnotation, estate.MaxObjectBytes) + ` :
+				variables.kind == "/secrets"
+					? ` + most(v1alpha1.MaxObjectBytesAnnotation, estate.MaxObjectBytes) + ` :
+				variables.kind in ["/events", "events.k8s.io/events", "coordination.k8s.io/leases"]
+					? ` + strconv.Itoa(estate.MaxNoteBytes) + ` :
+				` + most(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)},
 			{Name: "text", Expression: text("object")},
 			{Name: "bytes", Expression: bytesOf("variables.text", "variables.most")},
 			// Bytes are text here, by base64, and stored as they are.
-			{Name: "encoded", Expression: `variables.kind == "/secrets" && has(variables.object.data) ? ` + lengths("variables.object.data") + ` :
-				variables.kind == "/configmaps" && has(variables.object.binaryData) ? ` + lengths("variables.object.binaryData") + ` : 0`},
-			{Name: "size", Expression: `variables.bytes <= variables.most || variables.bytes * 3 / 4 > variables.most ? variables.bytes : variables.bytes - variables.encoded / 4`},
+			{Name: "encoded", Expression: `variables.kind == "/secrets" && has(variables.object.data)
+					? ` + lengths("variables.object.data") + ` :
+				variables.kind == "/configmaps" && has(variables.object.binaryData)
+					? ` + lengths("variables.object.binaryData") + ` :
+				0`},
+			{Name: "size", Expression: `variables.bytes <= variables.most || variables.bytes * 3 / 4 > variables.most
+				? variables.bytes : variables.bytes - variables.encoded / 4`},
 			{Name: "textBefore", Expression: before(text("oldObject"), `""`)},
 		},
 		Rules: []admissionpolicy.Rule{{
 			Name: SizeRule, Costly: true,
-			Says:  "objects are no larger than the tenant's maxObjectBytes (Secrets, ConfigMaps), maxHelmReleaseBytes (Helm's releases) and maxOtherObjectBytes (other kinds), Events and Leases no larger than 8 KiB",
-			Holds: `variables.size <= variables.most || ` + grownFrom("variables.text", "variables.textBefore", "variables.most"),
-			Message: `"the object is larger than the " + string(variables.most) + " bytes that namespace " + namespaceObject.metadata.name + " has for one of " + request.resource.resource +
-				": make it smaller, or split it" + (variables.kind in ["/events", "events.k8s.io/events", "coordination.k8s.io/leases"] ? "" :
-				"; a platform admin allows more by policy." + (variables.isHelm ? "maxHelmReleaseBytes" : variables.kind in ["/secrets", "/configmaps"] ? "maxObjectBytes" : "maxOtherObjectBytes"))`,
+			Says: "objects are no larger than the tenant's maxObjectBytes (Secrets, ConfigMaps), " +
+				"maxHelmReleaseBytes (Helm's releases) and maxOtherObjectBytes (other kinds), " +
+				"Events and Leases no larger than 8 KiB",
+			Holds: `variables.size <= variables.most ||
+				` + grownFrom("variables.text", "variables.textBefore", "variables.most"),
+			Message: `"the object is larger than the " + string(variables.most) + " bytes that namespace " +
+				namespaceObject.metadata.name + " has for one of " + request.resource.resource +
+				": make it smaller, or split it" +
+				(variables.kind in ["/events", "events.k8s.io/events", "coordination.k8s.io/leases"] ? "" :
+					"; a platform admin allows more by policy." +
+						(variables.isHelm ? "maxHelmReleaseBytes" :
+							variables.kind in ["/secrets", "/configmaps"] ? "maxObjectBytes" :
+							"maxOtherObjectBytes"))`,
 		}, ownerCountRule()},
 	}
 }
@@ -100,22 +118,28 @@ func checkSizes() admissionpolicy.Validating {
 func ownerCountRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: OwnerCountRule, Says: "objects name at most " + strconv.Itoa(maxOwners) + " owners",
-		Rare: true, Fine: `!has(object.metadata.ownerReferences) || object.metadata.ownerReferences.size() <= ` + strconv.Itoa(maxOwners),
-		Holds:   noMore("object.metadata", "oldObject.metadata", "ownerReferences", maxOwners),
-		Message: `"metadata.ownerReferences: the garbage collector looks up each one: name ` + strconv.Itoa(maxOwners) + ` at most"`,
+		Rare: true,
+		Fine: `!has(object.metadata.ownerReferences) ||
+			object.metadata.ownerReferences.size() <= ` + strconv.Itoa(maxOwners),
+		Holds: noMore("object.metadata", "oldObject.metadata", "ownerReferences", maxOwners),
+		Message: `"metadata.ownerReferences: the garbage collector looks up each one: name ` +
+			strconv.Itoa(maxOwners) + ` at most"`,
 	}
 }
 
 // checkAutoscalers bounds what one HorizontalPodAutoscaler costs its controller.
 func checkAutoscalers() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
-		Name:      AutoscalersPolicy,
-		Ruleless:  true,
-		Resources: []admissionpolicy.Resource{{Group: "autoscaling", Version: "v2", Resources: []string{"horizontalpodautoscalers"}, Operations: write}},
+		Name:     AutoscalersPolicy,
+		Ruleless: true,
+		Resources: []admissionpolicy.Resource{
+			{Group: "autoscaling", Version: "v2", Resources: []string{"horizontalpodautoscalers"}, Operations: write},
+		},
 		Rules: []admissionpolicy.Rule{{
 			Name: MetricsRule, Says: "a HorizontalPodAutoscaler has at most " + strconv.Itoa(maxMetrics) + " metrics",
 			Holds: noMore("object.spec", "oldObject.spec", "metrics", maxMetrics),
-			Message: `"spec.metrics: there are " + string(object.spec.metrics.size()) + ", and each is asked for every 15 s: name ` + strconv.Itoa(maxMetrics) +
+			Message: `"spec.metrics: there are " + string(object.spec.metrics.size()) +
+				", and each is asked for every 15 s: name ` + strconv.Itoa(maxMetrics) +
 				` at most, or let the metrics' adapter combine them"`,
 		}},
 	}
@@ -123,15 +147,18 @@ func checkAutoscalers() admissionpolicy.Validating {
 
 // noMore is true where a list is absent, not too long, or no longer than it was.
 func noMore(of, before, list string, most int) string {
-	return with(`!has(OF.LIST) || OF.LIST.size() <= MOST || request.operation == "UPDATE" && has(BEFORE.LIST) && OF.LIST.size() <= BEFORE.LIST.size()`,
+	return with(`!has(OF.LIST) || OF.LIST.size() <= MOST ||
+		request.operation == "UPDATE" && has(BEFORE.LIST) && OF.LIST.size() <= BEFORE.LIST.size()`,
 		"OF", of, "BEFORE", before, "LIST", list, "MOST", strconv.Itoa(most))
 }
 
 // podControllers make pods of templates that checkSizes has measured already, as
 // parts of their Deployments, Jobs and the like. Measuring a pod takes some 0.1 ms, and most pods are theirs.
 var podControllers = []string{
-	"system:serviceaccount:kube-system:replicaset-controller", "system:serviceaccount:kube-system:job-controller",
-	"system:serviceaccount:kube-system:statefulset-controller", "system:serviceaccount:kube-system:daemon-set-controller",
+	"system:serviceaccount:kube-system:replicaset-controller",
+	"system:serviceaccount:kube-system:job-controller",
+	"system:serviceaccount:kube-system:statefulset-controller",
+	"system:serviceaccount:kube-system:daemon-set-controller",
 	"system:serviceaccount:kube-system:replication-controller",
 }
 
@@ -140,18 +167,24 @@ func podSizeRule() admissionpolicy.Rule {
 	of := most(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)
 	return admissionpolicy.Rule{
 		Name: SizeRule, Costly: true,
-		Says: "pods are no larger than the tenant's maxOtherObjectBytes, and neither are the objects whose templates they are made from",
+		Says: "pods are no larger than the tenant's maxOtherObjectBytes, " +
+			"and neither are the objects whose templates they are made from",
 		Fine: `request.userInfo.username in ` + quoted(podControllers),
-		Holds: with(`variables.new && WITHIN <= MOST || SIZE <= MOST || !variables.new && `, "WITHIN", mostOfNewPod, "SIZE", bytesOf("variables.text", of), "MOST", of) +
+		Holds: with(`variables.new && WITHIN <= MOST || SIZE <= MOST || !variables.new && `,
+			"WITHIN", mostOfNewPod, "SIZE", bytesOf("variables.text", of), "MOST", of) +
 			grownFrom("variables.text", "variables.textBefore", of),
 		Exception: "policy.maxOtherObjectBytes",
 		Message: `"the pod is larger than the " + string(` + of + `) + " bytes that tenant " + params.spec.tenant +
-			" has for one: put what is large in it into a ConfigMap or Secret; a platform admin allows more by policy.maxOtherObjectBytes"`,
+			" has for one: put what is large in it into a ConfigMap or Secret; ` +
+			`a platform admin allows more by policy.maxOtherObjectBytes"`,
 	}
 }
 
 // podTexts are the variables for podSizeRule.
-var podTexts = []admissionpolicy.Variable{{Name: "text", Expression: text("object")}, {Name: "textBefore", Expression: text("oldObject")}}
+var podTexts = []admissionpolicy.Variable{
+	{Name: "text", Expression: text("object")},
+	{Name: "textBefore", Expression: text("oldObject")},
+}
 
 // mostOfNewPod is an expression for what a new pod takes at most, in bytes. The API server
 // adds managedFields, which name each field and each key of a list again, in JSON that
@@ -161,7 +194,8 @@ var mostOfNewPod = func() string {
 	const times, rest = 8, 4 << 10
 	sum := text("object.spec") + ".size()"
 	for _, marks := range []string{"annotations", "labels", "ownerReferences"} {
-		sum += with(` + (has(OF) ? TEXT.size() : 0)`, "OF", "object.metadata."+marks, "TEXT", text("object.metadata."+marks))
+		of := "object.metadata." + marks
+		sum += with(` + (has(OF) ? TEXT.size() : 0)`, "OF", of, "TEXT", text(of))
 	}
 	return fmt.Sprintf("(%s) * %d + %d", sum, times, rest)
 }()
@@ -170,12 +204,14 @@ var mostOfNewPod = func() string {
 // be labelled, scaled and deleted. Growth is counted in characters, for what it costs: such
 // an object may gain bytes where longer characters take the place of others.
 func grownFrom(text, before, most string) string {
-	return with(`BYTES > MOST && TEXT.size() <= BEFORE.size() + `+strconv.Itoa(growth), "BYTES", bytesOf(before, most), "MOST", most, "TEXT", text, "BEFORE", before)
+	return with(`BYTES > MOST && TEXT.size() <= BEFORE.size() + `+strconv.Itoa(growth),
+		"BYTES", bytesOf(before, most), "MOST", most, "TEXT", text, "BEFORE", before)
 }
 
 // most is the bound that the namespace has.
 func most(annotation string, otherwise int) string {
-	return with(`(has(namespaceObject.metadata.annotations) && KEY in namespaceObject.metadata.annotations ? int(namespaceObject.metadata.annotations[KEY]) : OTHERWISE)`,
+	return with(`(has(namespaceObject.metadata.annotations) && KEY in namespaceObject.metadata.annotations
+		? int(namespaceObject.metadata.annotations[KEY]) : OTHERWISE)`,
 		"KEY", admissionpolicy.Quote(annotation), "OTHERWISE", strconv.Itoa(otherwise))
 }
 

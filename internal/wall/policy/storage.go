@@ -31,7 +31,8 @@ const classAnnotation = "volume.beta.kubernetes.io/storage-class"
 // and the volume controller have decided: which node's disks a volume is made of,
 // who makes it, and that a claim has its volume.
 var BindingAnnotations = []string{
-	"volume.kubernetes.io/selected-node", "volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner",
+	"volume.kubernetes.io/selected-node",
+	"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner",
 	"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller",
 }
 
@@ -39,37 +40,44 @@ var BindingAnnotations = []string{
 // may change the claims of the whole cluster. So may GitOps controllers and
 // operators, but these write what a tenant tells them to; they are known by the
 // namespaces of their service accounts.
-const byVolumeControllers = `(!request.userInfo.username.startsWith("system:serviceaccount:") || request.userInfo.username.startsWith("system:serviceaccount:kube-system:")) &&
+const byVolumeControllers = `(!request.userInfo.username.startsWith("system:serviceaccount:") ||
+		request.userInfo.username.startsWith("system:serviceaccount:kube-system:")) &&
 	authorizer.group("").resource("persistentvolumeclaims").check("update").allowed()`
 
 // classesOf are all storage classes that a claim or a template of one names. The
 // annotation decides, but the field stays, and what else reads it.
 func classesOf(claim string) string {
-	return with(`((has(CLAIM.metadata) && has(CLAIM.metadata.annotations) && KEY in CLAIM.metadata.annotations ? [CLAIM.metadata.annotations[KEY]] : []) +
-		(has(CLAIM.spec.storageClassName) ? [CLAIM.spec.storageClassName] : []))`, "CLAIM", claim, "KEY", admissionpolicy.Quote(classAnnotation))
+	return with(`((has(CLAIM.metadata) && has(CLAIM.metadata.annotations) && KEY in CLAIM.metadata.annotations
+			? [CLAIM.metadata.annotations[KEY]] : []) +
+		(has(CLAIM.spec.storageClassName) ? [CLAIM.spec.storageClassName] : []))`,
+		"CLAIM", claim, "KEY", admissionpolicy.Quote(classAnnotation))
 }
 
 // allowedClass is true where the tenant may use a storage class. The empty one is
 // never among "*".
 func allowedClass(class string) string {
-	return with(`(CLASS == "" ? "" in params.spec.storageClasses : `+allowed("storageClasses", "CLASS")+`)`, "CLASS", class)
+	return with(`(CLASS == "" ? "" in params.spec.storageClasses :
+		`+allowed("storageClasses", "CLASS")+`)`, "CLASS", class)
 }
 
 func attributesClassOf(claim string) string {
-	return with(`(has(CLAIM.spec.volumeAttributesClassName) ? CLAIM.spec.volumeAttributesClassName : "")`, "CLAIM", claim)
+	return with(`(has(CLAIM.spec.volumeAttributesClassName)
+		? CLAIM.spec.volumeAttributesClassName : "")`, "CLAIM", claim)
 }
 
 // ownSource is true where a claim takes no data, or data of the tenant's own
 // namespaces. Kubernetes knows others only with a feature that is off by default,
 // and then asks the other side for a ReferenceGrant.
 func ownSource(claim string) string {
-	return with(`(!has(CLAIM.spec.dataSourceRef) || !has(CLAIM.spec.dataSourceRef.namespace) || CLAIM.spec.dataSourceRef.namespace == "" ||
+	return with(`(!has(CLAIM.spec.dataSourceRef) || !has(CLAIM.spec.dataSourceRef.namespace) ||
+		CLAIM.spec.dataSourceRef.namespace == "" ||
 		CLAIM.spec.dataSourceRef.namespace in params.spec.namespaces)`, "CLAIM", claim)
 }
 
 // sizeOf is how much storage a claim asks for, as text.
 func sizeOf(claim string) string {
-	return with(`(has(CLAIM.spec.resources) && has(CLAIM.spec.resources.requests) && "storage" in CLAIM.spec.resources.requests
+	return with(`(has(CLAIM.spec.resources) && has(CLAIM.spec.resources.requests) &&
+		"storage" in CLAIM.spec.resources.requests
 		? string(CLAIM.spec.resources.requests["storage"]) : "0")`, "CLAIM", claim)
 }
 
@@ -83,16 +91,22 @@ func tooLarge(size string) string {
 // claim that is there gets its volume from the volume controller.
 func checkClaims(admins []string) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
-		Name:      ClaimsPolicy,
-		Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"persistentvolumeclaims"}, Operations: write}},
+		Name: ClaimsPolicy,
+		Resources: []admissionpolicy.Resource{
+			{Version: "v1", Resources: []string{"persistentvolumeclaims"}, Operations: write},
+		},
 		Variables: []admissionpolicy.Variable{
 			{Name: "new", Expression: `request.operation == "CREATE"`},
 			{Name: "volume", Expression: `has(object.spec.volumeName) ? object.spec.volumeName : ""`},
-			{Name: "volumeBefore", Expression: before(`(has(oldObject.spec.volumeName) ? oldObject.spec.volumeName : "")`, `""`)},
+			{
+				Name:       "volumeBefore",
+				Expression: before(`(has(oldObject.spec.volumeName) ? oldObject.spec.volumeName : "")`, `""`),
+			},
 			{Name: "classes", Expression: classesOf("object")},
 			{Name: "classesBefore", Expression: before(classesOf("oldObject"), `[]`)},
 			// Where the cluster has no default class, none is the empty one.
-			{Name: "refusedClasses", Expression: `(variables.new && variables.classes.size() == 0 ? [""] : variables.classes)
+			{Name: "refusedClasses", Expression: `(variables.new && variables.classes.size() == 0
+					? [""] : variables.classes)
 				.filter(c, !(c in variables.classesBefore) && !` + allowedClass("c") + `)`},
 			{Name: "attributesClass", Expression: attributesClassOf("object")},
 			{Name: "attributesClassBefore", Expression: before(attributesClassOf("oldObject"), `""`)},
@@ -100,7 +114,8 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 			{Name: "sizeBefore", Expression: before(sizeOf("oldObject"), `"0"`)},
 			{Name: "annotations", Expression: annotations("object.metadata")},
 			{Name: "annotationsBefore", Expression: before(annotations("oldObject.metadata"), `{}`)},
-			{Name: "refusedAnnotations", Expression: quoted(BindingAnnotations) + `.filter(a, a in variables.annotations &&
+			{Name: "refusedAnnotations", Expression: quoted(BindingAnnotations) + `.filter(a,
+				a in variables.annotations &&
 				!(a in variables.annotationsBefore && variables.annotationsBefore[a] == variables.annotations[a]))`},
 		},
 		Rules: []admissionpolicy.Rule{
@@ -108,48 +123,72 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 				Name: VolumeRule, Says: "claims do not choose their volume",
 				Holds: `variables.volume == variables.volumeBefore || ` + admissionpolicy.ByAdmins(admins) + ` ||
 					!variables.new && ` + byVolumeControllers,
-				Message: `"spec.volumeName: the volume that a claim gets is found for it, since another may be another tenant's: remove the field"`,
+				Message: `"spec.volumeName: the volume that a claim gets is found for it, ` +
+					`since another may be another tenant's: remove the field"`,
 			},
 			{
-				Name: BindingRule, Says: "what the scheduler and the volume controller write about a claim is written by them",
+				Name: BindingRule,
+				Says: "what the scheduler and the volume controller write about a claim is written by them",
 				Holds: `variables.refusedAnnotations.size() == 0 || ` + admissionpolicy.ByAdmins(admins) + ` ||
 					!variables.new && ` + byVolumeControllers,
-				Message: `"metadata.annotations: " + variables.refusedAnnotations.join(", ") + " is for Kubernetes to write, which decides where the volume comes from: remove it"`,
+				Message: `"metadata.annotations: " + variables.refusedAnnotations.join(", ") +
+					" is for Kubernetes to write, which decides where the volume comes from: remove it"`,
 			},
 			{
-				Name: SourceRule, Says: "claims select no volumes that exist already, and take no data of others' namespaces",
+				Name:  SourceRule,
+				Says:  "claims select no volumes that exist already, and take no data of others' namespaces",
 				Holds: `!variables.new || !has(object.spec.selector) && ` + ownSource("object"),
-				Message: `has(object.spec.selector) ? "spec.selector: it would select a volume that exists already, which may be another tenant's: remove the field" :
-					"spec.dataSourceRef.namespace: tenant " + params.spec.tenant + " may take data of its own namespaces: " + ` + listed("namespaces"),
+				Message: `has(object.spec.selector)
+					? "spec.selector: it would select a volume that exists already, ` +
+					`which may be another tenant's: remove the field"
+					: "spec.dataSourceRef.namespace: tenant " + params.spec.tenant +
+						" may take data of its own namespaces: " + ` + listed("namespaces"),
 			},
 			{
-				Name: StorageClassRule, Says: "claims are of the tenant's storageClasses, by the field and by the older annotation",
+				Name:      StorageClassRule,
+				Says:      "claims are of the tenant's storageClasses, by the field and by the older annotation",
 				Holds:     `variables.refusedClasses.size() == 0`,
 				Exception: "policy.storageClasses",
-				Message: `"spec.storageClassName: " + (variables.refusedClasses[0] != "" ? variables.refusedClasses[0] + " is not among the storage classes of the tenant" :
-					variables.classes.size() > 0 ? "the empty class asks for a volume that exists already" :
-					"the cluster has no default class, and without a class the claim gets a volume that exists already: name a class") +
-					(` + admissionpolicy.Quote(classAnnotation) + ` in variables.annotations ? "; annotation ` + classAnnotation + ` comes before the field: remove it" : "") +
-					"; storage classes of tenant " + params.spec.tenant + ": " + ` +
-					listed("storageClasses") + ` + "; a platform admin allows others by policy.storageClasses"`,
+				Message:   refusedClassMessage(),
 			},
 			{
 				Name: AttributesClassRule, Says: "claims are of the tenant's volumeAttributesClasses, if of any",
-				Holds: `variables.attributesClass == "" || variables.attributesClass == variables.attributesClassBefore || ` +
-					allowed("volumeAttributesClasses", "variables.attributesClass"),
+				Holds: `variables.attributesClass == "" ||
+					variables.attributesClass == variables.attributesClassBefore ||
+					` + allowed("volumeAttributesClasses", "variables.attributesClass"),
 				Exception: "policy.volumeAttributesClasses",
-				Message: `"spec.volumeAttributesClassName: " + variables.attributesClass + " is not among the volume attributes classes of tenant " + params.spec.tenant + ": " + ` +
-					listed("volumeAttributesClasses") + ` + "; leave the field out; a platform admin allows others by policy.volumeAttributesClasses"`,
+				Message: `"spec.volumeAttributesClassName: " + variables.attributesClass +
+					" is not among the volume attributes classes of tenant " + params.spec.tenant + ": " + ` +
+					listed("volumeAttributesClasses") + ` + "; leave the field out; ` +
+					`a platform admin allows others by policy.volumeAttributesClasses"`,
 			},
 			{
 				Name: VolumeSizeRule, Says: "claims ask for the tenant's maxVolumeSize at most",
 				Holds:     `variables.size == variables.sizeBefore || !` + tooLarge("variables.size"),
 				Exception: "policy.maxVolumeSize",
-				Message: `"spec.resources.requests.storage: " + variables.size + " is more than the " + params.spec.maxVolumeSize + " that one claim of tenant " + params.spec.tenant +
+				Message: `"spec.resources.requests.storage: " + variables.size + " is more than the " +
+					params.spec.maxVolumeSize + " that one claim of tenant " + params.spec.tenant +
 					" may ask for: lower it; a platform admin allows more by policy.maxVolumeSize"`,
 			},
 		},
 	}
+}
+
+// refusedClassMessage tells three mistakes apart: a class that the tenant may not use, the
+// empty class, and no class where the cluster has no default. It names the annotation,
+// since whoever changes the field alone would be refused again.
+func refusedClassMessage() string {
+	return `"spec.storageClassName: " +
+		(variables.refusedClasses[0] != ""
+			? variables.refusedClasses[0] + " is not among the storage classes of the tenant" :
+		variables.classes.size() > 0
+			? "the empty class asks for a volume that exists already" :
+			"the cluster has no default class, ` +
+		`and without a class the claim gets a volume that exists already: name a class") +
+		(` + admissionpolicy.Quote(classAnnotation) + ` in variables.annotations
+			? "; annotation ` + classAnnotation + ` comes before the field: remove it" : "") +
+		"; storage classes of tenant " + params.spec.tenant + ": " + ` + listed("storageClasses") +
+		` + "; a platform admin allows others by policy.storageClasses"`
 }
 
 // refusedClaimFields are the fields for which claims would be refused that are made
@@ -163,9 +202,11 @@ func refusedClaimFields() admissionpolicy.Variable {
 		` + each("spec.selector", `has(c.spec.selector)`) + `,
 		` + each("spec.dataSourceRef.namespace", `!(`+ownSource("c")+`)`) + `,
 		` + each("spec.storageClassName", classesOf("c")+`.exists(n, !`+allowedClass("n")+`)`) + `,
-		` + each("spec.volumeAttributesClassName", attributesClassOf("c")+` != "" && !`+allowed("volumeAttributesClasses", attributesClassOf("c"))) + `,
+		` + each("spec.volumeAttributesClassName", attributesClassOf("c")+` != "" &&
+			!`+allowed("volumeAttributesClasses", attributesClassOf("c"))) + `,
 		` + each("spec.resources.requests.storage", tooLarge(sizeOf("c"))) + `,
-		` + each("metadata.annotations", `has(c.metadata) && has(c.metadata.annotations) && `+quoted(BindingAnnotations)+`.exists(a, a in c.metadata.annotations)`) + `
+		` + each("metadata.annotations", `has(c.metadata) && has(c.metadata.annotations) &&
+			`+quoted(BindingAnnotations)+`.exists(a, a in c.metadata.annotations)`) + `
 		].filter(f, f != "")`}
 }
 
@@ -176,8 +217,10 @@ func claimTemplatesRule() admissionpolicy.Rule {
 		Name: ClaimTemplatesRule, Says: "templates of claims ask for what claims may have",
 		Rare: true, Fine: plainVolumed + ` && variables.claimTemplates.size() == 0`,
 		Holds: `variables.refusedClaimFields.size() == 0`,
-		Message: `"volumeClaimTemplates: claims with this " + variables.refusedClaimFields.join(", ") + " are refused: remove it; tenant " + params.spec.tenant +
-			" has the storage classes " + ` + listed("storageClasses") + ` + ", the volume attributes classes " + ` + listed("volumeAttributesClasses") + ` +
+		Message: `"volumeClaimTemplates: claims with this " + variables.refusedClaimFields.join(", ") +
+			" are refused: remove it; tenant " + params.spec.tenant +
+			" has the storage classes " + ` + listed("storageClasses") + ` +
+			", the volume attributes classes " + ` + listed("volumeAttributesClasses") + ` +
 			" and at most " + params.spec.maxVolumeSize + " for each claim"`,
 	}
 }
@@ -187,14 +230,19 @@ func claimTemplatesRule() admissionpolicy.Rule {
 // pool's terminationGracePeriod ends those that come to the same by numbers.
 func checkDisruption() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
-		Name:      DisruptionPolicy,
-		Resources: []admissionpolicy.Resource{{Group: "policy", Version: "v1", Resources: []string{"poddisruptionbudgets"}, Operations: write}},
+		Name: DisruptionPolicy,
+		Resources: []admissionpolicy.Resource{
+			{Group: "policy", Version: "v1", Resources: []string{"poddisruptionbudgets"}, Operations: write},
+		},
 		Rules: []admissionpolicy.Rule{{
 			Name: DisruptionRule, Says: "a PodDisruptionBudget lets at least one pod go",
 			Holds: `!(has(object.spec.maxUnavailable) && string(object.spec.maxUnavailable).matches("^0+%?$") ||
-				has(object.spec.minAvailable) && string(object.spec.minAvailable).matches("^0*(100|9[0-9])%$|^0*[1-9][0-9]{3,}$")) ||
+				has(object.spec.minAvailable) &&
+					string(object.spec.minAvailable).matches("^0*(100|9[0-9])%$|^0*[1-9][0-9]{3,}$")) ||
 				request.operation == "UPDATE" && object.spec == oldObject.spec`,
-			Message: `"spec: nodes of tenant " + params.spec.tenant + " could never be replaced: let at least one pod go by maxUnavailable: 1, or ask for less than 90% or 1000 pods by minAvailable"`,
+			Message: `"spec: nodes of tenant " + params.spec.tenant + " could never be replaced: ` +
+				`let at least one pod go by maxUnavailable: 1, ` +
+				`or ask for less than 90% or 1000 pods by minAvailable"`,
 		}},
 	}
 }
@@ -207,17 +255,23 @@ func checkTermination() admissionpolicy.Validating {
 		Name: TerminationPolicy,
 		Resources: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Delete}},
-			{Version: "v1", Resources: []string{"pods/eviction"}, Operations: []admissionv1.OperationType{admissionv1.Create}},
+			{
+				Version: "v1", Resources: []string{"pods/eviction"},
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+			},
 		},
 		Variables: []admissionpolicy.Variable{
 			{Name: "options", Expression: `request.operation == "DELETE" ? dyn(request.options) :
 				has(object.deleteOptions) ? dyn(object.deleteOptions) : dyn({})`},
-			{Name: "seconds", Expression: `variables.options != null && has(variables.options.gracePeriodSeconds) ? variables.options.gracePeriodSeconds : 0`},
+			{Name: "seconds", Expression: `variables.options != null && has(variables.options.gracePeriodSeconds)
+				? variables.options.gracePeriodSeconds : 0`},
 		},
 		Rules: []admissionpolicy.Rule{{
-			Name: GracePeriodRule, Says: "pods are deleted and evicted within the tenant's maxTerminationGracePeriodSeconds",
+			Name:  GracePeriodRule,
+			Says:  "pods are deleted and evicted within the tenant's maxTerminationGracePeriodSeconds",
 			Holds: `variables.seconds <= params.spec.maxTerminationGracePeriodSeconds`,
-			Message: `"gracePeriodSeconds: " + string(variables.seconds) + " is more than the " + string(params.spec.maxTerminationGracePeriodSeconds) +
+			Message: `"gracePeriodSeconds: " + string(variables.seconds) + " is more than the " +
+				string(params.spec.maxTerminationGracePeriodSeconds) +
 				" that pods of tenant " + params.spec.tenant + " may take to end: lower it"`,
 		}},
 	}

@@ -21,8 +21,10 @@ func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 	return []admissionpolicy.Validating{
 		checkTermination(), checkDisruption(), checkClaims(p.Admins), checkDevices(),
 		checkServices(), checkEndpoints(),
-		checkIngresses(), checkRoutes(), checkGateways(), checkCertificates(), checkIssuers(p.Admins), checkAnnotations(), warnOfAnnotations(),
-		protection(p.Admins), checkNamespaces(p.Admins), checkRoleBindings(p.Admins), checkRoles(), checkAccounts(), checkEvents(), checkDeletion(p.Finalizers),
+		checkIngresses(), checkRoutes(), checkGateways(), checkCertificates(), checkIssuers(p.Admins),
+		checkAnnotations(), warnOfAnnotations(),
+		protection(p.Admins), checkNamespaces(p.Admins), checkRoleBindings(p.Admins), checkRoles(), checkAccounts(),
+		checkEvents(), checkDeletion(p.Finalizers),
 		checkFlux(), checkFluxSources(), checkSizes(), checkAutoscalers(),
 	}
 }
