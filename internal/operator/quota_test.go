@@ -321,13 +321,13 @@ func quotaLate(f *field, stop *func()) {
 	// By the quotas' own count: an object that a busy API server counted and did not
 	// create counts until kube-controller-manager is back.
 	f.eventually("all that is in force to be used", func() string {
-		var used int64
+		var used, inForce int64
 		for _, q := range f.quotas("late") {
-			now := q.Status.Used["configmaps"]
-			used += now.Value()
+			now, most := q.Status.Used["configmaps"], q.Status.Hard["configmaps"]
+			used, inForce = used+now.Value(), inForce+most.Value()
 		}
-		if used < configMaps {
-			return fmt.Sprint(used)
+		if used < inForce {
+			return fmt.Sprintf("%d of %d", used, inForce)
 		}
 		return ""
 	})

@@ -217,7 +217,7 @@ func addonVariables(table, harmless string, classes []addons.Class, handsOn bool
 
 // normal is what the catalogue has a key under: see addons.Normal.
 func normal(key string) string {
-	return with(`(KEY.contains("external-dns") && KEY.contains("/") ?
+	return with(`(KEY.contains("external-dns") && KEY.contains("/") && KEY.split("/")[0].contains("external-dns") ?
 		"external-dns.alpha.kubernetes.io/" + KEY.split("/")[1] : KEY)`, "KEY", key)
 }
 
@@ -458,14 +458,18 @@ func labelVariables(on addons.Kinds) []admissionpolicy.Variable {
 
 // refusedLabels are those that are new or changed and make an add-on act.
 func refusedLabels(on addons.Kinds, of ...string) admissionpolicy.Variable {
-	var changed []string
+	var changed, allowed []string
 	for _, labels := range of {
+		allowed = append(allowed, with(`(!(l in variables.NOW) ||
+			l + "=" + variables.NOW[l] in params.spec.annotations)`, "NOW", labels))
 		changed = append(changed, with(`l in variables.NOW &&
 			!(l in variables.NOWBefore && variables.NOWBefore[l] == variables.NOW[l])`, "NOW", labels))
 	}
 	return admissionpolicy.Variable{Name: "refusedLabels", Expression: labelKeys(on) + `.filter(l,
 		(` + strings.Join(changed, " ||\n") + `) &&
-		!("*" in params.spec.annotations || l in params.spec.annotations))`}
+		!("*" in params.spec.annotations || l in params.spec.annotations ||
+			l.split("/")[0] + "/" in params.spec.annotations ||
+			` + strings.Join(allowed, " && ") + `))`}
 }
 
 func labelsRule() admissionpolicy.Rule {

@@ -149,11 +149,18 @@ func (s scene) annotatedValues() []attack.Attack {
 			`[{"field":"host\u002dheader","host\u0048eaderConfig":{"values":["` + foreignHost + `"]}}]`},
 		asked{"forward-to-other-target-group", "have the AWS load balancer forward to another tenant's targets", ValuesRule, alb + "actions.web",
 			`{"type":"forward","targetGroupARN":"arn:aws:elasticloadbalancing:eu-west-1:1:targetgroup/other/1"}`},
+		asked{"forward-to-other-target-group-by-name", "have the AWS load balancer forward to another tenant's targets, for a backend that is called as an add-on",
+			ValuesRule, alb + "actions.external-dns", `{"type":"forward","targetGroupARN":"arn:aws:elasticloadbalancing:eu-west-1:1:targetgroup/other/1"}`},
 		asked{"listen-at-other-entry-point", "listen at an entry point of the platform's own", ValuesRule, "traefik.ingress.kubernetes.io/router.entrypoints", "websecure,traefik"},
 	)
 	if s.host != "" {
 		path := s.ingress("configure-by-path", func(i *networkingv1.Ingress) {
 			i.Spec.Rules[0].HTTP.Paths[0].Path = "/x{alias /;}"
+			kind := networkingv1.PathTypeImplementationSpecific
+			i.Spec.Rules[0].HTTP.Paths[0].PathType = &kind
+		})
+		unended := s.ingress("keep-path-from-ending", func(i *networkingv1.Ingress) {
+			i.Spec.Rules[0].HTTP.Paths[0].Path = `/x\`
 			kind := networkingv1.PathTypeImplementationSpecific
 			i.Spec.Rules[0].HTTP.Paths[0].PathType = &kind
 		})
@@ -164,6 +171,8 @@ func (s scene) annotatedValues() []attack.Attack {
 		})
 		all = append(all, attack.Because("the controller serves every tenant, and reads every tenant's Secrets", []string{"CVE-2021-25745"},
 			attack.Creating("configure-by-path", "configure nginx behind a path", attack.ByPolicy(IngressesPolicy, PathsRule), path),
+			attack.Creating("keep-path-from-ending", "keep the quote behind a path from ending it in nginx's configuration, which then none can change",
+				attack.ByPolicy(IngressesPolicy, PathsRule), unended),
 			attack.Creating("serve-paths-by-expression", "serve paths that are regular expressions", attack.Nobody, regex))...)
 	}
 	return append(all, s.may(
@@ -352,6 +361,7 @@ func (s scene) annotatedPods() []attack.Attack {
 	refused("follow-other-control-plane-by-escapes", "have Istio's sidecar follow any control plane, with escapes", "proxy.istio.io/config", `{"discovery\u0041ddress": "evil.example.net:15012"}`)
 	refused("follow-other-control-plane-by-key", "have Istio's sidecar follow any control plane by an explicit key of YAML", "proxy.istio.io/config", "? discoveryAddress\n: evil.example.net:15012")
 	refused("inject-device", "have the container runtime inject a device", "cdi.k8s.io/all", "nvidia.com/gpu=all")
+	refused("inject-device-by-name", "have the container runtime inject a device, under the name of an add-on", "cdi.k8s.io/external-dns", "nvidia.com/gpu=all")
 	refused("inject-device-by-plugin", "have a plugin of the container runtime inject a device", "devices.nri.io/container.app", `- path: /dev/sda`)
 	refused("run-another-hypervisor", "have Kata Containers run another program of the node", "io.katacontainers.config.hypervisor.path", "/bin/sh")
 	refused("open-sandbox", "have gVisor open its sandbox", "dev.gvisor.flag.directfs", "true")

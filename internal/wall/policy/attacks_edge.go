@@ -65,6 +65,7 @@ func (s scene) services() []attack.Attack {
 		}
 		alias("alias-other-service", "write an ExternalName that is another tenant's Service", "web."+s.other+".svc.cluster.local")
 		alias("alias-other-service-shortly", "write an ExternalName that is the short name of another tenant's Service", "web."+s.other+".svc")
+		alias("alias-metadata-service", "write an ExternalName that is the instance metadata service", "169.254.169.254")
 		alias("alias-localhost", "write an ExternalName that is localhost, that of whoever proxies it", "localhost")
 	}
 	byIPs := attack.ByPolicy(ServicesPolicy, ExternalIPsRule)

@@ -46,6 +46,8 @@ func (s scene) events() []attack.Attack {
 		attack.Creating("pass-for-kubelet-in-newer-events", "write an event in the name of the kubelet by events.k8s.io", by, newer("pass-for-newer", "kubelet")),
 		attack.Changing("change-event-of-kubelet", "change an event that the kubelet has written", by, old("change-event-of-kubelet", of("kubelet")),
 			func(e *corev1.Event) { e.Message = "all is well" }),
+		attack.Changing("take-event-of-kubelet", "change an event that the kubelet has written into one of one's own", by, old("take-event-of-kubelet", of("kubelet")),
+			func(e *corev1.Event) { e.Source.Component, e.Message = "croft-verify", "all is well" }),
 		attack.Changing("change-newer-event-of-kubelet", "change an event that the kubelet has written by events.k8s.io", by, newer("change-newer-event", "kubelet"),
 			func(e *eventsv1.Event) { e.Labels = map[string]string{"solved": "true"} }),
 		attack.Creating("write-an-event", "write an event in one's own name", attack.Nobody, old("write-an-event", of("croft-verify"))),

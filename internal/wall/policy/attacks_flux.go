@@ -148,6 +148,8 @@ func (s scene) fluxBounds(kustomization func(string, func(map[string]any)) *unst
 		attack.Creating("fetch-by-proxy", "have Flux connect to whatever address a Secret holds, as a proxy", by(ProxyRule), fetch("GitRepository", "fetch-by-proxy",
 			map[string]any{"url": "https://" + host + "/app", "proxySecretRef": map[string]any{"name": "proxy"}})),
 		attack.Creating("fetch-every-second", "have Flux fetch every second", by(IntervalRule), fetch("GitRepository", "fetch-every-second", map[string]any{"url": "https://" + host + "/app", "interval": "1s"})),
+		attack.Creating("fetch-for-ever", "have Flux wait for longer than it can count, and read no source of any tenant", by(TimeoutRule), fetch("GitRepository", "fetch-for-ever",
+			map[string]any{"url": "https://" + host + "/app", "timeout": "9999999999m"})),
 		attack.Creating("fetch-a-chart-every-second", "have Flux fetch a chart every second", by(IntervalRule), fetch("HelmChart", "fetch-a-chart-every-second",
 			map[string]any{"chart": "app", "interval": "1s", "sourceRef": map[string]any{"kind": "HelmRepository", "name": "app"}})),
 		attack.Creating("fetch-over-ssh", "have Flux fetch by SSH", attack.Nobody, fetch("GitRepository", "fetch-over-ssh", git(host))),

@@ -43,6 +43,8 @@ func (s scene) certificates() []attack.Attack {
 	}
 	all := []attack.Attack{
 		attack.Creating("certify-other-host", "ask cert-manager to certify another tenant's host", by, certificate("certify-other-host", []any{s.otherHost})),
+		attack.Creating("certify-two-hosts-in-one", "ask cert-manager to certify another tenant's host before one's own, as one name", by,
+			certificate("certify-two-hosts", []any{s.otherHost + "," + service})),
 		attack.Creating("certify-other-host-as-common-name", "ask cert-manager to certify another tenant's host as the common name", by,
 			certificate("certify-common-name", []any{service}, func(u *unstructured.Unstructured) { set(u, s.otherHost, "spec", "commonName") })),
 		attack.Creating("certify-wildcard-of-all", "ask cert-manager to certify a wildcard that covers another tenant's host", by, certificate("certify-wildcard", []any{"*." + parent(s.otherHost)})),
@@ -177,6 +179,8 @@ func (s scene) issuers() []attack.Attack {
 	if may("acme") {
 		refused(IssuerURLsRule, "send-cert-manager-to-acme", "have cert-manager take orders from an ACME server in the cluster", acme("https://acme."+s.other+".svc.cluster.local/directory", http01))
 		refused(SolversRule, "solve-as-platform", "have cert-manager write DNS records with its own cloud identity", acme(letsencrypt, dns01("route53", map[string]any{"region": "eu-west-1"})))
+		refused(SolversRule, "solve-as-platform-by-empty-secret", "have cert-manager write DNS records with its own cloud identity, by a Secret without a name",
+			acme(letsencrypt, dns01("route53", map[string]any{"region": "eu-west-1", "secretAccessKeySecretRef": map[string]any{"name": ""}})))
 		refused(SolversRule, "solve-as-platform-on-google", "have cert-manager write DNS records with its own identity at Google", acme(letsencrypt, dns01("cloudDNS", map[string]any{"project": "p"})))
 		refused(SolversRule, "solve-at-address", "have cert-manager write DNS records at an address", acme(letsencrypt, dns01("rfc2136", map[string]any{"nameserver": "10.0.0.1:53"})))
 		all = append(all, attack.Creating("solve-with-own-secret", "have cert-manager write DNS records with a Secret of one's own", attack.Nobody, issuer("solve-with-own-secret", acme(letsencrypt,

@@ -186,6 +186,10 @@ func (s scene) namespaces() []attack.Attack {
 		permitted("drop-rules", "take the rules off the namespace", func(n *corev1.Namespace) {
 			maps.DeleteFunc(n.Annotations, func(key, _ string) bool { return strings.HasPrefix(key, v1alpha1.RulesAnnotationPrefix) })
 		}),
+		permitted("annotate-in-place-of-label", "write the tenant label as an annotation, and take it off", func(n *corev1.Namespace) {
+			leave(n)
+			n.Annotations[v1alpha1.TenantLabel] = s.by.Name
+		}),
 		permitted("weaken-pod-security", "label the namespace with a weaker Pod Security level", weaken),
 		leaveOwn,
 		permitted("become-other-tenant", "label the namespace as another tenant's", func(n *corev1.Namespace) { n.Labels[v1alpha1.TenantLabel] = s.on.Name }),

@@ -135,15 +135,17 @@ func finalizersRule(untold string) admissionpolicy.Rule {
 
 // ofTheCluster is true of an owner o that is in no namespace, and no tenant's.
 const ofTheCluster = `o.apiVersion == "v1" && o.kind in ["Namespace", "Node", "PersistentVolume"] ||
-	o.apiVersion.startsWith("croft.dev/") || o.apiVersion.startsWith("karpenter.sh/")`
+	o.apiVersion.startsWith("croft.dev/") || o.apiVersion.startsWith("karpenter.")`
 
 func ownersRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
-		Name: OwnersRule, Says: "objects of tenants are owned by none of the whole cluster",
+		Name: OwnersRule, Says: "objects of tenants are owned by no Namespace, Node or PersistentVolume, " +
+			"and by nothing of croft's and Karpenter's",
 		Fine: `!has(object.metadata.ownerReferences)`,
 		Holds: `object.metadata.ownerReferences.all(o, !(` + ofTheCluster + `) ||
 			request.operation == "UPDATE" && has(oldObject.metadata.ownerReferences) &&
-			oldObject.metadata.ownerReferences.exists(b, b.uid == o.uid)) || ` + clusterWide,
+			oldObject.metadata.ownerReferences.exists(b,
+				b.uid == o.uid && b.kind == o.kind && b.apiVersion == o.apiVersion)) || ` + clusterWide,
 		Message: `"metadata.ownerReferences: a Namespace, a Node or another object of the whole cluster ` +
 			`would wait for this one when it is deleted, or take it along: ` +
 			`name an owner in the same namespace, or none"`,

@@ -65,7 +65,7 @@ func checkDevices() admissionpolicy.Validating {
 				.map(o, has(o.deviceClassName) ? string(o.deviceClassName) : "no class")`},
 			{Name: "alternatives", Expression: `variables.options.map(all, all.size()).sum()`},
 			{Name: "devices", Expression: `variables.options.map(all,
-				all.map(o, has(o.count) ? int(o.count) : 1).max()).sum()`},
+				all.map(o, !has(o.count) ? 1 : int(o.count) > 1000000 ? 1000000 : int(o.count)).max()).sum()`},
 		},
 		Rules: []admissionpolicy.Rule{
 			{

@@ -63,8 +63,8 @@ func checkIngresses() admissionpolicy.Validating {
 			+ ("kubernetes.io/ingress.class" in ANNOTATIONS ? [ANNOTATIONS["kubernetes.io/ingress.class"]] : [])`,
 			"OBJECT", object, "ANNOTATIONS", annotations)
 	}
-	// What may end a path in the configuration of a controller.
-	endOfPath := admissionpolicy.Quote("[\\x00-\\x20\\x7f;{}\"'`#]")
+	// What may end a path in the configuration of a controller, or keep a quote from ending it.
+	endOfPath := admissionpolicy.Quote("[\\x00-\\x20\\x7f;{}\"'`#]|\\\\$")
 	return admissionpolicy.Validating{
 		Name: IngressesPolicy,
 		Resources: []admissionpolicy.Resource{
@@ -129,7 +129,7 @@ func checkIngresses() admissionpolicy.Validating {
 				Holds: `variables.refusedPaths.size() == 0`,
 				Message: `"spec.rules[].http.paths[].path: " + ` +
 					some(`variables.refusedPaths.map(p, `+printable("string(p)")+`)`, 3) +
-					` + ": leave out spaces, line breaks, quotes and the characters ; { } #: ` +
+					` + ": leave out spaces, line breaks, quotes, the characters ; { } # and a backslash at the end: ` +
 					`they may end the path in the configuration of a controller that serves every tenant"`,
 			},
 		},
@@ -209,6 +209,10 @@ func checkGateways() admissionpolicy.Validating {
 	}
 }
 
+// hostForm is what a host, or all hosts below one, look like: what reads a certificate may
+// take anything else for two names.
+const hostForm = `^([*][.])?([a-z0-9_]([-a-z0-9_]*[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+
 // unchecked is true where a certificate has what cannot be compared with a tenant's hosts.
 const unchecked = `(has(object.spec.literalSubject) && object.spec.literalSubject != "" ||
 	has(object.spec.ipAddresses) && object.spec.ipAddresses.size() > 0 ||
@@ -235,7 +239,8 @@ func checkCertificates() admissionpolicy.Validating {
 		Variables: append(issuerVariables(),
 			admissionpolicy.Variable{Name: "hostsBefore", Expression: before(names("oldObject"), `[]`)},
 			admissionpolicy.Variable{Name: "refusedHosts", Expression: names("object") + `.filter(h,
-				!` + granted("h") + ` && !` + ownService("h") + ` && !(h in variables.hostsBefore))`}),
+				!(h.matches("` + hostForm + `") && (` + granted("h") + ` || ` + ownService("h") + `)) &&
+				!(h in variables.hostsBefore))`}),
 		Rules: append([]admissionpolicy.Rule{
 			{
 				Name: HostsRule, Says: "certificates are for the tenant's hosts, and for its Services",

@@ -16,7 +16,7 @@ var systemComponents = []string{
 	"kubelet", "default-scheduler", "karpenter", "cluster-autoscaler", "croft",
 	"attachdetach-controller", "controllermanager", "cronjob-controller", "daemonset-controller",
 	"deployment-controller", "endpoint-controller", "endpoint-slice-controller", "ephemeral_volume",
-	"horizontal-pod-autoscaler", "job-controller", "node-controller", "persistentvolume-controller",
+	"horizontal-pod-autoscaler", "job-controller", "kube-proxy", "node-controller", "persistentvolume-controller",
 	"replicaset-controller", "replication-controller", "resource_claim", "resourcequota-controller",
 	"service-controller", "statefulset-controller", "taint-eviction-controller", "volume_expand",
 }
@@ -24,8 +24,9 @@ var systemComponents = []string{
 // checkEvents keeps tenants from writing events in the name of the cluster, and from
 // changing those that are.
 func checkEvents() admissionpolicy.Validating {
-	// Of the two APIs, each has names of its own for the same.
-	claims := `[dyn(object)].exists(e, [
+	// Of the two APIs, each has names of its own for the same. An event that is one of these
+	// already is none of the tenant's to change.
+	claims := `[dyn(object), dyn(oldObject)].exists(e, e != null && [
 		has(e.source) && has(e.source.component) ? e.source.component : "",
 		has(e.reportingComponent) ? e.reportingComponent : "",
 		has(e.deprecatedSource) && has(e.deprecatedSource.component) ? e.deprecatedSource.component : "",

@@ -65,9 +65,11 @@ func checkFlux() admissionpolicy.Validating {
 			},
 			refusedNew("refusedNamespaces", fluxNamespaces, `(VALUE == "" || VALUE in params.spec.namespaces)`),
 			refusedIntervals(`(`+fields("variables.spec", "interval", "retryInterval")+
-				` + (has(variables.spec.chart) ? `+fields("variables.spec.chart.spec", "interval")+` : []))`),
-			refusedNew("refusedTimeouts", fluxTimeouts(),
-				`(VALUE.matches("`+goDuration+`") && duration(VALUE) <= duration("`+longestFluxTimeout+`"))`),
+				` + (has(variables.spec.chart) ? `+fields("variables.spec.chart.spec", "interval")+` : [])
+				+ ["install", "upgrade"].filter(a, a in variables.spec && "strategy" in variables.spec[a] &&
+					"retryInterval" in variables.spec[a].strategy)
+					.map(a, variables.spec[a].strategy.retryInterval))`),
+			refusedTimeouts(fluxTimeouts()),
 		),
 		Rules: []admissionpolicy.Rule{
 			{
@@ -110,13 +112,7 @@ func checkFlux() admissionpolicy.Validating {
 					`other tenants' secrets too: name a secretRef or a serviceAccountName"`,
 			},
 			intervalRule(),
-			{
-				Name: TimeoutRule, Says: "Flux waits for an hour at most, since it works on few objects at a time",
-				Holds: `variables.refusedTimeouts.size() == 0`,
-				Message: `"spec.timeout: " + ` + some("variables.refusedTimeouts", 3) +
-					` + ": while Flux waits, it works for nobody else in that place: ` +
-					`write at most ` + longestFluxTimeout + `"`,
-			},
+			timeoutRule(),
 		},
 	}
 }
@@ -137,6 +133,23 @@ func intervalRule() admissionpolicy.Rule {
 		Holds: `variables.refusedIntervals.size() == 0`,
 		Message: `"spec.interval: " + ` + some("variables.refusedIntervals", 3) +
 			` + ": Flux serves every tenant: write ` + shortestFluxInterval + ` or more; flux reconcile looks at once"`,
+	}
+}
+
+// refusedTimeouts are those that are too long, also for Go: one object with a duration that
+// cannot be read keeps Flux from reading any of that kind, of all tenants.
+func refusedTimeouts(timeouts string) admissionpolicy.Variable {
+	return refusedNew("refusedTimeouts", timeouts,
+		`(VALUE.matches("`+goDuration+`") && duration(VALUE) <= duration("`+longestFluxTimeout+`"))`)
+}
+
+func timeoutRule() admissionpolicy.Rule {
+	return admissionpolicy.Rule{
+		Name: TimeoutRule, Says: "Flux waits for an hour at most, since it works on few objects at a time",
+		Holds: `variables.refusedTimeouts.size() == 0`,
+		Message: `"spec.timeout: " + ` + some("variables.refusedTimeouts", 3) +
+			` + ": while Flux waits, it works for nobody else in that place: ` +
+			`write at most ` + longestFluxTimeout + `"`,
 	}
 }
 
@@ -172,12 +185,14 @@ func checkFluxSources() admissionpolicy.Validating {
 		}},
 		Variables: append(specVariables(),
 			refusedIntervals(fields("variables.spec", "interval")),
+			refusedTimeouts(fields("variables.spec", "timeout")),
 			refusedNew("refusedURLs", sourceURLs(), urlWithin("VALUE", allowedSourceHost())),
 		),
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: ProviderRule, Says: "sources are fetched with a secret or a service account of the namespace",
-				Holds: `variables.unchanged || !has(variables.spec.provider) || variables.spec.provider == "generic" ||
+				Holds: `variables.unchanged || !has(variables.spec.provider) ||
+					variables.spec.provider in ["", "generic", "github"] ||
 					has(variables.spec.serviceAccountName) && variables.spec.serviceAccountName != ""`,
 				Message: `"spec.provider: tenant " + params.spec.tenant +
 					" would fetch with the platform's cloud identity: name a serviceAccountName, ` +
@@ -202,6 +217,7 @@ func checkFluxSources() admissionpolicy.Validating {
 					`remove the field; the platform gives Flux's controllers a proxy by HTTPS_PROXY"`,
 			},
 			intervalRule(),
+			timeoutRule(),
 		},
 	}
 }

@@ -12,11 +12,17 @@ const hostname = `^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]{
 // any notation (127.1, 0x7f000001, 2130706433) are none, nor is SERVICE.NAMESPACE
 // where the namespace has a hyphen or a digit.
 func outside(host string) string {
+	return with(`(NOT_INSIDE || HOST.matches("HOSTNAME") && `+clusterNames("HOST")+`)`,
+		"NOT_INSIDE", notInside(host), "HOSTNAME", hostname, "HOST", host)
+}
+
+// notInside is true where a host, in lower case, is outside of the cluster as far as its
+// name tells.
+func notInside(host string) string {
 	return with(`(HOST.matches("HOSTNAME") &&
-		(HOST.matches("[.]([a-z]{2,63}|xn--[-a-z0-9]+)$") &&
-			!HOST.matches("(^|[.])((svc|pod)([.]|$)|(local|localhost|localdomain|internal)$)") &&
-			HOST != "metadata.goog" ||
-			`+clusterNames("HOST")+`))`,
+		HOST.matches("[.]([a-z]{2,63}|xn--[-a-z0-9]+)$") &&
+		!HOST.matches("(^|[.])((svc|pod)([.]|$)|(local|localhost|localdomain|internal)$)") &&
+		HOST != "metadata.goog")`,
 		"HOSTNAME", hostname, "HOST", host)
 }
 

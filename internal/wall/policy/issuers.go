@@ -24,8 +24,10 @@ const (
 	// most: 398 days, as browsers take them.
 	longestCertificate = "9552h"
 	// goDuration is how cert-manager and Flux write a duration. CEL's duration() takes
-	// the same, and fails on anything else.
-	goDuration = `^([0-9]{1,8}([.][0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$`
+	// the same, and fails on anything else, as it does where there is more than Go can count:
+	// some 292 years.
+	goDuration = `^([0-9]{1,5}([.][0-9]{1,9})?h|[0-9]{1,7}([.][0-9]{1,9})?m|` +
+		`[0-9]{1,9}([.][0-9]{1,9})?(s|ms|us|µs|ns)){1,6}$`
 	// harmlessUsages are those by which a certificate vouches for its own names alone.
 	harmlessUsages = `["signing", "digital signature", "content commitment", "key encipherment", "key agreement",
 		"data encipherment", "encipher only", "decipher only", "server auth", "client auth"]`
@@ -122,9 +124,11 @@ func issuerRules() []admissionpolicy.Rule {
 // harmlessSolver is true where the solver VALUE neither connects to an address that the
 // tenant chooses nor uses cert-manager's own credentials.
 const harmlessSolver = `!(has(VALUE.rfc2136) || has(VALUE.acmeDNS) || has(VALUE.webhook) || has(VALUE.akamai) ||
-	has(VALUE.route53) && !has(VALUE.route53.secretAccessKeySecretRef) && !has(VALUE.route53.auth) ||
+	has(VALUE.route53) && !(has(VALUE.route53.secretAccessKeySecretRef) &&
+		VALUE.route53.secretAccessKeySecretRef.name != "" ||
+		has(VALUE.route53.auth) && VALUE.route53.auth.size() > 0) ||
 	has(VALUE.cloudDNS) && !has(VALUE.cloudDNS.serviceAccountSecretRef) ||
-	has(VALUE.azureDNS) && !has(VALUE.azureDNS.clientSecretSecretRef))`
+	has(VALUE.azureDNS) && (has(VALUE.azureDNS.managedIdentity) || !has(VALUE.azureDNS.clientSecretSecretRef)))`
 
 // checkIssuers keeps tenants from sending cert-manager's controller, which reaches
 // what no tenant does, to addresses of their choice. What solvers make in the

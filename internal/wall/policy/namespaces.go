@@ -39,9 +39,11 @@ func checkNamespaces(admins []string) admissionpolicy.Validating {
 	marks := func(object, absent string) string {
 		return with(`dyn(ABSENT ? [] :
 			(has(OBJECT.metadata.labels)
-				? OBJECT.metadata.labels.transformList(k, v, k.matches(variables.keys), k + "=" + v) : [])
+				? OBJECT.metadata.labels.transformList(k, v, k.matches(variables.keys),
+					"label " + k + "=" + v) : [])
 			+ (has(OBJECT.metadata.annotations)
-				? OBJECT.metadata.annotations.transformList(k, v, k.matches(variables.keys), k + "=" + v) : []))`,
+				? OBJECT.metadata.annotations.transformList(k, v, k.matches(variables.keys),
+					"annotation " + k + "=" + v) : []))`,
 			"OBJECT", object, "ABSENT", absent)
 	}
 	return admissionpolicy.Validating{

@@ -229,7 +229,8 @@ func podRules() []admissionpolicy.Rule {
 				"and none that has an add-on use what is not the tenant's",
 			Rare: true, Fine: `variables.labels.all(k, !k.startsWith("croft.dev/")) && ` + noLabelOf(addons.Pods),
 			Holds: `variables.labels.all(k,
-					!k.startsWith("croft.dev/") || k == "` + v1alpha1.ProbeLabel + `" || k in variables.labelsBefore) &&
+					!k.startsWith("croft.dev/") || k == "` + v1alpha1.ProbeLabel + `" ||
+					k in variables.labelsBefore && variables.labelsBefore[k] == variables.labels[k]) &&
 				(` + noLabelOf(addons.Pods) + ` || variables.refusedLabels.size() == 0)`,
 			Exception: byAnnotations,
 			Message: `(variables.refusedLabels.size() > 0 ? ` + labelsMessage + `

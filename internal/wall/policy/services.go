@@ -64,11 +64,12 @@ func checkServices() admissionpolicy.Validating {
 			},
 			{
 				Name: ExternalNameRule,
-				Says: "an ExternalName, where the tenant may have one, is not the name of a Service",
-				Holds: `variables.name == variables.nameBefore ||
-					!variables.name.lowerAscii().matches("(^|[.])svc([.]|$)") && variables.name.contains(".")`,
+				Says: "an ExternalName, where the tenant may have one, is a host outside of the cluster",
+				Holds: `variables.name == "" || variables.name == variables.nameBefore ||
+					[variables.name.lowerAscii()].exists(n, ` + notInside("n") + `)`,
 				Message: `"spec.externalName: " + variables.name +
-					" names a Service, which may be another tenant's: call the Service itself; tenant " +
+					" is an address or a host inside of the cluster, which may be another tenant's: ` +
+					`call the Service itself; tenant " +
 					params.spec.tenant + " may name hosts outside of the cluster"`,
 			},
 			{

@@ -52,7 +52,7 @@ import (
 // File is one file of cases.
 type File struct {
 	// Policy is the name of the policy that the rules are of.
-	Policy string `json:"policy"`
+	Policy   string         `json:"policy"`
 	Platform map[string]any `json:"platform"`
 	Tenant   map[string]any `json:"tenant"`
 	Object   map[string]any `json:"object"`
