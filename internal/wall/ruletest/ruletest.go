@@ -151,8 +151,9 @@ func try(t *testing.T, worlds *worlds, file File, c Case) {
 		object.SetNamespace(Namespace)
 	}
 	request := evaluator.Request{
-		User: who(c), Verb: cmp.Or(c.Verb, "create"), Resource: evaluator.ResourceOf(object.GroupVersionKind()), Subresource: c.Subresource,
-		Namespace: object.GetNamespace(), Name: object.GetName(), Object: object, Authorized: true,
+		User: who(c), Verb: cmp.Or(c.Verb, "create"), Authorized: true,
+		Resource: evaluator.ResourceOf(object.GroupVersionKind()), Subresource: c.Subresource,
+		Namespace: object.GetNamespace(), Name: object.GetName(), Object: object,
 	}
 	if c.Old != nil {
 		request.Verb = cmp.Or(c.Verb, "update")
