@@ -55,12 +55,15 @@ func (a *app) printResults(results []verify.Result, took time.Duration) {
 		line.WriteString(cut(row[len(row)-1], max(left, shortest)))
 		say(a.out, "%s\n", painted(strings.TrimRight(line.String(), " ")))
 	}
+	// What did not hold comes last, next to the summary: of what was not tried there may be
+	// many.
 	for _, r := range results {
-		switch r.Result {
-		case verify.Held:
-		case verify.NotTried: // the reason alone: there may be many
+		if r.Result == verify.NotTried {
 			say(a.out, "\n%s/%s: %s: %s", r.Wall, r.Name, paint(r.Result, string(r.Result)), r.Message)
-		default:
+		}
+	}
+	for _, r := range results {
+		if r.Result != verify.Held && r.Result != verify.NotTried {
 			say(a.out, "\n%s/%s: %s\n  tried: %s\n  %s", r.Wall, r.Name, paint(r.Result, string(r.Result)), r.Summary, r.Message)
 		}
 	}

@@ -50,7 +50,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("the message is not below its header:\n%s", out.String())
 	}
 	for _, want := range []string{
-		"nodes/choose-scheduler: BREACHED\n  tried: choose", "nodes/run-a-pod: not tried: nobody has the role",
+		"nodes/run-a-pod: not tried: nobody has the role\nnodes/choose-scheduler: BREACHED\n  tried: choose",
 		"2 of 5 held, 1 BREACHED, 1 blocked elsewhere, 1 not tried; 43 requests and connections tried in 2.0 s\n",
 	} {
 		if !strings.Contains(out.String(), want) {
