@@ -14,7 +14,7 @@ SANDBOX_DIR := $(CURDIR)/.sandbox
 export GOLANGCI_LINT_CACHE := $(BIN)/golangci-lint-cache
 # The sandbox is linked from all of Kubernetes: minutes the first time, seconds
 # afterwards.
-SANDBOX_SOURCES := $(shell find sandbox api/crds \( -name '*_test.go' -o -path sandbox/addons \) -prune -o -type f -print 2>/dev/null)
+SANDBOX_SOURCES := $(shell find sandbox api/crds \( -name '*_test.go' -o -path sandbox/addons -o -path sandbox/flux \) -prune -o -type f -print 2>/dev/null)
 CROFT_SOURCES   := $(shell find api cmd internal -name '*_test.go' -prune -o -name '*.go' -print -o -name '*.yaml' -print 2>/dev/null) go.mod go.sum
 
 say = @printf '\033[1m==>\033[0m %s\n' "$(1)" >&2
@@ -43,6 +43,17 @@ $(BIN)/gatekeeper: sandbox/addons/go.mod sandbox/addons/go.sum
 	@cd sandbox/addons && $(GO) build -ldflags "-s -w" -o $@ github.com/open-policy-agent/gatekeeper/v3
 	@cd sandbox/addons && install -m 0644 "$$($(GO) list -m -f '{{.Dir}}' github.com/open-policy-agent/gatekeeper/v3)/deploy/gatekeeper.yaml" $@.yaml
 
+.PHONY: flux
+flux: $(BIN)/kustomize-controller ## Build bin/kustomize-controller, for `croft-sandbox up --with flux`
+
+# Its definitions and those of sources go along, as pinned in sandbox/addons.
+$(BIN)/kustomize-controller: sandbox/flux/go.mod sandbox/flux/go.sum sandbox/addons/go.mod
+	$(call say,building kustomize-controller (minutes the first time))
+	@cd sandbox/flux && $(GO) build -ldflags "-s -w" -o $@ github.com/fluxcd/kustomize-controller
+	@cd sandbox/addons && for module in source-controller kustomize-controller; do \
+	  dir=$$($(GO) mod download -json github.com/fluxcd/$$module@$$($(GO) list -m -f '{{.Version}}' github.com/fluxcd/$$module) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p'); \
+	  for file in $$dir/config/crd/bases/*.yaml; do echo ---; cat $$file; done; done > $@.yaml
+
 .PHONY: karpenter-aws
 karpenter-aws: $(BIN)/karpenter-aws ## Build bin/karpenter-aws, for `croft-sandbox up --with aws`
 
@@ -55,9 +66,39 @@ $(BIN)/gator: sandbox/addons/go.mod sandbox/addons/go.sum
 	$(call say,building gator)
 	@cd sandbox/addons && $(GO) build -ldflags "-s -w" -o $@ github.com/open-policy-agent/gatekeeper/v3/cmd/gator
 
+# Calico's own judgement of its selectors.
+$(BIN)/calico-selector: sandbox/calico/main.go sandbox/calico/go.mod sandbox/calico/go.sum
+	$(call say,building calico-selector (a minute the first time))
+	@cd sandbox/calico && $(GO) build -ldflags "-s -w" -o $@ .
+
+.PHONY: openid-provider
+openid-provider: $(BIN)/openid-provider ## Install bin/openid-provider, which tests log in at; needs npm
+
+# Without npm nothing is installed, and the tests that need it are skipped and say so.
+OPENID := internal/e2e/testdata/oidc
+$(BIN)/openid-provider: $(OPENID)/package.json $(OPENID)/package-lock.json
+	$(call say,installing an OpenID provider for tests$(if $(shell command -v npm),,: not without npm))
+	@if command -v npm >/dev/null; then rm -rf $@.new; mkdir -p $@.new; install -m 0644 $^ $@.new; \
+	  npm ci --prefix $@.new --ignore-scripts --no-audit --no-fund --loglevel=error >&2; rm -rf $@; mv $@.new $@; touch $@; fi
+
+.PHONY: browser
+browser: $(BIN)/browser ## Build bin/browser, which tests and the demo log in with; needs Chromium to run
+
+# A module of its own: nobody else needs the library that drives browsers.
+$(BIN)/browser: $(wildcard hack/browser/*)
+	$(call say,building a user with a browser)
+	@cd hack/browser && $(GO) build -ldflags "-s -w" -o $@ .
+
+.PHONY: helm
+helm: $(BIN)/helm ## Build bin/helm, which tests install a chart with
+
+$(BIN)/helm: hack/helm/go.mod hack/helm/go.sum
+	$(call say,building helm (minutes the first time))
+	@cd hack/helm && $(GO) build -ldflags "-s -w" -o $@ helm.sh/helm/v4/cmd/helm
+
 .PHONY: demo
-demo: build $(if $(filter gatekeeper,$(ENGINE)),gatekeeper) $(if $(filter aws,$(CLOUD)),karpenter-aws) ## Play the walk-through: two tenants, each on nodes of its own
-	@SANDBOX_DIR=$(SANDBOX_DIR) ENGINE=$(ENGINE) CLOUD=$(CLOUD) hack/demo.sh
+demo: build $(if $(filter gatekeeper,$(ENGINE)),gatekeeper) $(if $(filter aws,$(CLOUD)),karpenter-aws) $(if $(filter flux,$(GITOPS)),flux) $(if $(filter 1,$(LOGIN)),browser openid-provider) ## Play the walk-through: two tenants, each on nodes of its own; with GITOPS=flux also a push, with LOGIN=1 a login
+	@SANDBOX_DIR=$(SANDBOX_DIR) ENGINE=$(ENGINE) CLOUD=$(CLOUD) GITOPS=$(GITOPS) LOGIN=$(LOGIN) hack/demo.sh
 
 .PHONY: down
 down: ## End the demo's sandbox and delete its data
@@ -65,22 +106,26 @@ down: ## End the demo's sandbox and delete its data
 
 # Packages in which several things happen at once, with all that they are made of. In
 # others the race detector would find nothing, and it makes tests five times as slow.
-RACED     := ./internal/controller/...
+RACED     := ./internal/controller/... ./internal/proxy
 # The operator's tests drive all controllers at once, for minutes; the others do one thing
 # after the other, but for a few goroutines.
 RACED_ALL := $(RACED) ./internal/operator ./internal/apply ./internal/cli ./internal/sandbox
 
 .PHONY: test
-test: build $(BIN)/gotestsum lint generated ## What a commit is trusted for: unit and integration tests, lint, generated code
+test: build $(BIN)/gotestsum $(BIN)/openid-provider lint generated ## What a commit is trusted for: unit and integration tests, lint, generated code
 	@hack/test.sh $(RACED)
 
 .PHONY: test-all
-test-all: build gatekeeper karpenter-aws $(BIN)/gator $(BIN)/gotestsum lint-all generated ## All tests: those of `make test`, and AWS, Gatekeeper, the dialects of network policies, growth
+test-all: build gatekeeper flux karpenter-aws browser helm $(BIN)/gator $(BIN)/calico-selector $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, and AWS, Gatekeeper, the dialects of network policies, growth
 	@CROFT_TEST_ALL=1 hack/test.sh $(RACED_ALL)
 
 .PHONY: bench
 bench: build ## Measure croft beside the alternative, as ratios
 	@$(GO) run ./hack/bench
+
+.PHONY: bench-proxy
+bench-proxy: build ## Measure croft proxy beside the API server and a bare reverse proxy
+	@$(GO) run ./hack/bench -only proxy
 
 BENCHMARKS := $(CURDIR)/docs/benchmarks
 .PHONY: bench-admission
@@ -101,6 +146,7 @@ lint: $(BIN)/golangci-lint ## Run golangci-lint
 lint-all: lint ## Run all linters on the sandbox, too
 	$(call say,golangci-lint on all below the sandbox (minutes the first time))
 	@cd sandbox && $(BIN)/golangci-lint run --config ../.golangci.yaml ./...
+	@cd hack/browser && $(BIN)/golangci-lint run --config ../../.golangci.yaml ./...
 
 .PHONY: generate
 generate: $(BIN)/controller-gen $(BIN)/crd-ref-docs ## Write the generated code, CRDs and API reference anew

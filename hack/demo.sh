@@ -31,6 +31,19 @@ case ${CLOUD:-} in
     ;;
   *) echo "CLOUD=$CLOUD: choose kwok or aws" >&2 && exit 2 ;;
 esac
+case ${GITOPS:-} in
+  "") ;;
+  flux) with+=(--with flux) ;;
+  *) echo "GITOPS=$GITOPS: choose flux" >&2 && exit 2 ;;
+esac
+case ${LOGIN:-} in
+  "") ;;
+  1)
+    hack/demo-login.sh check
+    edit+=(-e 's/^  clusterName: .*/&\n  proxy: {}/')
+    ;;
+  *) echo "LOGIN=$LOGIN: choose 1, or leave it out" >&2 && exit 2 ;;
+esac
 if [ ${#edit[@]} -gt 0 ]; then
   file=$(mktemp -d)/two-tenants.yaml
   trap 'rm -r "$(dirname "$file")"' EXIT
@@ -142,6 +155,14 @@ fi
 printf '%s$ croft verify%s\n  %s\n' "$dim" "$off" "$(printf '%s\n' "$report" | tail -1)"
 show croft status
 
+if [ "${GITOPS:-}" = flux ]; then
+  # shellcheck source=hack/demo-gitops.sh
+  . hack/demo-gitops.sh
+fi
+if [ "${LOGIN:-}" = 1 ]; then
+  . hack/demo-login.sh
+fi
+
 cat <<TEXT
 
 ${bold}Done in $((SECONDS - started)) s.${off} The sandbox stays up. Look around:
@@ -153,10 +174,24 @@ ${bold}Done in $((SECONDS - started)) s.${off} The sandbox stays up. Look around
   bin/croft-sandbox stop croft        # the walls stand without it
   make down                           # end it
 TEXT
+if [ "${GITOPS:-}" = flux ]; then
+  cat <<'TEXT'
+
+  git clone "$(bin/croft-sandbox git deploy)"   # push to it, and look:
+  bin/croft why kustomization/croft-app -n tenant-a
+TEXT
+fi
 if [ "${CLOUD:-}" = aws ]; then
   cat <<'TEXT'
 
   bin/croft-sandbox aws instances     # what runs in the account
   bin/croft-sandbox aws fault --help  # what can go wrong there
+TEXT
+fi
+if [ "${LOGIN:-}" = 1 ]; then
+  cat <<TEXT
+
+  export XDG_CACHE_HOME=$login/cache  # Ann's tokens
+  bin/croft-sandbox kubectl --kubeconfig $login/ann.kubeconfig get pods
 TEXT
 fi

@@ -23,4 +23,5 @@ if "$sandbox" status -o json 2>/dev/null | grep -q '"component": "aws"'; then
   fi
   echo "nothing is left in the account" >&2
 fi
+hack/demo-login.sh stop
 "$sandbox" down --delete

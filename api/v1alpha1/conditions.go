@@ -43,6 +43,19 @@ const (
 	// ReasonNamespaceNotOwned: a namespace of that name exists, croft did not
 	// create it, and no platform admin has permitted its adoption.
 	ReasonNamespaceNotOwned = "NamespaceNotOwned"
+	// ReasonNotAllowed: the Tenant's selfService allows no namespaces, or the
+	// TenantNamespace is in a namespace that the Tenant does not declare.
+	ReasonNotAllowed = "NotAllowed"
+	// ReasonNameNotAllowed: the name of a TenantNamespace does not begin with the
+	// tenant's name and a hyphen, or belongs to the system, to the platform or to
+	// another tenant.
+	ReasonNameNotAllowed = "NameNotAllowed"
+	// ReasonNameTaken: a namespace of the name that a TenantNamespace asks for exists
+	// already. croft never adopts one by a TenantNamespace.
+	ReasonNameTaken = "NameTaken"
+	// ReasonLimitReached: the tenant has as many namespaces beside the declared ones as
+	// its selfService allows; the message names them.
+	ReasonLimitReached = "LimitReached"
 	// ReasonEnforced: a dry-run pod came back placed on the tenant's pool.
 	ReasonEnforced = "Enforced"
 	// ReasonNotEnforcedYet: a dry-run pod was not placed; the policies have not

@@ -29,6 +29,9 @@ const (
 	// deleting its tenant with `deletion: Delete` may delete it too. Adopted
 	// namespaces never carry it.
 	CreatedAnnotation = "croft.dev/created"
+	// RequestedAnnotation on a namespace that a tenant asked for itself is the namespace of
+	// its TenantNamespace, which has the same name.
+	RequestedAnnotation = "croft.dev/requested"
 	// OwnerAnnotation on a namespace names the tenant that croft last wrote it for. It
 	// counts only as croft's own field: by it croft knows a namespace of the tenant's
 	// whose TenantLabel somebody took away.
@@ -54,6 +57,9 @@ const (
 	// ScratchUntilAnnotation says until when that may be needed, in RFC 3339. What is
 	// there later was left by a run that was killed, and the next one removes it.
 	ScratchUntilAnnotation = "croft.dev/scratch-until"
+	// UntilAnnotation on a RoleBinding lists the subjects whose access ends, and when:
+	// "devs=2026-12-01T00:00:00Z, eve=2026-12-24T00:00:00Z".
+	UntilAnnotation = "croft.dev/until"
 	// TagAnnotationPrefix precedes a Pool's tags where the cloud has none of its
 	// own, as on kwok nodes.
 	TagAnnotationPrefix = "tags.croft.dev/"
@@ -73,6 +79,13 @@ const (
 	// namespace. It is fixed, so that policies look it up at a flat cost, see
 	// https://github.com/kubernetes/kubernetes/issues/133383.
 	TenantRulesName = "croft"
+	// ElevationLabel on a RoleBinding or a ServiceAccount is the name of the service account
+	// of an elevation. An annotation of the same key names the elevation itself, as
+	// "shop/eve-7f3k2".
+	ElevationLabel = "croft.dev/elevation"
+	// ElevationsNamespace is where the service accounts of elevations live: apart from
+	// croft's own, so that the operator can request tokens of the former alone.
+	ElevationsNamespace = "croft-elevations"
 	// SystemNamespace is where croft's operator lives.
 	SystemNamespace = "croft-system"
 	// PlatformName is the name of the one Platform of a cluster.

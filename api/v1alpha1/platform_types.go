@@ -94,6 +94,16 @@ type PlatformSpec struct {
 	// +optional
 	ClassReaders []string `json:"classReaders,omitempty"`
 
+	// Elevation lets people who have access to a tenant ask for the role operator in it
+	// for a limited time, with `croft elevate`. Without it nobody may.
+	// +optional
+	Elevation *PlatformElevation `json:"elevation,omitempty"`
+
+	// Proxy gives `croft proxy` the rights that it needs to let people in; none without
+	// it. It runs where `croft install --authentication-config` puts it.
+	// +optional
+	Proxy *Proxy `json:"proxy,omitempty"`
+
 	// Addons are kinds of add-ons that tenants' people may use in their namespaces,
 	// beyond those that the roles viewer and operator know: viewers read them,
 	// operators write them. See docs/addons.md for what the known ones open.
@@ -153,6 +163,30 @@ type PlatformSpec struct {
 	// +optional
 	TenantDefaults TenantDefaults `json:"tenantDefaults,omitempty"`
 }
+
+// Proxy is how `croft proxy` may act for people.
+type Proxy struct {
+	// Impersonation is the kind of right by which the proxy acts for people; Constrained
+	// by default. The proxy's token lets nobody act as a node, as a service account or as
+	// a member of a group that no tenant and no list of the Platform names.
+	// +kubebuilder:default=Constrained
+	// +optional
+	Impersonation Impersonation `json:"impersonation,omitempty"`
+}
+
+// Impersonation is a kind of right to act for others.
+// +kubebuilder:validation:Enum=Constrained;Legacy
+type Impersonation string
+
+const (
+	// ImpersonationConstrained is by rights to impersonate people alone (KEP-5284), on by
+	// default since Kubernetes 1.36.
+	ImpersonationConstrained Impersonation = "Constrained"
+	// ImpersonationLegacy is by the right to impersonate that every Kubernetes has. It is
+	// limited to the same users and groups, but not to people: the API server takes
+	// system:node:NAME for a user like any other.
+	ImpersonationLegacy Impersonation = "Legacy"
+)
 
 // Addon is an API group of which tenants' people may use some kinds.
 type Addon struct {

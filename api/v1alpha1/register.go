@@ -17,6 +17,8 @@ var SchemeBuilder = runtime.NewSchemeBuilder(func(s *runtime.Scheme) error {
 		&Tenant{}, &TenantList{},
 		&SecondaryNetwork{}, &SecondaryNetworkList{},
 		&TenantRules{}, &TenantRulesList{},
+		&Elevation{}, &ElevationList{},
+		&TenantNamespace{}, &TenantNamespaceList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

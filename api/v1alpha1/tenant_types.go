@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +33,7 @@ type Tenant struct {
 // TenantSpec says what a tenant has and may do.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.pool) != has(self.pools)",message="set exactly one of pool and pools"
+// +kubebuilder:validation:XValidation:rule="!has(self.selfService) || !has(self.selfService.namespaces) || self.selfService.namespaces + (has(self.namespaces) ? size(self.namespaces) : 1) <= 64",message="a tenant has at most 64 namespaces, those of selfService among them: lower selfService.namespaces"
 type TenantSpec struct {
 	// Pool is the pool that the tenant's pods run on.
 	// +kubebuilder:validation:MinLength=1
@@ -56,6 +59,11 @@ type TenantSpec struct {
 	// +listType=set
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
+
+	// SelfService is what the tenant's operators may make for the tenant themselves;
+	// nothing by default.
+	// +optional
+	SelfService SelfService `json:"selfService,omitzero"`
 
 	// Access says who may do what in the tenant's namespaces.
 	// +kubebuilder:validation:MaxItems=64
@@ -103,6 +111,13 @@ type TenantSpec struct {
 	// +optional
 	Policy TenantPolicy `json:"policy,omitempty"`
 
+	// Sources are what Flux applies for the tenant, from Git repositories and OCI
+	// artifacts, by name. A source that is taken out leaves what it has applied.
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$'))",message="names of sources are at most 40 lower-case letters, digits and '-', beginning with a letter"
+	// +optional
+	Sources map[string]Source `json:"sources,omitempty"`
+
 	// CostCode says who pays. It becomes a label of the namespaces.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="becomes a label: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
@@ -134,6 +149,17 @@ type Access struct {
 	// Role is what they may do.
 	// +required
 	Role Role `json:"role"`
+	// Until is when the access ends, such as 2026-12-01T00:00:00Z; never by default.
+	// The operator removes it from the RoleBindings at that time. A RoleBinding does
+	// not end by itself: while no operator runs, the access goes on. What has to end
+	// in any case is an Elevation.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+}
+
+// Ended reports whether the access is over at a time. At the zero time none is.
+func (a Access) Ended(now time.Time) bool {
+	return a.Until != nil && !now.IsZero() && !now.Before(a.Until.Time)
 }
 
 // Role is what somebody may do in a tenant's namespaces: viewer, operator, or one

@@ -44,6 +44,10 @@ type TenantRulesSpec struct {
 	// +listType=atomic
 	// +required
 	Namespaces []string `json:"namespaces"`
+	// SelfService says whether TenantNamespaces may be created in the namespace: where
+	// the Tenant declares it and its selfService allows some.
+	// +optional
+	SelfService bool `json:"selfService"`
 	// PlatformNamespaces are those that a NetworkPolicy may let in besides.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63

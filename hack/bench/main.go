@@ -31,6 +31,8 @@
 //   - steady: what croft writes while nothing changes, which must be nothing,
 //     beside what everybody writes. Any write fails the run.
 //   - memory: what the operator holds in memory with tenants, beside with none.
+//   - proxy, by `make bench-proxy` or -only proxy: requests of people through croft proxy,
+//     beside the same straight to the API server and by a bare reverse proxy.
 //
 // Every cluster is a sandbox of its own, which is taken down at the end, after a
 // failure and on an interrupt. Linux is needed: what is known of processes is
@@ -75,6 +77,9 @@ var measurements = []measurement{
 	{"memory", measureMemory},
 }
 
+// onRequest are those that only -only runs.
+var onRequest = []measurement{{"proxy", measureProxy}}
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second interrupt ends the process at once, and with it its sandboxes.
@@ -94,7 +99,7 @@ func main() {
 func run(ctx context.Context) error {
 	var (
 		b      bench
-		only   = flag.String("only", "", "measure only these, separated by commas: "+strings.Join(names(measurements), ", "))
+		only   = flag.String("only", "", "measure only these, separated by commas: "+strings.Join(names(slices.Concat(measurements, onRequest)), ", "))
 		output = flag.String("o", "", "file to keep the raw data in, as JSON")
 	)
 	flag.StringVar(&b.croft, "croft", "", "croft binary to measure (default: the one beside croft-sandbox)")
@@ -138,13 +143,14 @@ func choose(only string) ([]measurement, error) {
 	if only == "" {
 		return measurements, nil
 	}
+	all := slices.Concat(measurements, onRequest)
 	wanted := strings.Split(only, ",")
 	for _, name := range wanted {
-		if !slices.Contains(names(measurements), name) {
-			return nil, fmt.Errorf("-only: there is no measurement %q: choose from %s", name, strings.Join(names(measurements), ", "))
+		if !slices.Contains(names(all), name) {
+			return nil, fmt.Errorf("-only: there is no measurement %q: choose from %s", name, strings.Join(names(all), ", "))
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(measurements), func(m measurement) bool { return !slices.Contains(wanted, m.name) }), nil
+	return slices.DeleteFunc(all, func(m measurement) bool { return !slices.Contains(wanted, m.name) }), nil
 }
 
 func names(all []measurement) []string {

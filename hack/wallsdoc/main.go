@@ -23,7 +23,8 @@ func main() { document.Main(generate) }
 func generate() (string, error) {
 	platform := v1alpha1.Platform{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName}, Spec: v1alpha1.PlatformSpec{
 		ClusterName: "demo", TenantDomain: "tenants.example.org", Admins: []string{"platform-admins"}, Auditors: []string{"platform-auditors"}, NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}},
-		Network: v1alpha1.PlatformNetwork{PlatformNamespaces: []string{"ingress"}},
+		Network:   v1alpha1.PlatformNetwork{PlatformNamespaces: []string{"ingress"}},
+		Elevation: &v1alpha1.PlatformElevation{Approvers: []string{"platform-approvers"}},
 	}}
 	var attacks []attack.Attack
 	var rules []wall.Rule

@@ -15,6 +15,7 @@ import (
 
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/sandbox"
 )
 
 type fields = map[string]any
@@ -25,7 +26,12 @@ const platformFields = `
 clusterName: full
 tenantDomain: tenants.example.org
 clusterDNS: [10.100.0.10, "fd00::a"]
+topLevelNamespaces: [shared]
 admins: [platform-admins, others]
+auditors: [platform-auditors]
+classReaders: [storage-admins]
+elevation: {maxDuration: 2h, approvers: [approvers]}
+proxy: {impersonation: Constrained}
 groupPrefix: "oidc:"
 nodePoolKey: platform.example.org/node-pool
 nodeClass: {aws: {role: nodes, tags: {Stage: test}, tagKeys: {costCode: "billing:code"}}}
@@ -106,7 +112,12 @@ const tenantFields = `
 access:
   - {group: developers, role: operator}
   - {group: admins, role: viewer}
-  - {user: alice@example.org, role: viewer}
+  - {user: alice@example.org, role: viewer, until: 2126-12-01T00:00:00Z}
+sources:
+  app: {git: https://git.example.org/shop, branch: stable, path: ./deploy, interval: 5m, timeout: 10m, secretRef: {name: token}}
+  tagged: {git: ssh://git@git.example.org/shop, tag: v1, webhook: {type: github, secretRef: {name: webhook}}}
+  image: {oci: oci://registry.example.org/shop/deploy, tag: v1}
+selfService: {namespaces: 3}
 domains: [shop.example.org, "*.shop.example.org"]
 quota: {pods: "10", requests.memory: 10Gi}
 limits: {default: {memory: 1Gi, cpu: "2"}, defaultRequest: {cpu: 50m, memory: 64Mi}, max: {cpu: "4", memory: 2Gi}, min: {cpu: 10m}}
@@ -147,21 +158,26 @@ zones:
 // kept are fields without which what they are in is invalid.
 var kept = strings.Fields(`clusterName nodeClass aws kwok role key operator values nodes group user type
 	zone zones subnet cidr podCIDR id ssmParameter snapshotID tags ownerID instanceMatchCriteria deviceName ebs volumeSize
-	amiFamily amiSelectorTerms subnetSelectorTerms securityGroupSelectorTerms`)
+	git oci amiFamily amiSelectorTerms subnetSelectorTerms securityGroupSelectorTerms`)
 
 // variants is how many of each part of an estate a walker chooses from: so the API
 // server is asked for a reference only now and then.
 const variants = 16
 
 // platformStays is how many steps a platform lasts, on the average: it has the
-// largest objects.
-const platformStays = 8
+// largest objects. `make test`, which has fewer steps, has every kind with
+// fewPlatformStays.
+const platformStays, fewPlatformStays = 8, 3
 
 // next is a random estate that is valid. It reports whether the platform is
 // another than before.
 func (w *walker) next(step int) (parts []part, err error) {
+	stays := platformStays
+	if !sandbox.All() {
+		stays = fewPlatformStays
+	}
 	for range 100 {
-		moved := step == 0 || w.random.IntN(platformStays) == 0
+		moved := step == 0 || w.random.IntN(stays) == 0
 		file := fields{
 			"platform":          w.last["platform"],
 			"secondaryNetworks": w.one("secondaryNetworks", w.networks),

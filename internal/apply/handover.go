@@ -46,6 +46,17 @@ func (a *Applier) Remove(ctx context.Context, objects ...client.Object) error {
 	return err
 }
 
+// Delete deletes objects in their order, whatever became of them since. It stops at the
+// first that it cannot delete.
+func (a *Applier) Delete(ctx context.Context, objects ...client.Object) error {
+	for _, o := range objects {
+		if err := client.IgnoreNotFound(a.client.Delete(ctx, o)); err != nil {
+			return fmt.Errorf("delete %s: %w", RefOf(o), err)
+		}
+	}
+	return nil
+}
+
 // Restore creates objects as they were. What is there already is left alone.
 func (a *Applier) Restore(ctx context.Context, objects ...client.Object) error {
 	var errs []error

@@ -57,6 +57,7 @@ var (
 	// TenantKinds stand in one tenant's namespaces. Access goes first, and the
 	// rules that policies deny without go last.
 	TenantKinds = append(AccessKinds[:1:1],
+		schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"},
 		schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
 		schema.GroupVersionKind{Version: "v1", Kind: "ResourceQuota"},
 		schema.GroupVersionKind{Version: "v1", Kind: "LimitRange"},
@@ -72,5 +73,13 @@ var (
 	ClusterDialectKinds = []schema.GroupVersionKind{
 		{Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy"},
 		{Group: "networking.k8s.aws", Version: "v1alpha1", Kind: "ClusterNetworkPolicy"},
+	}
+	// SourceKinds are what Flux applies in one tenant's namespaces. A cluster without
+	// Flux has none of them. The Kustomization goes before what it applies.
+	SourceKinds = []schema.GroupVersionKind{
+		{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"},
+		{Group: "notification.toolkit.fluxcd.io", Version: "v1", Kind: "Receiver"},
+		{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"},
+		{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "OCIRepository"},
 	}
 )

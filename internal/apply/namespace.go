@@ -31,6 +31,12 @@ func (a *Applier) namespace(ctx context.Context, o *corev1.Namespace, tenant str
 	if err := claim(live, tenant); err != nil {
 		return Failed, nil, err
 	}
+	if _, requested := o.Annotations[v1alpha1.RequestedAnnotation]; !requested {
+		// The Tenant declares it by now: that is no longer the tenant's own doing.
+		if err := a.annotate(ctx, live, v1alpha1.RequestedAnnotation, nil); err != nil {
+			return Failed, nil, err
+		}
+	}
 	adopted := live.Labels[v1alpha1.TenantLabel] != tenant && !unlabelled(live, tenant)
 	if adopted {
 		if err := a.annotate(ctx, live, v1alpha1.CreatedAnnotation, nil); err != nil {
@@ -97,6 +103,12 @@ func unlabelled(live *corev1.Namespace, tenant string) bool {
 	})
 }
 
+// CreateNamespace creates a namespace of a tenant, of which its walls are applied later. One
+// that exists is left alone, whosever it is: the error says so.
+func (a *Applier) CreateNamespace(ctx context.Context, o *corev1.Namespace) error {
+	return a.createNamespace(ctx, o)
+}
+
 // createNamespace creates a namespace. Applying would do so too, but would as well take
 // over one that somebody else creates at the same moment. What tells whose it is
 // comes with it, so that a croft that dies here finds it again. The tenant's rules come
@@ -110,6 +122,9 @@ func (a *Applier) createNamespace(ctx context.Context, o *corev1.Namespace) erro
 		},
 		Annotations: map[string]string{v1alpha1.CreatedAnnotation: "true"},
 	}}
+	if anchor, ok := o.Annotations[v1alpha1.RequestedAnnotation]; ok {
+		born.Annotations[v1alpha1.RequestedAnnotation] = anchor
+	}
 	if err := a.client.Create(ctx, born, client.FieldOwner(v1alpha1.ManagedBy)); err != nil {
 		return fmt.Errorf("create: %w", err)
 	}

@@ -68,7 +68,7 @@ func (c liveClient) List(ctx context.Context, list client.ObjectList, opts ...cl
 
 // madeIn returns what croft made in a namespace, access first.
 func (a *Applier) madeIn(ctx context.Context, namespace string) ([]client.Object, error) {
-	return a.surplus(ctx, nil, slices.Concat(TenantKinds, DialectKinds), client.InNamespace(namespace),
+	return a.surplus(ctx, nil, slices.Concat(SourceKinds, TenantKinds, DialectKinds), client.InNamespace(namespace),
 		client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 }
 
@@ -95,6 +95,7 @@ func (a *Applier) unmark(ctx context.Context, namespace *corev1.Namespace) error
 // admins give a meaning.
 var ownMarks = []string{
 	v1alpha1.TenantLabel, v1alpha1.WallLabel, v1alpha1.CostCodeLabel, v1alpha1.PlacementLabel, v1alpha1.AdoptAnnotation, v1alpha1.CreatedAnnotation, v1alpha1.OwnerAnnotation,
+	v1alpha1.RequestedAnnotation,
 }
 
 // marksIn returns a null for each of croft's keys, as a merge patch removes them.

@@ -5,6 +5,9 @@ const (
 	kubeDocs      = "https://kubernetes.io/docs/concepts/"
 )
 
+// PolicyRefusedID is the row of what an admission policy refuses.
+const PolicyRefusedID = "policy-refused"
+
 // admissionRows are what keeps a pod from being created, or from being placed when
 // it is.
 var admissionRows = []Row{
@@ -22,7 +25,7 @@ var admissionRows = []Row{
 		Cause: "the namespace's share of the tenant's quota is too small, and the tenant has more in other namespaces",
 		Cure:  "wait: croft moves the share when a controller was refused, and the controller tries again by itself. Nobody tries again for a pod without a controller: create it by a Job or a Deployment",
 		Who:   Team, Link: kubeDocs + "policy/resource-quotas/",
-		Produced: Produced{BySandbox, "internal/operator TestQuotaDemand"},
+		Produced: Produced{BySandbox, "internal/operator TestQuota"},
 	},
 	{
 		ID: "quota-reserved", Sees: "the ResourceQuotas of the tenant's namespaces, and `quotaMinimums` of the Tenant",
@@ -50,13 +53,14 @@ var admissionRows = []Row{
 		Produced: Produced{BySandbox, "internal/e2e TestWhy/admission/limit-range"},
 	},
 	{
-		ID: "policy-refused", Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet",
+		ID: PolicyRefusedID, Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet; the condition Ready of a Kustomization",
 		Signature: anyOf(`ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request`, `admission webhook "[^"]*" denied the request`),
 		Texts: []string{
 			`Error creating: pods "web-6d4cf56db6-x2x9p" is forbidden: ValidatingAdmissionPolicy 'croft-pods' with binding 'croft-pods' denied request: [tolerations] spec.tolerations: pods tolerate only keys below node.kubernetes.io/`,
+			`Service/shop/web dry-run failed (Forbidden): services "web" is forbidden: ValidatingAdmissionPolicy 'croft-services' with binding 'croft-services' denied request: [service-type] spec.type: NodePort is not allowed`,
 			`Error creating: admission webhook "validate.kyverno.svc-fail" denied the request: resource Pod/shop/web was blocked due to the following policies`,
 		},
-		Cause: "an admission policy refuses the pod",
+		Cause: "an admission policy refuses the object",
 		Cure:  "do what the message says after the policy's name; `croft verify --explain` says why croft's rules are there",
 		Who:   Team, Link: "https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/",
 		Produced: Produced{BySandbox, "internal/e2e TestWhy/policy"},

@@ -61,6 +61,22 @@ var disruptionRows = []Row{
 		Produced: Produced{BySandbox, "internal/doctor TestOthers"},
 	},
 	{
+		ID: "flux-unlocked", Sees: "the arguments of Flux' Deployments (label app.kubernetes.io/part-of: flux)",
+		Cause: "a controller of Flux runs without a flag that locks it down for several tenants",
+		Cure:  "add the flag to its arguments, as Flux' documentation on multi-tenancy does by a patch of flux-system/kustomization.yaml",
+		Run:   "kubectl -n flux-system get deployments -o yaml",
+		Who:   Platform, Link: "docs/gitops.md",
+		Produced: Produced{ByNobody, "a sandbox has no Deployments of Flux; the rule is tried on its own"},
+	},
+	{
+		ID: "flux-shared-key", Sees: "the arguments of Flux' Deployments (label app.kubernetes.io/part-of: flux)",
+		Cause: "kustomize-controller has a key of the platform's that it decrypts with for every tenant",
+		Cure:  "remove the flag, and give each Kustomization that decrypts a Secret in its own namespace (`decryption.secretRef`)",
+		Run:   "kubectl -n flux-system get deployment kustomize-controller -o yaml",
+		Who:   Platform, Link: "docs/gitops.md",
+		Produced: Produced{ByNobody, "a sandbox has no Deployments of Flux; the rule is tried on its own"},
+	},
+	{
 		ID: "unknown-addon", Sees: "the API groups of CustomResourceDefinitions; the controllers of IngressClasses",
 		Cause: "an add-on is in the cluster that croft's catalogue does not know: what annotations of tenants' objects make it do, no rule checks",
 		Cure:  "see which annotations, labels and kinds of tenants it acts upon, and whether it keeps tenants apart by itself; refuse annotations that nobody knows by `policy.unknownAnnotations: Deny`; where its kinds are safe for tenants, name them in the Platform's `addons`",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -94,7 +95,13 @@ func declared(ctx context.Context, c client.Reader) (*manifest.Declaration, erro
 			return nil, fmt.Errorf("reading what is declared in the cluster: %w", unreachable(err))
 		}
 	}
+	// A croft that was installed before does not have the kind.
+	var requests v1alpha1.TenantNamespaceList
+	if err := c.List(ctx, &requests); err != nil && !meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("reading the namespaces that tenants ask for: %w", unreachable(err))
+	}
 	return &manifest.Declaration{
 		Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items,
+		Requests: requests.Items, Now: time.Now(),
 	}, nil
 }

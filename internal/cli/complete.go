@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/login"
 	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/verify"
 	"croft.dev/croft/internal/wall"
@@ -86,7 +87,12 @@ func (a *app) addCompletions(root *cobra.Command) {
 		"croft verify": {"tenant": one(tenants), "attack": completeFrom(attackNames), "explain": one(attackNames), "wall": completeFrom(wallNames)},
 		"croft reach":  {"from": one(namespaces), "to": one(namespaces), "protocol": one(fixed("TCP", "UDP", "SCTP"))},
 		"croft why":    {"namespace": one(namespaces)},
-		"croft iam":    {"identity": one(fixed("pod-identity", "irsa"))},
+		"croft login":  {"token-storage": one(login.Storages)}, "croft login get-token": {"token-storage": one(login.Storages)}, "croft login forget": {"token-storage": one(login.Storages)},
+		"croft kubeconfig": {
+			"tenant": one(tenants), "namespace": one(namespaces), "token-storage": one(login.Storages),
+		},
+		"croft kubeconfig token": {"namespace": one(namespaces)},
+		"croft iam":              {"identity": one(fixed("pod-identity", "irsa"))},
 		"croft migrate": {
 			"report": one(fixed("text", "markdown", "json")), "node-class": one(fixed("kwok")),
 		},
@@ -125,7 +131,7 @@ func completeFiles(c *cobra.Command, flag string) {
 		with = cobra.FixedCompletions([]string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt)
 	case "out":
 		with = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
-	case "kubeconfig":
+	case "kubeconfig", "certificate-authority", "issuer-certificate-authority":
 		return
 	}
 	if _, known := c.GetFlagCompletionFunc(flag); !known {

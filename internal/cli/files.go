@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,7 @@ func (f *fileFlags) add(c *cobra.Command) {
 
 // parse reads all files. Every problem is reported, not only the first.
 func (f *fileFlags) parse(in io.Reader) (*manifest.Declaration, error) {
-	whole := &manifest.Declaration{}
+	whole := &manifest.Declaration{Now: time.Now()}
 	var problems manifest.Problems
 	for _, name := range f.names {
 		files, err := expand(name)

@@ -11,6 +11,7 @@ import (
 // TestNoCommandAnswersWithItsHelp walks all commands: a word that no command knows,
 // and a group without one, are bad input, said in one line. Help is for who asks.
 func TestNoCommandAnswersWithItsHelp(t *testing.T) {
+	t.Setenv("KUBECONFIG", t.TempDir()+"/none") // by which croft login would know where
 	isRefused := func(args ...string) {
 		t.Helper()
 		var out, errOut bytes.Buffer

@@ -21,8 +21,9 @@ import (
 
 func newInstall(a *app) *cobra.Command {
 	var (
-		options install.Options
-		export  bool
+		options        install.Options
+		authentication string
+		export         bool
 	)
 	c := &cobra.Command{
 		Use:   "install",
@@ -30,11 +31,21 @@ func newInstall(a *app) *cobra.Command {
 		Long: `Put croft's kinds, rights and cluster-wide policies into the cluster, and, with
 --image, the operator. Without --image no operator is deployed: run croft operator
 somewhere, since nothing is made of what is declared before one runs. Run it again to
-upgrade: what is as wanted is not written.`,
+upgrade: what is as wanted is not written.
+
+With --authentication-config it also deploys croft proxy, by which people get in whom
+the API server does not know. The proxy gets its rights from platform.proxy, and its
+certificate from the Secret croft-proxy-tls in the namespace croft-system, which you
+make. See docs/identity.md.`,
 		Example: `  croft install --image registry.example.org/croft:v0.1.0
   croft install --export --image registry.example.org/croft:v0.1.0 > croft-install.yaml`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if authentication != "" {
+				if options.Authentication, err = readAuthentication(authentication); err != nil {
+					return err
+				}
+			}
 			if export {
 				objects, err := install.Objects(options)
 				if err != nil {
@@ -51,6 +62,8 @@ upgrade: what is as wanted is not written.`,
 	}
 	c.Flags().StringVar(&options.Image, "image", "", "container image of the operator; without it the operator is not deployed")
 	c.Flags().StringSliceVar(&options.Roles, "role", nil, "names of platform.roles that the operator may write, beside those that the cluster declares")
+	c.Flags().StringVar(&authentication, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io): deploy croft proxy, too, which lets in the people whom it describes")
+	pointless(c, "authentication-config", "croft proxy is deployed with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
 	for _, of := range []string{"kubeconfig", "context", "as", "as-group"} {
 		pointless(c, of, "--export asks no cluster", func() bool { return export })
@@ -155,15 +168,16 @@ func (a *app) printChanges(changes []apply.Change) {
 	}
 }
 
-// platformObjects are the cluster-wide objects of the Platform that is declared.
+// platformObjects are the cluster-wide objects of the Platform that is declared, which
+// depend on its tenants' groups. A tenant that is wrong is left out.
 // Before one is declared they are those of a Platform with every default: they
 // concern tenants' namespaces only, of which there is none yet.
 func platformObjects(d *manifest.Declaration) ([]client.Object, error) {
 	if len(d.Platforms) == 0 {
 		d = &manifest.Declaration{Platforms: []v1alpha1.Platform{undeclared()}}
 	}
-	e, problems := estate.Build(&manifest.Declaration{Platforms: d.Platforms})
-	if len(problems) > 0 {
+	e, problems := estate.Build(d)
+	if e == nil {
 		return nil, problems
 	}
 	return wall.PlatformObjects(&e.Platform), nil

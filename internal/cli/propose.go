@@ -119,6 +119,7 @@ func overlay(cluster, file *manifest.Declaration, isWhole bool) *manifest.Declar
 		Tenants:   without(cluster.Tenants, file.Tenants, func(t v1alpha1.Tenant) string { return t.Name }),
 		Networks:  without(cluster.Networks, file.Networks, func(n v1alpha1.SecondaryNetwork) string { return n.Name }),
 	}
+	whole.Requests = cluster.Requests
 	if isWhole {
 		whole.Pools, whole.Tenants, whole.Networks = nil, nil, nil
 	}

@@ -1,15 +1,22 @@
 package cli
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
+	"croft.dev/croft/internal/dex"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/login"
 	"croft.dev/croft/internal/wall"
 )
 
 func newRender(a *app) *cobra.Command {
 	var (
-		files  fileFlags
-		output format
+		files   fileFlags
+		output  format
+		withDex bool
+		options dex.Options
 	)
 	c := &cobra.Command{
 		Use:   "render -f FILE",
@@ -17,18 +24,49 @@ func newRender(a *app) *cobra.Command {
 		Long: `Print every object that a file stands for: for a look, or for a cluster that is
 kept by GitOps without croft's operator. The same file gives the same bytes.
 
-The cluster needs croft's kinds (croft install) and Karpenter's.`,
-		Example: "  croft render -f croft.yaml | kubectl apply --server-side -f -",
-		Args:    cobra.NoArgs,
+The cluster needs croft's kinds (croft install) and Karpenter's.
+
+With --dex it prints the configuration of Dex instead, with the client that croft login
+uses. The connector to your own identity provider is left to you; a comment names the
+groups that it has to return.`,
+		Example: `  croft render -f croft.yaml | kubectl apply --server-side -f -
+  croft render -f croft.yaml --dex --issuer https://dex.example.org > dex.yaml`,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			e, err := files.build(a.in)
 			if err != nil {
 				return err
+			}
+			if withDex {
+				return a.renderDex(e, options, output)
 			}
 			return printObjects(a.out, wall.Objects(e), output)
 		},
 	}
 	files.add(c)
 	output.add(c, formatYAML, formatJSON)
+	flags := c.Flags()
+	flags.BoolVar(&withDex, "dex", false, "print the configuration of Dex for croft login, instead of objects")
+	flags.StringVar(&options.Issuer, "issuer", "", "with --dex: URL of Dex, as in its tokens")
+	flags.StringVar(&options.ClientID, "client-id", "croft", "with --dex: ID of croft login's client")
+	for _, flag := range []string{"issuer", "client-id"} {
+		pointless(c, flag, "it is for --dex", func() bool { return !withDex })
+	}
 	return c
+}
+
+// renderDex prints Dex's configuration, for a login that croft login accepts.
+func (a *app) renderDex(e *estate.Estate, o dex.Options, output format) error {
+	if output != formatYAML {
+		return fmt.Errorf("-o %s: the configuration of Dex is YAML with comments: write -o yaml", output)
+	}
+	if _, err := login.New(login.Options{Issuer: o.Issuer, ClientID: o.ClientID}); err != nil {
+		return loginFailed(err)
+	}
+	content, err := dex.Config(e, o)
+	if err != nil {
+		return failed(err)
+	}
+	_, err = a.out.Write(content)
+	return failed(err)
 }

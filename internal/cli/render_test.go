@@ -122,6 +122,32 @@ func TestRenderIsDeterministic(t *testing.T) {
 	}
 }
 
+// TestRenderDex is of `make test`: the configuration that croft writes for Dex is what was
+// reviewed. TestDex in internal/login logs in with it.
+func TestRenderDex(t *testing.T) {
+	issuer := "https://dex.example.org/dex"
+	status, got, stderr := run(t, "", "render", "-f", "../../examples/platform.yaml", "--dex", "--issuer", issuer)
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	isGolden(t, "testdata/dex.golden.yaml", got)
+
+	for _, test := range []struct{ flags, says string }{
+		{"--dex", "--issuer is not set"},
+		{"--dex --issuer http://dex.example.org", "must be an https URL"},
+		{"--dex --client-id= --issuer " + issuer, "--client-id is empty"},
+		{"--dex -o json --issuer " + issuer, "-o json: the configuration of Dex is YAML"},
+		{"--issuer " + issuer, "--issuer has no effect here: it is for --dex"},
+		{"--client-id kubernetes", "--client-id has no effect here: it is for --dex"},
+	} {
+		args := append([]string{"render", "-f", "../../examples/platform.yaml"}, strings.Fields(test.flags)...)
+		status, stdout, stderr := run(t, "", args...)
+		if status != 2 || stdout != "" || !strings.Contains(stderr, test.says) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("croft render %s: exit status %d: %s%s", test.flags, status, stdout, stderr)
+		}
+	}
+}
+
 // TestUserDataFile wants what croft.yaml names to be looked for beside it, wherever
 // croft runs.
 func TestUserDataFile(t *testing.T) {

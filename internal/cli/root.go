@@ -97,11 +97,13 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 		&cobra.Group{ID: "declare", Title: "Declare:"},
 		&cobra.Group{ID: "look", Title: "Look:"},
 		&cobra.Group{ID: "run", Title: "Run:"},
+		&cobra.Group{ID: "get in", Title: "Get in:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
 		"declare": {newCheck(a), newTry(a), newRender(a), newIAM(a), newDiff(a), newApply(a), newAdopt(a), newMove(a), newDelete(a), newMigrate(a)},
 		"look":    {newStatus(a), newVerify(a), newReach(a), newWhy(a), newDoctor(a), newMe(a)},
-		"run":     {newInstall(a), newOperator(a)},
+		"run":     {newInstall(a), newOperator(a), newProxy(a)},
+		"get in":  {newLogin(a), newKubeconfig(a), newElevate(a)},
 		"":        {newVersion(a)},
 	} {
 		for _, c := range commands {

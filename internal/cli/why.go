@@ -34,7 +34,9 @@ a Deployment (or another workload), a node, a nodeclaim or a nodepool along the 
 of causes: admission, quota, scheduler, Karpenter, the pool and its node class, the
 NodeClaim, the node. Of a cronjob it looks at the last Job, of a
 persistentvolumeclaim at its class and its pods, of an ingress at its class, Services
-and endpoints, of a tenant and a namespace at what the operator says.
+and endpoints, of a tenant and a namespace at what the operator says. Of a
+kustomization of Flux it looks at its source, and names the rule that refused what is
+in Git.
 
 It reads with your own rights. What you may not read is named, with the command that
 a platform admin can run. What AWS encodes is decoded with your AWS credentials.
@@ -44,7 +46,7 @@ With -f it explains lines of a log, or any text, instead:
   kubectl logs -n kube-system deployment/karpenter | croft why -f -
 
 Exit status 0 means that nothing has to be mended.`,
-		Example: "  croft why pod/web-1 -n shop\n  croft why deployment web -n shop\n  croft why node/ip-10-0-0-1",
+		Example: "  croft why pod/web-1 -n shop\n  croft why deployment web -n shop\n  croft why node/ip-10-0-0-1\n  croft why kustomization/croft-app -n shop",
 		Args:    cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.file != "" {

@@ -12,9 +12,11 @@ import (
 
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/controller/declared"
+	"croft.dev/croft/internal/controller/elevation"
 	"croft.dev/croft/internal/controller/platform"
 	"croft.dev/croft/internal/controller/pool"
 	"croft.dev/croft/internal/controller/secondarynetwork"
+	"croft.dev/croft/internal/controller/selfservice"
 	"croft.dev/croft/internal/controller/tenant"
 	"croft.dev/croft/internal/controller/watch"
 )
@@ -42,6 +44,8 @@ func Register(ctx context.Context, m manager.Manager) error {
 		pool.New(cached, live, applier, store, recorder),
 		tenant.New(cached, live, applier, store, recorder),
 		secondarynetwork.New(cached, store),
+		elevation.New(cached, live, store, recorder),
+		selfservice.New(cached, live, store, recorder),
 	} {
 		if err := c.Register(ctx, m); err != nil {
 			return fmt.Errorf("register %T: %w", c, err)

@@ -30,7 +30,11 @@ func TestEveryKindIsPruned(t *testing.T) {
 	tenant := &estate.Tenant{
 		Name: "shop", Pools: []string{"apps"}, Namespaces: []string{"shop"},
 		Access: []v1alpha1.Access{{Group: "devs", Role: v1alpha1.RoleOperator}},
-		Quota:  some, Limits: &v1alpha1.ContainerLimits{Max: some},
+		Sources: []estate.Source{
+			{Name: "git", Source: v1alpha1.Source{Git: "https://git.example.org/a", Namespace: "shop", Webhook: &v1alpha1.SourceWebhook{Type: "generic"}}},
+			{Name: "oci", Source: v1alpha1.Source{OCI: "oci://registry.example.org/a", Namespace: "shop"}},
+		},
+		Quota: some, Limits: &v1alpha1.ContainerLimits{Max: some},
 		Allowances: v1alpha1.Allowances{MaxTerminationGracePeriodSeconds: ptr.To[int64](30), DoNotDisrupt: ptr.To(false),
 			MaxObjectBytes: ptr.To[int64](1), MaxHelmReleaseBytes: ptr.To[int64](1), MaxOtherObjectBytes: ptr.To[int64](1),
 			MaxVolumeSize: &one, MaxTokenExpirationSeconds: ptr.To[int64](600), TokenSecrets: ptr.To(false)},
@@ -62,7 +66,7 @@ func TestEveryKindIsPruned(t *testing.T) {
 		{"pool", pools, apply.PoolKinds},
 		{
 			"tenant", append(tenants, wall.TenantObjects(gatekeeper, tenant)...),
-			slices.Concat(apply.TenantKinds, apply.DialectKinds, apply.ClusterDialectKinds, apply.GatekeeperTenantKinds),
+			slices.Concat(apply.TenantKinds, apply.SourceKinds, apply.DialectKinds, apply.ClusterDialectKinds, apply.GatekeeperTenantKinds),
 		},
 	} {
 		if len(test.objects) == 0 {

@@ -36,13 +36,16 @@ func (g *gatherer) declarations(ctx context.Context) error {
 		tenants   v1alpha1.TenantList
 		networks  v1alpha1.SecondaryNetworkList
 	)
-	for _, list := range []client.ObjectList{&platforms, &pools, &tenants, &networks} {
+	var requests v1alpha1.TenantNamespaceList
+	for _, list := range []client.ObjectList{&platforms, &pools, &tenants, &networks, &requests} {
 		if err := g.list(ctx, readDeclared, list); err != nil {
 			return err
 		}
 	}
 	if _, unread := g.Unread[readDeclared]; !unread {
-		g.Declared = &manifest.Declaration{Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items}
+		g.Declared = &manifest.Declaration{
+			Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items, Requests: requests.Items,
+		}
 	}
 	return nil
 }

@@ -65,6 +65,8 @@ type Snapshot struct {
 	Webhooks  []admissionv1.MutatingWebhookConfiguration
 	Mutations []admissionv1.MutatingAdmissionPolicy
 	Kyverno   []unstructured.Unstructured
+	// Flux are its controllers' Deployments.
+	Flux []appsv1.Deployment
 	// IngressClasses are all of them.
 	IngressClasses []networkingv1.IngressClass
 	// Gatekeeper is how it is set up, where it is the engine.
@@ -145,6 +147,7 @@ var checks = []check{
 	{"daemonsets", "the platform's DaemonSets tolerate tenants' pools", []string{readDaemonSets, readNodePools}, daemonSets},
 	{"scratch", "no killed `croft verify` has left anything behind", []string{readDeclared}, leftovers},
 	{"add-ons", "the catalogue knows the add-ons", []string{readDefinitions, readIngressClasses}, addonsKnown},
+	{"flux", "Flux' controllers are locked down for several tenants", []string{readFlux}, flux},
 	{"others", "nobody else changes tenants' pods", []string{readWebhooks}, others},
 }
 

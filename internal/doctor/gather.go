@@ -44,6 +44,7 @@ const (
 	readHolds       = "attacks"
 
 	readIngressClasses = "IngressClasses"
+	readFlux           = "Flux' Deployments"
 )
 
 // gatherer reads for a Snapshot, and remembers what it may not.
@@ -75,7 +76,7 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	}
 	g.Version = *info
 	for _, step := range []func(context.Context) error{
-		g.definitions, g.declared, g.heartbeat, g.absent, g.survey, g.karpenter, g.classes, g.nodes, g.departing, g.strays, g.workloads, g.mutations, g.gatekeeper, g.ingressClasses,
+		g.definitions, g.declared, g.heartbeat, g.absent, g.survey, g.karpenter, g.classes, g.nodes, g.departing, g.strays, g.workloads, g.mutations, g.gatekeeper, g.ingressClasses, g.fluxControllers,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err

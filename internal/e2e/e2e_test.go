@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,13 +27,17 @@ const (
 	// root is the repository: go test starts in the directory of the package.
 	root = "../.."
 	// patience is how long anything may take that comes about in seconds on a
-	// machine that has nothing else to do.
-	patience = 5 * time.Minute
+	// machine that has nothing else to do. It is longer than the five minutes after
+	// which kube-scheduler (podMaxInUnschedulablePodsDuration) and Karpenter (its drift
+	// controller's requeue) look again at an object whose event they have missed.
+	patience = 7 * time.Minute
 	// moments are how long anything may take that comes about at once: as long as a
 	// machine may be busy with something else.
 	moments = 2 * time.Minute
-	// interval is how often a condition is looked at.
-	interval = 100 * time.Millisecond
+	// interval is how soon a condition is looked at again for the first time, and
+	// longestInterval for the last: many conditions run a command, which takes half a
+	// second of a core.
+	interval, longestInterval = 100 * time.Millisecond, time.Second
 )
 
 // cluster is a sandbox that is up, and its administrator's client.
@@ -87,15 +90,18 @@ func (c *cluster) member(t testing.TB, group string) client.Client {
 // otherwise ends the test with what kept it from holding.
 func eventually(t testing.TB, within time.Duration, what string, holds func(context.Context) error) {
 	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), interval, within, true, func(context.Context) (bool, error) {
-		// Not the context that ends with the wait: a request that is cut short by it
+	deadline := time.Now().Add(within)
+	for pause := interval; ; pause = min(pause*3/2, longestInterval) {
+		// Not a context that ends with the wait: a request that is cut short by it
 		// would say so, and not what kept the condition from holding.
-		last = holds(t.Context())
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("waited %s for %s: %v", within, what, last)
+		last := holds(t.Context())
+		if last == nil {
+			return
+		}
+		if time.Now().After(deadline) || t.Context().Err() != nil {
+			t.Fatalf("waited %s for %s: %v", within, what, last)
+		}
+		time.Sleep(pause)
 	}
 }
 

@@ -86,15 +86,26 @@ func refusal(err error, by attack.Stopper) error {
 	}
 }
 
-// isGone waits until an object is not there any more.
+// isGone waits until an object is not there any more. Of a Node that stays it says which
+// pods it has: one with pods stays for good.
 func (c *cluster) isGone(t testing.TB, o client.Object) {
 	t.Helper()
 	eventually(t, patience, fmt.Sprintf("%T %s to go", o, o.GetName()), func(ctx context.Context) error {
-		err := c.admin.Get(ctx, client.ObjectKeyFromObject(o), o)
-		if err == nil {
+		if err := c.admin.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		if _, isNode := o.(*corev1.Node); !isNode {
 			return errors.New("it is still there")
 		}
-		return client.IgnoreNotFound(err)
+		var pods corev1.PodList
+		if err := c.admin.List(ctx, &pods, client.MatchingFields{"spec.nodeName": o.GetName()}); err != nil {
+			return err
+		}
+		var names []string
+		for _, pod := range pods.Items {
+			names = append(names, pod.Namespace+"/"+pod.Name)
+		}
+		return fmt.Errorf("it is still there, with the pods %q", names)
 	})
 }
 

@@ -2,7 +2,10 @@ package estate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,7 +30,7 @@ func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
 	if !w.hasPlatform() {
 		return nil, problems
 	}
-	e := &Estate{Platform: Platform{w.platform}, Warnings: w.warnings.Sorted()}
+	e := &Estate{Platform: Platform{PlatformSpec: w.platform}, Warnings: w.warnings.Sorted()}
 	for i := range d.Networks {
 		if n := &d.Networks[i]; w.valid(manifest.KindNetwork, i) {
 			e.Networks = append(e.Networks, n)
@@ -40,13 +43,30 @@ func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
 	}
 	for i := range d.Tenants {
 		if t := &d.Tenants[i]; w.valid(manifest.KindTenant, i) {
-			e.Tenants = append(e.Tenants, resolveTenant(&e.Platform, t))
+			e.Tenants = append(e.Tenants, resolveTenant(&e.Platform, t, w.requested(t), d.Now))
 		}
 	}
 	slices.SortFunc(e.Networks, func(a, b *v1alpha1.SecondaryNetwork) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(e.Pools, func(a, b *Pool) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(e.Tenants, func(a, b *Tenant) int { return cmp.Compare(a.Name, b.Name) })
+	e.Platform.Groups = groupsOf(e)
 	return e, problems
+}
+
+// groupsOf are the groups that anybody gets rights by.
+func groupsOf(e *Estate) []string {
+	all := slices.Concat(e.Platform.Admins, e.Platform.Auditors, e.Platform.ClassReaders)
+	if e.Platform.Elevation != nil {
+		all = append(all, e.Platform.Elevation.Approvers...)
+	}
+	for _, t := range e.Tenants {
+		for _, a := range t.Access {
+			all = append(all, a.Group)
+		}
+	}
+	all = slices.DeleteFunc(all, func(g string) bool { return g == "" || strings.HasPrefix(g, "system:") })
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // resolvePlatform fills in what the schema defaults, for a Platform that did not
@@ -57,6 +77,14 @@ func resolvePlatform(p v1alpha1.PlatformSpec) v1alpha1.PlatformSpec {
 	p.Network.Dialect = cmp.Or(p.Network.Dialect, v1alpha1.DialectKubernetes)
 	if len(p.Network.MetadataAddresses) == 0 {
 		p.Network.MetadataAddresses = v1alpha1.DefaultMetadataAddresses()
+	}
+	if p.Elevation != nil {
+		elevation := *p.Elevation
+		elevation.MaxDuration.Duration = cmp.Or(elevation.MaxDuration.Duration, time.Hour)
+		p.Elevation = &elevation
+	}
+	if p.Proxy != nil {
+		p.Proxy = &v1alpha1.Proxy{Impersonation: cmp.Or(p.Proxy.Impersonation, v1alpha1.ImpersonationConstrained)}
 	}
 	p.TenantDefaults.Egress = cmp.Or(p.TenantDefaults.Egress, v1alpha1.EgressOpen)
 	p.TenantDefaults.PodSecurity = cmp.Or(p.TenantDefaults.PodSecurity, v1alpha1.PodSecurityBaseline)
@@ -88,23 +116,27 @@ func classOf(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) v1alpha1.NodeCla
 	return v1alpha1.NodeClass{AWS: AWSClass(platform, own)}
 }
 
-func resolveTenant(platform *Platform, t *v1alpha1.Tenant) *Tenant {
+func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]string, now time.Time) *Tenant {
 	defaults := &platform.TenantDefaults
+	namespaces := slices.Concat(namespacesOf(t), slices.Sorted(maps.Keys(requested)))
 	quota := quotaOf(&platform.PlatformSpec, t)
 	return &Tenant{
 		Name:        t.Name,
 		Pools:       poolsOf(t),
-		Namespaces:  namespacesOf(t),
-		Access:      prefixed(platform.GroupPrefix, t.Spec.Access),
+		Namespaces:  namespaces,
+		Requested:   requested,
+		MayRequest:  int(t.Spec.SelfService.Namespaces),
+		Access:      prefixed(platform.GroupPrefix, current(t.Spec.Access, now)),
 		Domains:     domainsOf(platform.TenantDomain, t),
 		Quota:       quota,
 		Minimums:    t.Spec.QuotaMinimums,
-		Shares:      quotaplan.Even(quota, namespacesOf(t), t.Spec.QuotaMinimums),
+		Shares:      quotaplan.Even(quota, namespaces, t.Spec.QuotaMinimums),
 		Limits:      limitsOf(defaults, t),
 		Egress:      cmp.Or(t.Spec.Network.Egress, defaults.Egress),
 		AllowCIDRs:  t.Spec.Network.AllowCIDRs,
 		PodSecurity: cmp.Or(t.Spec.Policy.PodSecurity, defaults.PodSecurity),
 		Allowances:  allowancesOf(&defaults.Policy, &t.Spec.Policy.Allowances),
+		Sources:     sourcesOf(t),
 		CostCode:    t.Spec.CostCode,
 		Deletion:    cmp.Or(t.Spec.Deletion, v1alpha1.DeletionRetain),
 	}
@@ -122,6 +154,28 @@ func namespacesOf(t *v1alpha1.Tenant) []string {
 		return t.Spec.Namespaces
 	}
 	return []string{t.Name}
+}
+
+// current is the access that has not ended.
+func current(access []v1alpha1.Access, now time.Time) []v1alpha1.Access {
+	ended := func(a v1alpha1.Access) bool { return a.Ended(now) }
+	if !slices.ContainsFunc(access, ended) {
+		return access
+	}
+	return slices.DeleteFunc(slices.Clone(access), ended)
+}
+
+// NextEnd is when the next access of a tenant ends; zero if none does.
+func (e *Estate) NextEnd() time.Time {
+	var next time.Time
+	for _, t := range e.Tenants {
+		for _, a := range t.Access {
+			if a.Until != nil && (next.IsZero() || a.Until.Time.Before(next)) {
+				next = a.Until.Time
+			}
+		}
+	}
+	return next
 }
 
 func prefixed(prefix string, access []v1alpha1.Access) []v1alpha1.Access {

@@ -31,6 +31,11 @@ type Estate struct {
 // Platform is the defaulted Platform.
 type Platform struct {
 	v1alpha1.PlatformSpec
+	// Groups are those that anybody gets rights by, the Platform's and all tenants',
+	// sorted, as the API server sees them. Only the Platform's objects may depend on it:
+	// tenants are not reconciled when it changes. Kubernetes' own (system:) are not among
+	// them.
+	Groups []string
 }
 
 // Pool is a Pool with what it takes over from the Platform.
@@ -48,9 +53,15 @@ type Tenant struct {
 	Name string
 	// Pools are those that pods may run on, the default first. Never empty.
 	Pools []string
-	// Namespaces are never empty, in the order declared.
+	// Namespaces are never empty: those declared, in that order, then Requested, sorted.
 	Namespaces []string
-	// Access holds groups with the Platform's prefix already put before them.
+	// Requested are the namespaces that the tenant asked for itself, each with the
+	// namespace that its TenantNamespace is in.
+	Requested map[string]string
+	// MayRequest is how many of those it may have.
+	MayRequest int
+	// Access holds groups with the Platform's prefix already put before them. Access
+	// that has ended is not in it.
 	Access []v1alpha1.Access
 	// Domains are all hosts that the tenant may serve, exact or "*.", derived
 	// ones first.
@@ -69,8 +80,16 @@ type Tenant struct {
 	PodSecurity v1alpha1.PodSecurityLevel
 	// Allowances have every field set: lists are never nil.
 	Allowances v1alpha1.Allowances
-	CostCode   string
-	Deletion   v1alpha1.DeletionPolicy
+	// Sources are what Flux applies for the tenant, sorted by name.
+	Sources  []Source
+	CostCode string
+	Deletion v1alpha1.DeletionPolicy
+}
+
+// Declares reports whether a namespace is among those that the tenant declares.
+func (t *Tenant) Declares(namespace string) bool {
+	_, requested := t.Requested[namespace]
+	return !requested && slices.Contains(t.Namespaces, namespace)
 }
 
 // Tenant returns the tenant of that name, or nil.

@@ -53,7 +53,10 @@ var rules = []rule{
 	eachTenant(cidrsAreNetworks),
 	eachTenant(limitsAreOrdered),
 	eachTenant(adminsAreNoTenants),
+	eachTenant(accessHasNotEnded),
 	eachTenant(minimumsFit),
+	eachTenant(sourcesFit),
+	eachTenant(requestsFit),
 	namespacesHaveOneTenant,
 	domainsHaveOneTenant,
 }
@@ -102,6 +105,9 @@ type whole struct {
 	// first is the first object of each name; any other of that name is refused.
 	first map[manifest.ID]manifest.Object
 
+	// granted are the names of namespaces that tenants asked for and were granted.
+	granted map[grant][]string
+
 	bad      map[manifest.Object]bool
 	problems manifest.Problems
 	warnings manifest.Problems
@@ -113,6 +119,7 @@ func newWhole(d *manifest.Declaration) *whole {
 		platform:    resolvePlatform(v1alpha1.PlatformSpec{}),
 		objects:     map[string][]manifest.Object{},
 		first:       map[manifest.ID]manifest.Object{},
+		granted:     grantedOf(d),
 		bad:         map[manifest.Object]bool{},
 	}
 	if len(d.Platforms) > 0 {

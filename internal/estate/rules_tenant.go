@@ -1,9 +1,11 @@
 package estate
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -48,7 +50,7 @@ func (w *whole) systemOf(namespace string) string {
 	switch {
 	case namespace == "default" || strings.HasPrefix(namespace, "kube-"):
 		return "Kubernetes"
-	case namespace == v1alpha1.SystemNamespace:
+	case namespace == v1alpha1.SystemNamespace || namespace == v1alpha1.ElevationsNamespace:
 		return "croft"
 	case slices.Contains(w.platform.Network.PlatformNamespaces, namespace):
 		return "the platform"
@@ -109,15 +111,35 @@ func adminsAreNoTenants(w *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
+// accessHasNotEnded warns of access that nobody has any more.
+func accessHasNotEnded(w *whole, t *v1alpha1.Tenant) []finding {
+	var all []finding
+	for i, access := range t.Spec.Access {
+		if access.Ended(w.Now) {
+			all = append(all, warned(field.NewPath("spec", "access").Index(i).Child("until"),
+				"this access ended at %s and gives nothing; remove the entry, or write a later time",
+				access.Until.UTC().Format(time.RFC3339))...)
+		}
+	}
+	return all
+}
+
 func limitsAreOrdered(_ *whole, t *v1alpha1.Tenant) []finding {
 	at := field.NewPath("spec")
 	return resourcesFit(at.Child("quota"), t.Spec.Quota, at.Child("limits"), t.Spec.Limits)
 }
 
 // namespacesHaveOneTenant refuses a namespace to all but the oldest tenant that
-// names it.
+// names it. One that was granted to a tenant is that tenant's: none is granted that a
+// tenant declares, so the declaration came later.
 func namespacesHaveOneTenant(w *whole) {
-	owners := map[string]manifest.Object{}
+	owners, asked := map[string]manifest.Object{}, map[string]string{}
+	for i := range w.Tenants {
+		for ns, anchor := range w.requested(&w.Tenants[i]) {
+			owners[ns] = w.objects[manifest.KindTenant][i]
+			asked[ns] = fmt.Sprintf(", by its TenantNamespace %s/%s", anchor, ns)
+		}
+	}
 	for _, i := range byAge(w.Tenants) {
 		t := w.objects[manifest.KindTenant][i]
 		for j, ns := range namespacesOf(&w.Tenants[i]) {
@@ -133,7 +155,7 @@ func namespacesHaveOneTenant(w *whole) {
 			if len(w.Tenants[i].Spec.Namespaces) > 0 {
 				at = field.NewPath("spec", "namespaces").Index(j)
 			}
-			w.refuse(t, at, "namespace %s belongs to tenant %s%s already; choose another for %s", ns, owner.Name, w.Where(owner), t.Name)
+			w.refuse(t, at, "namespace %s belongs to tenant %s%s already%s; choose another for %s", ns, owner.Name, w.Where(owner), asked[ns], t.Name)
 		}
 	}
 }

@@ -135,6 +135,48 @@ func TestBuildRefuses(t *testing.T) {
 		{"minimums of nothing", "pools: {jobs: }\ntenants:\n  shop: {pool: jobs, quotaMinimums: {shop: {}}}\n", []string{
 			"croft.yaml:9: tenants.shop.quotaMinimums: must name at least one resource of each namespace, such as {pods: \"40\"}; leave a namespace without a minimum out"}},
 		{"minimums that can be kept", "pools: {jobs: }\ntenants:\n  shop: {pool: jobs, quotaMinimums: {shop: {pods: 500}}}\n", nil},
+		{"sources that cannot be", "pools: {jobs: }\ntenants:\n  shop:\n    pool: jobs\n    sources:\n" +
+			"      neither: {branch: main}\n" +
+			"      both: {git: \"https://git.example.org/a\", oci: \"oci://ghcr.io/a\"}\n" +
+			"      tags: {oci: \"oci://ghcr.io/a\", branch: main}\n" +
+			"      up: {git: \"https://git.example.org/a\", path: ./a/../../b}\n" +
+			"      often: {git: \"https://git.example.org/a\", interval: 1s}\n" +
+			"      long: {git: \"https://git.example.org/a\", timeout: 2h}\n" +
+			"      file: {git: \"file:///etc\"}\n" +
+			"      caller: {git: \"https://git.example.org/a\", webhook: {type: nobody, secretRef: {name: a}}}\n" +
+			"      pinned: {git: \"https://git.example.org/a\", branch: main, tag: v1}\n" +
+			"      tagged: {oci: \"oci://ghcr.io/a/b:v1\"}\n" +
+			"      secret: {git: \"https://git.example.org/a\", secretRef: a}\n" +
+			"  bank: {pool: jobs, sources: {Big: {git: \"https://git.example.org/a\"}}}\n", []string{
+			"croft.yaml:12: tenants.shop.sources.neither: set exactly one of git and oci",
+			"croft.yaml:13: tenants.shop.sources.both: set exactly one of git and oci",
+			"croft.yaml:14: tenants.shop.sources.tags: branch is for git; an OCI artifact has a tag",
+			"croft.yaml:15: tenants.shop.sources.up.path: \"./a/../../b\" must be a directory of the source that begins with ./ and holds no .., such as ./deploy",
+			"croft.yaml:16: tenants.shop.sources.often.interval: \"1s\" must be a duration of 30s or more, such as 1m or 10m",
+			"croft.yaml:17: tenants.shop.sources.long.timeout: \"2h\" must be a duration of at most 1h, such as 5m",
+			"croft.yaml:18: tenants.shop.sources.file.git: \"file:///etc\" must be the URL of a Git repository, such as https://git.example.org/shop/deploy or ssh://git@git.example.org/shop/deploy",
+			"croft.yaml:19: tenants.shop.sources.caller.webhook.type: \"nobody\" will not do; write generic, generic-hmac, github, gitlab, bitbucket, harbor, dockerhub, quay, gcr, nexus, acr or cdevents",
+			"croft.yaml:20: tenants.shop.sources.pinned: set branch or tag, not both",
+			"croft.yaml:21: tenants.shop.sources.tagged.oci: \"oci://ghcr.io/a/b:v1\" must be the URL of an OCI artifact without a tag, such as oci://registry.example.org/shop/deploy",
+			"croft.yaml:22: tenants.shop.sources.secret.secretRef: must be a mapping, such as {key: value}, not the text \"a\"",
+			"croft.yaml:23: tenants.bank.sources: names of sources are at most 40 lower-case letters, digits and '-', beginning with a letter"}},
+		{"sources that may not be", "pools: {jobs: }\ntenants:\n  shop:\n    pool: jobs\n    policy: {sourceHosts: [git.example.org]}\n    sources:\n" +
+			"      elsewhere: {git: \"https://git.example.org/a\", namespace: bank}\n" +
+			"      stranger: {oci: \"oci://ghcr.io/a/b\"}\n" +
+			"      open: {git: \"https://user:secret@git.example.org/a\"}\n" +
+			"  bank:\n    pool: jobs\n    sources:\n" +
+			"      metadata: {git: \"http://169.254.169.254/latest\"}\n" +
+			"      other: {git: \"http://git.shop.svc/a\"}\n", []string{
+			"croft.yaml:13: tenants.shop.sources.elsewhere.namespace: bank is none of the tenant's namespaces, which are shop; name one of them",
+			"croft.yaml:14: tenants.shop.sources.stranger.oci: Flux may not connect to ghcr.io for tenant shop, whose policy.sourceHosts are git.example.org (* is every host outside of the cluster that has a name); add the host there, or name another",
+			"croft.yaml:15: tenants.shop.sources.open.git: holds credentials, which everybody who reads the Tenant would see; put them into a Secret, and name it in secretRef",
+			"croft.yaml:19: tenants.bank.sources.metadata.git: Flux may not connect to 169.254.169.254 for tenant bank, whose policy.sourceHosts are * (* is every host outside of the cluster that has a name); add the host there, or name another",
+			"croft.yaml:20: tenants.bank.sources.other.git: Flux may not connect to git.shop.svc for tenant bank, whose policy.sourceHosts are * (* is every host outside of the cluster that has a name); add the host there, or name another"}},
+		{"sources that may be", "pools: {jobs: }\ntenants:\n  shop:\n    pool: jobs\n    namespaces: [shop, shop-dev]\n    sources:\n" +
+			"      a: {git: \"https://git.example.org/a\"}\n" +
+			"      b: {git: \"ssh://git@Git.Example.org:2222/a\", branch: b, path: ./b, interval: 30s, timeout: 1h, namespace: shop-dev, secretRef: {name: a}, webhook: {type: github, secretRef: {name: b}}}\n" +
+			"      c: {git: \"http://git.shop-dev.svc:3000/a\", tag: v1}\n" +
+			"      d: {oci: \"oci://ghcr.io/a/b\", tag: v1}\n", nil},
 		{"limits out of order", "pools: {jobs: }\ntenants:\n  shop:\n    pool: jobs\n    quota: {cpu: -1}\n    limits:\n      min: {cpu: 100m, memory: -1}\n      defaultRequest: {cpu: 50m}\n      default: {cpu: 40m}\n      max: {cpu: 1}\n", []string{
 			"croft.yaml:11: tenants.shop.quota.cpu: must not be below zero, as -1 is",
 			"croft.yaml:13: tenants.shop.limits.min.cpu: 100m is more than the default of 40m; lower it, or raise default",

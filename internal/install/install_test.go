@@ -25,7 +25,7 @@ func objects(t *testing.T, o install.Options) []client.Object {
 }
 
 func TestObjectsAreMarkedButNoWalls(t *testing.T) {
-	for _, o := range objects(t, install.Options{Image: "croft:test"}) {
+	for _, o := range objects(t, install.Options{Image: "croft:test", Authentication: "{}"}) {
 		if o.GetLabels()[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
 			t.Errorf("%s is not marked as croft's", apply.RefOf(o))
 		}
@@ -40,13 +40,13 @@ func TestDeploymentOnlyWithAnImage(t *testing.T) {
 	if slices.ContainsFunc(objects(t, install.Options{}), isDeployment) {
 		t.Error("a Deployment without an image")
 	}
-	if !slices.ContainsFunc(objects(t, install.Options{Image: "croft:test"}), isDeployment) {
+	if !slices.ContainsFunc(objects(t, install.Options{Image: "croft:test", Authentication: "{}"}), isDeployment) {
 		t.Error("no Deployment")
 	}
 }
 
 // TestPowersAreNamed keeps the rights to give rights away to the two roles that
-// tenants have, the three of the platform's people and the Platform's own.
+// tenants have, the four of the platform's people, the proxy's, that of elevations and the Platform's own.
 func TestPowersAreNamed(t *testing.T) {
 	for _, o := range objects(t, install.Options{Roles: []string{"deployer"}}) {
 		role, ok := o.(*rbacv1.ClusterRole)
@@ -55,7 +55,7 @@ func TestPowersAreNamed(t *testing.T) {
 		}
 		for _, rule := range role.Rules {
 			for _, power := range []string{"bind", "escalate", "impersonate", "*"} {
-				if slices.Contains(rule.Verbs, power) && !slices.Equal(rule.ResourceNames, []string{"croft-viewer", "croft-operator", "croft-admin", "croft-auditor", "croft-classes", "croft-role-deployer"}) {
+				if slices.Contains(rule.Verbs, power) && !slices.Equal(rule.ResourceNames, []string{"croft-viewer", "croft-operator", "croft-admin", "croft-auditor", "croft-classes", "croft-approvers", "croft-proxy", "croft-elevated", "croft-role-deployer"}) {
 					t.Errorf("%s on %v %v", power, rule.Resources, rule.ResourceNames)
 				}
 			}
@@ -72,7 +72,7 @@ func TestInstallTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := install.Options{Image: "croft:test"}
+	options := install.Options{Image: "croft:test", Authentication: "{}"}
 	if _, err := install.Install(t.Context(), c, options); err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,9 @@ type Options struct {
 	// Roles are the names of the Platform's own roles. The operator may write and bind
 	// these, and no others: a new one needs another installation.
 	Roles []string
+	// Authentication is an AuthenticationConfiguration (apiserver.config.k8s.io) for croft
+	// proxy, as text. Without one, or without an image, no proxy is installed.
+	Authentication string
 }
 
 // Objects returns everything that is installed, in the order in which to apply it.
@@ -42,9 +45,12 @@ func Objects(o Options) ([]client.Object, error) {
 
 // operatorObjects is everything but the kinds.
 func operatorObjects(o Options) []client.Object {
-	all := append([]client.Object{systemNamespace()}, rights(o.Roles)...)
+	all := append([]client.Object{systemNamespace(), elevationsNamespace()}, rights(o.Roles)...)
 	if o.Image != "" {
 		all = append(all, workload(o.Image)...)
+	}
+	if o.Image != "" && o.Authentication != "" {
+		all = append(all, proxyObjects(o.Image, o.Authentication)...)
 	}
 	for _, object := range all {
 		object.SetLabels(labels(object.GetLabels()))

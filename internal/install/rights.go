@@ -24,6 +24,7 @@ func givenRoles(own []string) []string {
 		names = append(names, identity.ClusterRole(role))
 	}
 	names = append(names, identity.PlatformRoles...)
+	names = append(names, identity.ProxyRole, identity.ElevatedRole)
 	for _, role := range own {
 		names = append(names, identity.ClusterRole(v1alpha1.Role(role)))
 	}
@@ -33,20 +34,28 @@ func givenRoles(own []string) []string {
 // rules are what the operator may do in the whole cluster, where the Platform has
 // roles of its own.
 func rules(own []string) []rbacv1.PolicyRule {
-	rule := func(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
-	}
 	croft := v1alpha1.GroupVersion.Group
 	return []rbacv1.PolicyRule{
 		// What people declare: it reads the specification, and writes finalizers
 		// and status.
 		rule(croft, []string{"get", "list", "watch", "patch"}, "platforms", "pools", "tenants", "secondarynetworks"),
+		// Requests for elevation: it writes what became of them.
+		rule(croft, read, "elevations"),
+		rule(croft, []string{"patch"}, "elevations/status"),
+		// Namespaces that tenants ask for: it writes whether they were granted.
+		rule(croft, read, "tenantnamespaces"),
+		rule(croft, []string{"patch"}, "tenantnamespaces/status"),
 		rule(croft, []string{"patch"}, "platforms/status", "pools/status", "tenants/status", "secondarynetworks/status"),
 
 		// The walls.
 		rule("", keep, "namespaces", "resourcequotas", "limitranges"),
 		rule(croft, keep, "tenantrules"),
 		rule("networking.k8s.io", keep, "networkpolicies"),
+		// Tenants' sources, and the account that Flux applies them as.
+		rule("", keep, "serviceaccounts"),
+		rule("source.toolkit.fluxcd.io", keep, "gitrepositories", "ocirepositories"),
+		rule("kustomize.toolkit.fluxcd.io", keep, "kustomizations"),
+		rule("notification.toolkit.fluxcd.io", keep, "receivers"),
 		// Those of other dialects. Calico's API server asks for the tier besides, and
 		// for its policies by a resource that only rights are given for.
 		rule("projectcalico.org", keep, "networkpolicies", "tier.networkpolicies"),
@@ -64,7 +73,7 @@ func rules(own []string) []rbacv1.PolicyRule {
 		},
 		{
 			APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterrolebindings"},
-			ResourceNames: identity.PlatformRoles, Verbs: []string{"update", "patch", "delete"},
+			ResourceNames: append([]string{identity.ProxyRole}, identity.PlatformRoles...), Verbs: []string{"update", "patch", "delete"},
 		},
 		// Where Gatekeeper is the engine: what it does, and whether it does.
 		rule("mutations.gatekeeper.sh", keep, "assign", "modifyset"),
@@ -86,6 +95,10 @@ func rules(own []string) []rbacv1.PolicyRule {
 		// operator only follows those with reason FailedCreate.
 		rule("", []string{"list", "watch"}, "events"),
 	}
+}
+
+func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }
 
 // rights are the operator's account and what it may do.
@@ -122,6 +135,21 @@ func rights(own []string) []client.Object {
 		&rbacv1.RoleBinding{
 			TypeMeta:   rbac("RoleBinding"),
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Subjects:   operator,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		},
+		// The service accounts of elevations. Nobody else may request their tokens.
+		&rbacv1.Role{
+			TypeMeta:   rbac("Role"),
+			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.ElevationsNamespace, Name: name},
+			Rules: []rbacv1.PolicyRule{
+				rule("", []string{"get", "list", "create", "patch", "delete"}, "serviceaccounts"),
+				rule("", []string{"create"}, "serviceaccounts/token"),
+			},
+		},
+		&rbacv1.RoleBinding{
+			TypeMeta:   rbac("RoleBinding"),
+			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.ElevationsNamespace, Name: name},
 			Subjects:   operator,
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 		},

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
 )
 
 const (
@@ -25,6 +27,17 @@ func systemNamespace() client.Object {
 	return &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}},
+	}
+}
+
+// elevationsNamespace holds the service accounts of elevations, and no pods: a pod there
+// could act as one of them.
+func elevationsNamespace() client.Object {
+	return &corev1.Namespace{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: v1alpha1.ElevationsNamespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+		},
 	}
 }
 

@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +28,14 @@ type Declaration struct {
 	Pools     []v1alpha1.Pool
 	Tenants   []v1alpha1.Tenant
 	Networks  []v1alpha1.SecondaryNetwork
+
+	// Requests are the namespaces that tenants ask for themselves. They are the cluster's
+	// alone: no file has any.
+	Requests []v1alpha1.TenantNamespace
+
+	// Now is when the declaration was read: access that has ended by then is left out of
+	// the estate. If it is zero, no access has ended.
+	Now time.Time
 
 	// origins tell where objects were written. Those that come from the API
 	// server have none.
@@ -61,6 +71,7 @@ func (d *Declaration) Add(other *Declaration) {
 	d.Pools = append(d.Pools, other.Pools...)
 	d.Tenants = append(d.Tenants, other.Tenants...)
 	d.Networks = append(d.Networks, other.Networks...)
+	d.Requests = append(d.Requests, other.Requests...)
 	for at, from := range other.origins {
 		d.setOrigin(Object{at.ID, at.Index + offset[at.Kind]}, from)
 	}
@@ -68,6 +79,9 @@ func (d *Declaration) Add(other *Declaration) {
 		d.refuse(id, o)
 	}
 	d.partial = d.partial || other.partial
+	if other.Now.After(d.Now) {
+		d.Now = other.Now
+	}
 }
 
 func (d *Declaration) setOrigin(o Object, from *origin) {

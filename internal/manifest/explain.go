@@ -88,6 +88,9 @@ func wrongType(at place, schema *structural.Structural, key string, v any) strin
 		}
 		return fmt.Sprintf("must be a whole number, not %s", wording.Describe(v))
 	}
+	if schema.ValueValidation != nil && schema.ValueValidation.Format == "date-time" {
+		return fmt.Sprintf("must be a time, such as 2026-12-01T00:00:00Z, not %s", wording.Describe(v))
+	}
 	if wording.IsScalar(v) && at.takes(wording.Text(v)) {
 		return fmt.Sprintf("must be text; put it in quotes: %q", wording.Text(v))
 	}

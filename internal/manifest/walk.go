@@ -66,9 +66,12 @@ func (c *compiled) deepest(field string) (*structural.Structural, string) {
 			}
 			s, path = s.Items, rest
 		case s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil:
-			// No map of croft's holds anything but plain values, so that the rest of
-			// the path is one key.
-			s, path = s.AdditionalProperties.Structural, ""
+			s = s.AdditionalProperties.Structural
+			if len(s.Properties) > 0 {
+				path = rest // the keys of maps of objects are names without dots
+			} else {
+				path = "" // of maps of plain values, the rest of the path is one key
+			}
 		default:
 			key, ok := longest(s.Properties, path)
 			if !ok {

@@ -86,13 +86,16 @@ var same = gocmp.Options{
 		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Group, b.Group), cmp.Compare(a.User, b.User)) < 0
 	}),
 	// In the platform's policies, as expressions that nothing reads back.
-	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "Admins", "Auditors", "ClassReaders", "Addons", "Roles", "Finalizers"),
+	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "Admins", "Auditors", "ClassReaders", "Addons", "Roles", "Finalizers", "Proxy"),
+	cmpopts.IgnoreFields(estate.Platform{}, "Groups"), // these follow from Admins, Auditors and ClassReaders
 	cmpopts.IgnoreFields(v1alpha1.PlatformNetwork{}, "MetadataAddresses"),
 	// Written out in each tenant and each pool.
 	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "TenantDefaults", "NodeClass"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "NodeClass"),
 	// What no object says.
 	cmpopts.IgnoreFields(estate.Tenant{}, "Deletion"),
+	// In Flux' objects, which migrate leaves as they are.
+	cmpopts.IgnoreFields(estate.Tenant{}, "Sources"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "SecondaryNetworks"),
 	cmpopts.IgnoreFields(estate.Estate{}, "Networks"),
 	gocmp.FilterPath(func(p gocmp.Path) bool { return p.String() == "Platform.PlatformSpec.GroupPrefix" }, gocmp.Comparer(func(_, _ string) bool { return true })),

@@ -383,6 +383,11 @@ func poolInUse(f *field) {
 // ready.
 func TestHealth(t *testing.T) {
 	f := newField(t, sandbox.WithControllers)
+	t.Run("before Karpenter is there", func(t *testing.T) {
+		inner := *f
+		inner.TB = t
+		karpenterLater(&inner)
+	})
 	nobody := rest.CopyConfig(f.config)
 	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody", Groups: []string{"system:authenticated"}}
 	for _, test := range []struct {
@@ -436,12 +441,11 @@ func freeAddress(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// TestWithoutKarpenter is about a cluster that gets Karpenter after croft.
-func TestWithoutKarpenter(t *testing.T) {
-	f := newField(t, sandbox.WithControllers)
+// karpenterLater is about a cluster that gets Karpenter after croft.
+func karpenterLater(f *field) {
 	kind := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "nodepools.karpenter.sh"}}
-	if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(kind), kind); err != nil {
-		t.Fatal(err)
+	if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(kind), kind); err != nil {
+		f.Fatal(err)
 	}
 	f.delete(kind)
 	f.gone(kind.DeepCopy())
@@ -452,7 +456,7 @@ func TestWithoutKarpenter(t *testing.T) {
 	f.create(platform(), apps, shop)
 	condition := f.condition(apps, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed)
 	if !strings.Contains(condition.Message, "NodePool apps: this cluster does not know the kind NodePool (karpenter.sh/v1)") {
-		t.Errorf("the message does not say what is missing: %s", condition.Message)
+		f.Errorf("the message does not say what is missing: %s", condition.Message)
 	}
 	// The other walls stand without nodes.
 	f.ready(shop)

@@ -66,6 +66,8 @@ func cacheOptions() cache.Options {
 			&v1alpha1.Pool{}:             all,
 			&v1alpha1.Tenant{}:           all,
 			&v1alpha1.SecondaryNetwork{}: all,
+			&v1alpha1.Elevation{}:        all,
+			&v1alpha1.TenantNamespace{}:  all,
 			&corev1.Event{}:              quota.Events(),
 		},
 	}

@@ -104,9 +104,9 @@ func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-func newField(t testing.TB, components []string) *field {
+func newField(t testing.TB, components []string, with ...string) *field {
 	t.Helper()
-	cluster := sandbox.Start(t, sandbox.Options{Components: components})
+	cluster := sandbox.Start(t, sandbox.Options{Components: components, With: with})
 	c, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		t.Fatal(err)
@@ -211,6 +211,8 @@ func conditions(o client.Object) []metav1.Condition {
 	case *v1alpha1.Tenant:
 		return o.Status.Conditions
 	case *v1alpha1.SecondaryNetwork:
+		return o.Status.Conditions
+	case *v1alpha1.TenantNamespace:
 		return o.Status.Conditions
 	default:
 		return nil

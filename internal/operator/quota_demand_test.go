@@ -3,7 +3,6 @@ package operator_test
 import (
 	"context"
 	"fmt"
-	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,31 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/scheme"
 )
-
-// TestQuotaDemand is about a namespace that needs more than its even share.
-func TestQuotaDemand(t *testing.T) {
-	f := newField(t, sandbox.WithControllers)
-	stop := f.operate()
-	defer func() { stop() }()
-	f.create(platform(), pool("apps"))
-	for _, test := range []struct {
-		name string
-		run  func(*field)
-	}{
-		{"a pod larger than the share gets what the others do not use", quotaLargePod},
-		{"a namespace keeps its minimum", quotaMinimum},
-		{"a forged refusal takes nothing from another", quotaForged},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			inner := *f
-			inner.TB = t
-			test.run(&inner)
-		})
-	}
-}
 
 // deployment has pods that each request some CPU.
 func deployment(namespace, name, cpu string, replicas int32) *appsv1.Deployment {

@@ -35,7 +35,8 @@ const (
 	GatewayAPI = "gateway-api"
 	// CertManager is Certificates, their requests and their issuers.
 	CertManager = "cert-manager"
-	// Flux is sources, Kustomizations and HelmReleases.
+	// Flux is sources, Kustomizations and HelmReleases. Options.With runs its
+	// kustomize-controller, and has the definitions of the first two.
 	Flux = "flux"
 	// Gatekeeper is its mutators, templates and configuration. Options.With runs
 	// it too, and then its definitions are there already.

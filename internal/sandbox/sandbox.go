@@ -47,8 +47,8 @@ type Options struct {
 	Dir string
 	// Croft is the path of a croft binary to install and run along; optional.
 	Croft string
-	// With is what to run besides: Gatekeeper, which `make gatekeeper` builds, or
-	// AWS, which `make karpenter-aws` does.
+	// With is what to run besides: Gatekeeper, which `make gatekeeper` builds, Flux,
+	// which `make flux` does, or AWS, which `make karpenter-aws` does.
 	With []string
 	// AWSSpeed is how many times faster instances of the simulated account are than
 	// real ones; as fast as those if zero.
@@ -174,6 +174,13 @@ func (c *Cluster) Down() error {
 // Kubectl runs kubectl as the administrator and returns what it prints.
 func (c *Cluster) Kubectl(args ...string) (string, error) {
 	return c.run(context.Background(), append([]string{"kubectl"}, args...)...)
+}
+
+// Git returns the URL of a Git repository of a sandbox with Flux, which it creates if it
+// is not there.
+func (c *Cluster) Git(name string) (string, error) {
+	url, err := c.run(context.Background(), "git", name)
+	return strings.TrimSpace(url), err
 }
 
 // Stop stops a component and returns when it is gone; the others run on.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -296,6 +297,7 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 		l.t.Fatal(err)
 	}
 	spec, other := own["spec"].(map[string]any), others["spec"].(map[string]any)
+	namespace := s.namespaceOf(o)
 	var all []mutant
 	for _, field := range slices.Sorted(maps.Keys(spec)) {
 		if field == "allowCIDRs" && spec["egress"] == string(v1alpha1.EgressOpen) {
@@ -306,17 +308,33 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 			continue
 		}
 		m := s.mutant(o, field+" widened")
-		m.suspects = func(a attack.Attack) bool { return a.StoppedBy.Policy != "" && a.Request != nil }
+		readers := s.readersOf(field)
+		m.suspects = func(a attack.Attack) bool { return a.Request != nil && slices.Contains(readers, a.StoppedBy.Policy) }
 		content := maps.Clone(spec)
 		content[field] = widened
 		var wide v1alpha1.TenantRulesSpec
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &wide); err != nil {
 			l.t.Fatal(err)
 		}
-		m.mutate = edited(s.namespaceOf(o), func(live client.Object) { admissionpolicy.Annotate(live, wide) })
+		m.mutate = edited(namespace, func(live client.Object) { admissionpolicy.Annotate(live, wide) })
 		all = append(all, m)
 	}
 	return all
+}
+
+// readersOf are the policies that read a field of TenantRules, which are those whose
+// verdict it can change.
+func (s *proving) readersOf(field string) []string {
+	if s.texts == nil {
+		s.texts = map[string]string{}
+		for _, o := range s.platformObjects() {
+			if p, ok := o.(*admissionv1.ValidatingAdmissionPolicy); ok {
+				s.texts[p.Name] = p.Spec.String()
+			}
+		}
+	}
+	read := regexp.MustCompile(regexp.QuoteMeta(v1alpha1.RulesAnnotationPrefix+field) + `\b`)
+	return slices.DeleteFunc(slices.Collect(maps.Keys(s.texts)), func(name string) bool { return !read.MatchString(s.texts[name]) })
 }
 
 func widen(field string, value, others any, other string) any {

@@ -31,7 +31,7 @@ const envRestarts = "CROFT_RESTARTS"
 const (
 	// restarts are enough to notice what goes wrong in one of two; `make test` has
 	// fewRestarts.
-	restarts, fewRestarts = 6, 2
+	restarts, fewRestarts = 6, 1
 	// judged is how long requests are sent after the API server is ready.
 	judged = 3 * time.Second
 )

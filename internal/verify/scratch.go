@@ -66,6 +66,12 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 		for _, pool := range t.Spec.Pools {
 			declaration.Pools = append(declaration.Pools, v1alpha1.Pool{ObjectMeta: metav1.ObjectMeta{Name: pool}})
 		}
+		if t.Spec.SelfService.Namespaces > 0 {
+			declaration.Requests = append(declaration.Requests, v1alpha1.TenantNamespace{
+				ObjectMeta: metav1.ObjectMeta{Namespace: t.Name, Name: t.Name + "-3"},
+				Status:     v1alpha1.TenantNamespaceStatus{Tenant: t.Name},
+			})
+		}
 	}
 	e, problems := estate.Build(declaration)
 	if len(problems) > 0 {
@@ -105,6 +111,7 @@ func tight(t *v1alpha1.TenantSpec) {
 
 // loose allows what a tenant can be allowed, and is held otherwise.
 func loose(t *v1alpha1.TenantSpec) {
+	t.SelfService.Namespaces = 2
 	t.Network = v1alpha1.TenantNetwork{Egress: v1alpha1.EgressRestricted, AllowCIDRs: []string{"198.51.100.0/24"}}
 	all := []string{"*"}
 	t.Policy = v1alpha1.TenantPolicy{

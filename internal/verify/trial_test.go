@@ -30,6 +30,9 @@ var noManifest = []struct {
 	{"it is tried by somebody else than an operator", func(a attack.Attack) bool {
 		return len(a.AsGroups) > 0 || cmp.Or(a.As, v1alpha1.RoleOperator) != v1alpha1.RoleOperator
 	}},
+	{"a request for an elevation names its sender, whom a file does not", func(a attack.Attack) bool {
+		return a.Request != nil && a.Request.Object != nil && a.Request.Object.GetObjectKind().GroupVersionKind().Kind == "Elevation"
+	}},
 	{"the platform has given a right by mistake before, or made something else", func(a attack.Attack) bool { return len(a.Setup) > 0 }},
 }
 

@@ -31,6 +31,7 @@ func platformWith(services ...string) v1alpha1.Platform {
 	return v1alpha1.Platform{
 		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName},
 		Spec: v1alpha1.PlatformSpec{
+			Elevation:    &v1alpha1.PlatformElevation{Approvers: []string{"platform-approvers"}},
 			ClusterName:  "test",
 			TenantDomain: "tenants.example.org",
 			Admins:       []string{"platform-admins"},
@@ -79,6 +80,8 @@ type proving struct {
 	lacks []string
 	// byName are the attacks, once one was asked for: they are many to make.
 	byName map[string]attack.Attack
+	// texts are what policies say, by their names, once it was asked for.
+	texts map[string]string
 }
 
 // lacking reports an attack that was not tried for the lack of a kind.
@@ -180,14 +183,14 @@ func (p *proving) attack(t *testing.T, name string) attack.Attack {
 	return a
 }
 
-// settled tries all attacks until all hold, those again that do not yet: policies
-// take a second or two after they are written. It returns the last of each.
-func (p *proving) settled(t *testing.T, runner *verify.Runner) []verify.Result {
+// settled tries attacks until all hold, those again that do not yet: policies take a
+// second or two after they are written, and half a minute on a machine that does much
+// else. It returns the last of each.
+func (p *proving) settled(t *testing.T, runner *verify.Runner, attacks []attack.Attack) []verify.Result {
 	t.Helper()
 	all := map[string]verify.Result{}
-	attacks := p.scratch.Attacks()
 	left := slices.Clone(attacks)
-	_ = wait.PollUntilContextTimeout(t.Context(), 500*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	_ = wait.PollUntilContextTimeout(t.Context(), 500*time.Millisecond, 4*patience, true, func(context.Context) (bool, error) {
 		runner.Refresh()
 		results, err := runner.Run(t.Context(), left, nil)
 		for _, r := range results {
@@ -230,7 +233,7 @@ func TestWallsHold(t *testing.T) {
 	runner := p.runner(t)
 	answered := &answers{}
 	runner.Tell(answered.note)
-	results := p.settled(t, runner)
+	results := p.settled(t, runner, p.scratch.Attacks())
 	answered.agree(t, p)
 	if err := runner.Leftovers(); err != nil {
 		t.Errorf("not everything that was prepared is deleted again: %v", err)

@@ -19,7 +19,7 @@ func TestEveryRuleHasCases(t *testing.T) {
 	type rule struct{ policy, name string }
 	type cases struct{ stopped, passed bool }
 	all := map[rule]cases{}
-	for _, w := range []string{"network", "nodes", "policy"} {
+	for _, w := range []string{"network", "nodes", "identity", "policy"} {
 		for _, file := range ruletest.Read(t, w+"/testdata/rules") {
 			for _, c := range file.Cases {
 				r := rule{file.Policy, c.Rule}
@@ -28,7 +28,8 @@ func TestEveryRuleHasCases(t *testing.T) {
 			}
 		}
 	}
-	platform := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{ClusterName: "test", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}}}
+	platform := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{ClusterName: "test", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}},
+		Elevation: &v1alpha1.PlatformElevation{}}}
 	known := map[rule]bool{}
 	for _, o := range wall.PlatformObjects(platform) {
 		p, ok := o.(*admissionv1.ValidatingAdmissionPolicy)

@@ -237,7 +237,7 @@ func collect(owner map[string]string, objectsOf func(Wall) []client.Object) []cl
 
 // ranks order kinds: namespaces before what is in them, and before the policies that
 // deny without the rules that namespaces carry, and people's rights and access when everything
-// else stands.
+// else stands. What Flux applies comes after the rights that it is applied with.
 var ranks = map[string]int{
 	"Namespace":                        0,
 	"TenantRules":                      2,
@@ -249,6 +249,10 @@ var ranks = map[string]int{
 	"ClusterRole":                      6,
 	"RoleBinding":                      7,
 	"ClusterRoleBinding":               7,
+	"GitRepository":                    8,
+	"OCIRepository":                    8,
+	"Kustomization":                    9,
+	"Receiver":                         9,
 }
 
 // otherRank is that of quotas, limits, network policies, mutators and pools.

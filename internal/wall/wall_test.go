@@ -106,7 +106,7 @@ func TestNoParameters(t *testing.T) {
 // admin allows more than the policy itself tells croft verify --explain and the docs.
 func TestExceptions(t *testing.T) {
 	e := load(t, "../cli/testdata/every-field.yaml")
-	field := regexp.MustCompile(`by (policy\.[A-Za-z]+)`)
+	field := regexp.MustCompile(`by ((policy|selfService)\.[A-Za-z]+)`)
 	told := 0
 	for _, o := range wall.PlatformObjects(&e.Platform) {
 		policy, ok := o.(*admissionv1.ValidatingAdmissionPolicy)

@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -29,6 +30,8 @@ type Around struct {
 	Ready        map[string]int
 	// Tenant is the one that a namespace is labelled with.
 	Tenant *v1alpha1.Tenant
+	// Source is the GitRepository, OCIRepository or Bucket of a Kustomization.
+	Source *unstructured.Unstructured
 }
 
 // around are what reads of the kinds that have chains of their own.
@@ -38,6 +41,9 @@ func (g *gatherer) around() map[string]func(context.Context, client.Object) erro
 		"persistentvolumeclaim": g.aroundVolumeClaim,
 		"ingress":               g.aroundIngress,
 		"namespace":             g.aroundNamespace,
+		"kustomization":         g.aroundKustomization,
+		"gitrepository":         func(context.Context, client.Object) error { return nil },
+		"ocirepository":         func(context.Context, client.Object) error { return nil },
 		"tenant":                func(context.Context, client.Object) error { return nil },
 	}
 }

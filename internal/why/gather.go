@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -55,7 +56,7 @@ func unreadable(target Target, err error) error {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("you may not read %s%s: ask a platform admin: `croft why %s%s`", target, where, target, flag(target))
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("this cluster has no %ss: is Karpenter installed?", target.Kind)
+		return fmt.Errorf("this cluster does not know the kind %s: is %s installed?", target.Kind, cmp.Or(kindOf(target.Kind).installed, "croft"))
 	default:
 		return err
 	}

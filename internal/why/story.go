@@ -43,9 +43,16 @@ const (
 	LinkService   Link = "service"
 	LinkTenant    Link = "tenant"
 	LinkNamespace Link = "namespace"
+	// Those of Flux: the source, what is built of it, and what was applied.
+	LinkSource Link = "source"
+	LinkBuild  Link = "build"
+	LinkApply  Link = "apply"
+	LinkHealth Link = "health"
 )
 
-var explains = []Link{LinkAdmission, LinkPlacement, LinkClass, LinkPool, LinkClaim, LinkNode, LinkKarpenter, LinkScheduler, LinkPod}
+var explains = []Link{
+	LinkSource, LinkBuild, LinkAdmission, LinkApply, LinkPlacement, LinkClass, LinkPool, LinkClaim, LinkNode, LinkKarpenter, LinkScheduler, LinkPod, LinkHealth,
+}
 
 // Step is what was seen at one link.
 type Step struct {
@@ -111,7 +118,7 @@ func waiting(link Link, object, seen string) Step {
 func bad(link Link, object, seen string) Step {
 	step := Step{Link: link, Object: object, Verdict: Bad, Seen: seen}
 	if found := catalog.Match(seen); len(found) > 0 {
-		step.Finding = &found[0]
+		step.Finding = byRule(&found[0])
 	}
 	return step
 }

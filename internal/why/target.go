@@ -19,6 +19,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/gitops"
 )
 
 // Target is the object that is asked about.
@@ -38,23 +39,28 @@ type kind struct {
 	also       []string
 	namespaced bool
 	empty      func() client.Object
+	// installed is what brings the kind along; "" for those of Kubernetes and croft.
+	installed string
 }
 
 var kinds = []kind{
-	{"pod", []string{"pods", "po"}, true, func() client.Object { return &corev1.Pod{} }},
-	{"deployment", []string{"deployments", "deploy"}, true, func() client.Object { return &appsv1.Deployment{} }},
-	{"replicaset", []string{"replicasets", "rs"}, true, func() client.Object { return &appsv1.ReplicaSet{} }},
-	{"statefulset", []string{"statefulsets", "sts"}, true, func() client.Object { return &appsv1.StatefulSet{} }},
-	{"daemonset", []string{"daemonsets", "ds"}, true, func() client.Object { return &appsv1.DaemonSet{} }},
-	{"job", []string{"jobs"}, true, func() client.Object { return &batchv1.Job{} }},
-	{"cronjob", []string{"cronjobs", "cj"}, true, func() client.Object { return &batchv1.CronJob{} }},
-	{"persistentvolumeclaim", []string{"persistentvolumeclaims", "pvc"}, true, func() client.Object { return &corev1.PersistentVolumeClaim{} }},
-	{"ingress", []string{"ingresses", "ing"}, true, func() client.Object { return &networkingv1.Ingress{} }},
-	{"namespace", []string{"namespaces", "ns"}, false, func() client.Object { return &corev1.Namespace{} }},
-	{"tenant", []string{"tenants"}, false, func() client.Object { return &v1alpha1.Tenant{} }},
-	{"node", []string{"nodes", "no"}, false, func() client.Object { return &corev1.Node{} }},
-	{"nodeclaim", []string{"nodeclaims"}, false, func() client.Object { return &karpenterv1.NodeClaim{} }},
-	{"nodepool", []string{"nodepools", "pool", "pools"}, false, func() client.Object { return &karpenterv1.NodePool{} }},
+	{"pod", []string{"pods", "po"}, true, func() client.Object { return &corev1.Pod{} }, ""},
+	{"deployment", []string{"deployments", "deploy"}, true, func() client.Object { return &appsv1.Deployment{} }, ""},
+	{"replicaset", []string{"replicasets", "rs"}, true, func() client.Object { return &appsv1.ReplicaSet{} }, ""},
+	{"statefulset", []string{"statefulsets", "sts"}, true, func() client.Object { return &appsv1.StatefulSet{} }, ""},
+	{"daemonset", []string{"daemonsets", "ds"}, true, func() client.Object { return &appsv1.DaemonSet{} }, ""},
+	{"job", []string{"jobs"}, true, func() client.Object { return &batchv1.Job{} }, ""},
+	{"cronjob", []string{"cronjobs", "cj"}, true, func() client.Object { return &batchv1.CronJob{} }, ""},
+	{"persistentvolumeclaim", []string{"persistentvolumeclaims", "pvc"}, true, func() client.Object { return &corev1.PersistentVolumeClaim{} }, ""},
+	{"ingress", []string{"ingresses", "ing"}, true, func() client.Object { return &networkingv1.Ingress{} }, ""},
+	{"kustomization", []string{"kustomizations", "ks"}, true, fluxObject(gitops.Kustomization), "Flux"},
+	{"gitrepository", []string{"gitrepositories", "gitrepo"}, true, fluxObject(gitops.GitRepository), "Flux"},
+	{"ocirepository", []string{"ocirepositories", "ocirepo"}, true, fluxObject(gitops.OCIRepository), "Flux"},
+	{"namespace", []string{"namespaces", "ns"}, false, func() client.Object { return &corev1.Namespace{} }, ""},
+	{"tenant", []string{"tenants"}, false, func() client.Object { return &v1alpha1.Tenant{} }, ""},
+	{"node", []string{"nodes", "no"}, false, func() client.Object { return &corev1.Node{} }, ""},
+	{"nodeclaim", []string{"nodeclaims"}, false, func() client.Object { return &karpenterv1.NodeClaim{} }, "Karpenter"},
+	{"nodepool", []string{"nodepools", "pool", "pools"}, false, func() client.Object { return &karpenterv1.NodePool{} }, "Karpenter"},
 }
 
 // Kinds are the names of the kinds that can be asked about.

@@ -29,6 +29,10 @@ func Tell(s *Snapshot) Story {
 		return ofNamespace(s)
 	case "tenant":
 		return ofTenant(s)
+	case "kustomization":
+		return ofKustomization(s)
+	case "gitrepository", "ocirepository":
+		return ofSource(s)
 	default:
 		return ofWorkload(s)
 	}

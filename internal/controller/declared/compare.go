@@ -1,6 +1,11 @@
 package declared
 
-import "k8s.io/apimachinery/pkg/api/equality"
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
 
 // same reports whether two entries lead to the same work.
 func (e Entry[T]) same(other Entry[T]) bool {
@@ -14,14 +19,22 @@ func (s *Snapshot) compare(old *Snapshot, revision uint64) map[Kind][]string {
 	if old == nil {
 		old = &Snapshot{}
 	}
-	// Every wall reads the Platform.
-	all := s.HasPlatform != old.HasPlatform || !equality.Semantic.DeepEqual(s.Platform, old.Platform)
+	// Every wall reads the Platform, but what it takes over from tenants.
+	all := s.HasPlatform != old.HasPlatform || !equality.Semantic.DeepEqual(declared(s.Platform), declared(old.Platform))
 	return map[Kind][]string{
 		Platform:         changed(s.platforms, old.platforms, all, revision),
 		Pool:             changed(s.pools, old.pools, all, revision),
 		Tenant:           changed(s.tenants, old.tenants, all, revision),
 		SecondaryNetwork: changed(s.networks, old.networks, all, revision),
 	}
+}
+
+// declared is what people declared of a Platform; nil if there is none.
+func declared(p *estate.Platform) *v1alpha1.PlatformSpec {
+	if p == nil {
+		return nil
+	}
+	return &p.PlatformSpec
 }
 
 func changed[T any](now, before map[string]Entry[T], all bool, revision uint64) []string {

@@ -10,6 +10,7 @@ package declared
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -54,11 +55,14 @@ type Snapshot struct {
 	// HasPlatform tells an invalid Platform from none.
 	HasPlatform bool
 
+	// nextEnd is when the next access of a tenant ends; zero if none does.
+	nextEnd time.Time
+
 	platforms map[string]Entry[estate.Platform]
 	pools     map[string]Entry[estate.Pool]
 	tenants   map[string]Entry[estate.Tenant]
 	networks  map[string]Entry[v1alpha1.SecondaryNetwork]
-	// claimants are tenants by the namespaces that they declare.
+	// claimants are tenants by the namespaces that they declare or were granted.
 	claimants map[string]string
 }
 
@@ -86,7 +90,7 @@ func (s *Snapshot) Network(name string) (Entry[v1alpha1.SecondaryNetwork], bool)
 	return e, ok
 }
 
-// Claimant returns the tenant that declares a namespace, or "".
+// Claimant returns the tenant that declares a namespace, or was granted it, or "".
 func (s *Snapshot) Claimant(namespace string) string { return s.claimants[namespace] }
 
 // identity is what problems name an object by.
@@ -107,6 +111,9 @@ func build(d *manifest.Declaration) *Snapshot {
 		tenants:     map[string]Entry[estate.Tenant]{},
 		networks:    map[string]Entry[v1alpha1.SecondaryNetwork]{},
 		claimants:   map[string]string{},
+	}
+	if built != nil {
+		s.nextEnd = built.NextEnd()
 	}
 	for i := range d.Platforms {
 		p := &d.Platforms[i]
@@ -151,11 +158,13 @@ func build(d *manifest.Declaration) *Snapshot {
 	return s
 }
 
-// claim notes whose a namespace is declared to be. Where two tenants declare one,
-// a valid tenant comes before an invalid one.
+// claim notes whose a namespace is. Where two tenants declare one, a valid tenant comes
+// before an invalid one.
 func (s *Snapshot) claim(t *v1alpha1.Tenant) {
 	names := t.Spec.Namespaces
-	if len(names) == 0 {
+	if value := s.tenants[t.Name].Value; value != nil {
+		names = value.Namespaces
+	} else if len(names) == 0 {
 		names = []string{t.Name}
 	}
 	for _, name := range names {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -40,6 +41,8 @@ type Store struct {
 	// before the next retry. Only the goroutine that builds uses them.
 	confirmed map[verdict]bool
 	delay     time.Duration
+	// ending waits for the next end of an access.
+	ending *time.Timer
 
 	mu        sync.Mutex
 	current   *Snapshot
@@ -72,7 +75,40 @@ func (s *Store) Register(ctx context.Context, m manager.Manager) error {
 			return fmt.Errorf("watch %T: %w", o, err)
 		}
 	}
+	if err := s.watchRequests(ctx, m.GetCache()); err != nil {
+		return err
+	}
 	return m.Add(s)
+}
+
+// watchRequests builds the estate again when a namespace that a tenant asked for is
+// granted, or is granted no longer.
+func (s *Store) watchRequests(ctx context.Context, c cache.Cache) error {
+	informer, err := c.GetInformer(ctx, &v1alpha1.TenantNamespace{})
+	if err == nil {
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { s.markDirty() },
+			DeleteFunc: func(any) { s.markDirty() },
+			UpdateFunc: func(before, after any) {
+				if granted(before) != granted(after) {
+					s.markDirty()
+				}
+			},
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("watch TenantNamespaces: %w", err)
+	}
+	return nil
+}
+
+// granted is the tenant that a TenantNamespace is granted to; "" if it is being deleted.
+func granted(o any) string {
+	request, ok := o.(*v1alpha1.TenantNamespace)
+	if !ok || !request.DeletionTimestamp.IsZero() {
+		return ""
+	}
+	return request.Status.Tenant
 }
 
 // redeclared tells a change of what is declared from a change of status.
@@ -120,6 +156,7 @@ func (s *Store) rebuild(ctx context.Context) error {
 		if publish, whole, err = s.judge(ctx, next); publish {
 			s.publish(next)
 		}
+		s.rebuildAt(next.nextEnd)
 	}
 	if err == nil && whole {
 		s.delay = 0
@@ -128,6 +165,20 @@ func (s *Store) rebuild(ctx context.Context) error {
 	time.AfterFunc(s.delay, s.markDirty)
 	s.delay = min(max(2*s.delay, window), longestDelay)
 	return err
+}
+
+// longestWait limits how long the timer for the next end runs, since timers do not follow
+// a clock that is set.
+const longestWait = time.Hour
+
+// rebuildAt builds the estate again when access of a tenant ends.
+func (s *Store) rebuildAt(end time.Time) {
+	if s.ending != nil {
+		s.ending.Stop()
+	}
+	if !end.IsZero() {
+		s.ending = time.AfterFunc(min(time.Until(end), longestWait), s.markDirty)
+	}
 }
 
 func (s *Store) publish(next *Snapshot) {
@@ -154,14 +205,16 @@ func read(ctx context.Context, reader client.Reader) (*manifest.Declaration, err
 		pools     v1alpha1.PoolList
 		tenants   v1alpha1.TenantList
 		networks  v1alpha1.SecondaryNetworkList
+		requests  v1alpha1.TenantNamespaceList
 	)
-	for _, list := range []client.ObjectList{&tenants, &pools, &networks, &platforms} {
+	for _, list := range []client.ObjectList{&requests, &tenants, &pools, &networks, &platforms} {
 		if err := reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list %T: %w", list, err)
 		}
 	}
 	return &manifest.Declaration{
 		Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items,
+		Requests: requests.Items, Now: time.Now(),
 	}, nil
 }
 

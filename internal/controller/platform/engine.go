@@ -51,7 +51,7 @@ func (e engine) report(platform *v1alpha1.Platform) {
 func (c *Controller) look(ctx context.Context, platform *estate.Platform) (engine, error) {
 	e := engine{reason: v1alpha1.ReasonPlacementReady}
 	var err error
-	if e.served, err = c.late.Look(); err != nil {
+	if e.served, err = c.late.Look(ctx); err != nil {
 		return e, err
 	}
 	switch {

@@ -82,7 +82,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (err error) {
-	if _, err := c.karpenter.Look(); err != nil {
+	if _, err := c.karpenter.Look(ctx); err != nil {
 		return err
 	}
 	pool := &v1alpha1.Pool{}

@@ -34,6 +34,7 @@ import (
 	"croft.dev/croft/internal/controller/tenant/quota"
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/gitops"
 	"croft.dev/croft/internal/wall/network"
 )
 
@@ -57,8 +58,8 @@ type Controller struct {
 	probe    *enforcement.Probe
 	deletion deletion
 	// dialects and engines watch kinds that a cluster may not serve: network policies
-	// of other dialects, and Gatekeeper's kinds.
-	dialects, engines *watch.Late
+	// of other dialects, Gatekeeper's kinds, and those of Flux.
+	dialects, engines, sources *watch.Late
 }
 
 // New returns a Controller. cached is the manager's client, live one that reads
@@ -82,9 +83,10 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		WatchesRawSource(c.declared.Source(declared.Tenant)).
 		Watches(&v1alpha1.Tenant{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(watch.Leaving())).
+		Watches(&v1alpha1.TenantNamespace{}, handler.EnqueueRequestsFromMapFunc(c.requester), builder.WithPredicates(watch.Gone())).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.tenantsOf), builder.WithPredicates(watch.Drift()))
 	for _, o := range []client.Object{
-		&v1alpha1.TenantRules{}, &networkingv1.NetworkPolicy{}, &rbacv1.RoleBinding{},
+		&v1alpha1.TenantRules{}, &corev1.ServiceAccount{}, &networkingv1.NetworkPolicy{}, &rbacv1.RoleBinding{},
 		&corev1.ResourceQuota{}, &corev1.LimitRange{},
 	} {
 		b = b.Watches(o, watch.ByLabel(v1alpha1.TenantLabel), builder.WithPredicates(watch.Drift()))
@@ -97,6 +99,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	}
 	c.dialects = dialects(m, built)
 	c.engines = watch.NewLate(m, built, watch.ByLabel(v1alpha1.TenantLabel), apply.GatekeeperTenantKinds, watch.Drift())
+	c.sources = watch.NewLate(m, built, watch.ByLabel(v1alpha1.TenantLabel), apply.SourceKinds, watch.Drift())
 	return nil
 }
 
@@ -108,6 +111,16 @@ func (c *Controller) tenantsOf(_ context.Context, o client.Object) []reconcile.R
 		names = append(names, snapshot.Claimant(o.GetName()))
 	}
 	return watch.Names(names...)
+}
+
+// requester returns the tenant that a TenantNamespace is of. One that is deleted before the
+// estate has it may leave a namespace behind.
+func (c *Controller) requester(_ context.Context, o client.Object) []reconcile.Request {
+	snapshot := c.declared.Current()
+	if snapshot == nil {
+		return nil
+	}
+	return watch.Names(snapshot.Claimant(o.GetNamespace()))
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -171,9 +184,15 @@ func (c *Controller) reconcileTenant(ctx context.Context, req reconcile.Request)
 func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snapshot, object *v1alpha1.Tenant, seen *observation) (reconcile.Result, error) {
 	tenant := seen.entry.Value
 	needed := mutatorKinds(snapshot.Platform.Placement)
-	engines, enginesErr := c.engines.Look(needed...)
-	served, dialectsErr := c.dialects.Look(network.Kinds(snapshot.Platform)...)
+	engines, enginesErr := c.engines.Look(ctx, needed...)
+	served, dialectsErr := c.dialects.Look(ctx, network.Kinds(snapshot.Platform)...)
+	flux, sourcesErr := c.sources.Look(ctx, gitops.Kinds(tenant)...)
+	seen.unserved = missingFlux(tenant, flux)
+	served = append(served, flux...)
 	var after reconcile.Result
+	if seen.unserved != nil {
+		after.RequeueAfter = watch.Absence
+	}
 	if len(watch.Among(needed, engines)) < len(needed) {
 		// Gatekeeper may be installed after croft.
 		after.RequeueAfter = watch.Absence
@@ -187,7 +206,7 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	division, applied, applyErr := c.write(ctx, snapshot.Platform, object, tenant, served)
 	seen.applied = true
 	seen.changes = slices.Concat(withdrawn, applied)
-	seen.err = errors.Join(withdrawErr, unserved(snapshot.Platform, served, applyErr), enginesErr, dialectsErr)
+	seen.err = errors.Join(withdrawErr, unserved(snapshot.Platform, served, applyErr), enginesErr, dialectsErr, sourcesErr)
 	if seen.err != nil {
 		return reconcile.Result{}, seen.err
 	}

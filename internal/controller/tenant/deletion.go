@@ -21,11 +21,11 @@ type deletion struct {
 	applier *apply.Applier
 }
 
-// undo takes away people's access everywhere and, with `deletion: Delete`,
+// undo takes away people's and Flux's access everywhere and, with `deletion: Delete`,
 // the namespaces. It returns the names of those that are still on their way out:
 // the tenant is done when there are none.
 func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []string, changes []apply.Change, err error) {
-	changes, err = d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, apply.AccessKinds...)
+	changes, err = d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, slices.Concat(apply.SourceKinds, apply.AccessKinds)...)
 	if err != nil || tenant.Spec.Deletion != v1alpha1.DeletionDelete {
 		return nil, changes, err
 	}

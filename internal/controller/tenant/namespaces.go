@@ -29,6 +29,10 @@ func (c *Controller) withdrawNamespaces(ctx context.Context, tenant *estate.Tena
 		if slices.Contains(tenant.Namespaces, namespace.Name) {
 			continue
 		}
+		if granted, err := c.granted(ctx, namespace, tenant); err != nil || granted {
+			errs = append(errs, err)
+			continue
+		}
 		policy := tenant.Deletion
 		if to := namespace.Annotations[v1alpha1.AdoptAnnotation]; to != "" && to != tenant.Name {
 			// It is offered to another tenant: nothing goes but access.
@@ -39,4 +43,18 @@ func (c *Controller) withdrawNamespaces(ctx context.Context, tenant *estate.Tena
 		errs = append(errs, err)
 	}
 	return changes, errors.Join(errs...)
+}
+
+// granted asks the API server whether a namespace is the tenant's by a TenantNamespace that
+// the estate does not have yet, as when another operator granted it a moment ago.
+func (c *Controller) granted(ctx context.Context, namespace *corev1.Namespace, tenant *estate.Tenant) (bool, error) {
+	anchor := namespace.Annotations[v1alpha1.RequestedAnnotation]
+	if !tenant.Declares(anchor) {
+		return false, nil
+	}
+	request := &v1alpha1.TenantNamespace{}
+	if err := c.live.Get(ctx, client.ObjectKey{Namespace: anchor, Name: namespace.Name}, request); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return request.DeletionTimestamp.IsZero() && request.Status.Tenant == tenant.Name, nil
 }

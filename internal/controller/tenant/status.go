@@ -29,6 +29,9 @@ type observation struct {
 	applied, stood bool
 	changes        []apply.Change
 	err            error
+	// unserved says that the cluster has no Flux for the tenant's sources. The walls
+	// stand without it.
+	unserved error
 
 	// enforced says that the walls are known to hold. Otherwise why says why not, if
 	// probed is set, and since is when they were first found not to.
@@ -63,10 +66,10 @@ func (s *observation) report(tenant *v1alpha1.Tenant) {
 	}
 	if s.applied {
 		tenant.Status.Namespaces = s.kept()
-		if s.err == nil {
+		if err := errors.Join(s.err, s.unserved); err == nil {
 			status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 		} else {
-			status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, outcome.Reason(s.err), s.err.Error())
+			status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, outcome.Reason(err), err.Error())
 		}
 	}
 	switch {

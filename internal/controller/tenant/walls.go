@@ -19,11 +19,12 @@ import (
 // anything else only once what replaces it stands: so a wall that is written in
 // another dialect stands twice before it stands in that one alone. Of the objects,
 // those are written that the quota's division lets through; of the dialects, those
-// are looked through that the cluster serves.
+// are looked through that the cluster serves. Of a tenant's sources nothing is written
+// where the cluster does not serve Flux' kinds: that keeps nobody out.
 func (c *Controller) applyWalls(ctx context.Context, platform *estate.Platform, division *quota.Division, served []schema.GroupVersionKind) ([]apply.Change, error) {
 	tenant := division.Tenant
 	objects := wall.TenantObjects(platform, tenant)
-	changes, err := c.applier.Apply(ctx, division.Ready(objects)...)
+	changes, err := c.applier.Apply(ctx, division.Ready(withoutUnserved(objects, served))...)
 	errs := []error{err}
 	prune := func(namespace string, kinds ...schema.GroupVersionKind) {
 		owner := apply.OfTenant(tenant.Name)
@@ -39,7 +40,7 @@ func (c *Controller) applyWalls(ctx context.Context, platform *estate.Platform, 
 			prune(namespace, apply.AccessKinds...)
 			continue
 		}
-		prune(namespace, slices.Concat(apply.TenantKinds, watch.Among(apply.DialectKinds, served))...)
+		prune(namespace, slices.Concat(apply.TenantKinds, watch.Among(slices.Concat(apply.SourceKinds, apply.DialectKinds), served))...)
 	}
 	if err == nil {
 		prune("", watch.Among(apply.ClusterDialectKinds, served)...)

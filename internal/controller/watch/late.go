@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,10 +56,16 @@ func NewLate(m manager.Manager, c controller.Controller, h handler.EventHandler,
 
 // Look starts a watch for each kind that the cluster serves by now, and returns all
 // watched kinds. Required kinds are looked up even if the last lookup was a moment ago.
-// Kinds that could not be looked up are in the error; the rest is returned.
-func (l *Late) Look(needed ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error) {
+// Kinds that could not be looked up are in the error; the rest is returned. When ctx ends,
+// it looks no further: discovery itself takes no context, and an operator that is to stop
+// must not wait for the lookups of twenty kinds.
+func (l *Late) Look(ctx context.Context, needed ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error) {
 	var errs []error
 	for _, kind := range l.due(needed) {
+		if err := ctx.Err(); err != nil {
+			errs = append(errs, err)
+			break
+		}
 		// Discovery may take seconds: callers that need the same kind share one request,
 		// and others do not wait for it.
 		_, err, _ := l.lookups.Do(kind.String(), func() (any, error) { return nil, l.look(kind) })

@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -30,7 +32,7 @@ func TestLookDoesNotWaitForOthers(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			if watched, err := l.Look(needed...); err != nil || len(watched) > 0 {
+			if watched, err := l.Look(t.Context(), needed...); err != nil || len(watched) > 0 {
 				t.Errorf("%v, %v", watched, err)
 			}
 		}()
@@ -56,5 +58,26 @@ func TestLookDoesNotWaitForOthers(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatal("a look does not end")
 		}
+	}
+}
+
+// TestLookEnds fails if an operator that stops waits for the lookups of all kinds that
+// the cluster does not serve: with eight tenants at work, and a slow API server, they
+// took longer than an operator is given to end.
+func TestLookEnds(t *testing.T) {
+	kinds := []schema.GroupVersionKind{{Group: "a.example.org", Version: "v1", Kind: "A"}, {Group: "b.example.org", Version: "v1", Kind: "B"}}
+	mapper := &slowMapper{asked: make(chan struct{}, 10), answer: make(chan struct{})}
+	l := &Late{mapper: mapper, kinds: kinds, absent: map[schema.GroupVersionKind]time.Time{}}
+	ctx, end := context.WithCancel(t.Context())
+	go func() {
+		<-mapper.asked
+		end()
+		close(mapper.answer)
+	}()
+	if _, err := l.Look(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a look whose context ended answers %v", err)
+	}
+	if len(mapper.asked) > 0 {
+		t.Error("a kind was looked up after the context had ended")
 	}
 }

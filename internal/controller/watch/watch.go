@@ -50,6 +50,15 @@ func Leaving() predicate.Predicate {
 	}
 }
 
+// Gone lets through objects that are gone.
+func Gone() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
 func drifted(before, after client.Object) bool {
 	if before.GetUID() != after.GetUID() ||
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||

@@ -144,7 +144,7 @@ func quota(d *draft.Draft, name string, spec source.Field, t *draft.Tenant) {
 	}
 	spec.At("limitRanges").Kept(draft.TenantField(name, "limits"))
 	most := spec.At("namespaceOptions", "quota")
-	most.Changed(draft.TenantField(name, "namespaces"), "tenants make no namespaces themselves: the platform names them in croft.yaml")
+	most.Changed(draft.TenantField(name, "namespaces"), "the platform names them in croft.yaml; selfService.namespaces lets tenants ask for more, whose names begin with the tenant's")
 }
 
 // Policies are the network policies that Capsule writes into a tenant's

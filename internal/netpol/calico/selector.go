@@ -78,8 +78,15 @@ func (p *parser) fail(format string, args ...any) {
 	p.token, p.literal, p.rest = "", false, ""
 }
 
-func (p *parser) next() {
-	p.rest = strings.TrimLeft(p.rest, " \t")
+// blanks may stand between two tokens, and space within one that Calico reads as a whole:
+// a function with its parentheses, and an operator of two words.
+const blanks, space = " \t", " \t\n\f\r"
+
+func (p *parser) next() { p.after(blanks) }
+
+// after reads the token after some of the given characters.
+func (p *parser) after(skipped string) {
+	p.rest = strings.TrimLeft(p.rest, skipped)
 	p.token, p.literal = "", false
 	if p.rest == "" {
 		return
@@ -172,10 +179,11 @@ func nobody(map[string]string) bool { return false }
 // asked of it.
 func (p *parser) operation() predicate {
 	key := p.token
-	p.next()
-	if p.is("(") {
+	if strings.HasPrefix(p.rest, "(") {
+		p.next()
 		return p.function(key)
 	}
+	p.next()
 	with := func(sample string, ask func(value string, ok bool) bool) predicate {
 		p.pairs = append(p.pairs, pair{key, sample})
 		return func(labels map[string]string) bool {
@@ -186,9 +194,13 @@ func (p *parser) operation() predicate {
 	// Words may be written together: startswith.
 	word := p.token
 	literal := p.literal
-	p.next()
-	if second := map[string]string{"not": "in", "starts": "with", "ends": "with"}[word]; second != "" && !literal && p.is(second) {
-		word += second
+	if second := map[string]string{"not": "in", "starts": "with", "ends": "with"}[word]; second != "" && !literal {
+		p.after(space)
+		if p.is(second) {
+			word += second
+			p.next()
+		}
+	} else {
 		p.next()
 	}
 	switch {
@@ -220,7 +232,7 @@ func (p *parser) operation() predicate {
 }
 
 func (p *parser) function(name string) predicate {
-	p.next()
+	p.after(space)
 	switch name {
 	case "all", "global":
 		p.expect(")")
@@ -236,7 +248,7 @@ func (p *parser) function(name string) predicate {
 			p.fail("has() wants a label")
 			return nobody
 		}
-		p.next()
+		p.after(space)
 		p.expect(")")
 		p.pairs = append(p.pairs, pair{key, "any"})
 		return func(labels map[string]string) bool { _, ok := labels[key]; return ok }

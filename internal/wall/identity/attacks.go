@@ -28,6 +28,8 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		mirrors(own, colleagues),
 		sweeps(p, own, other),
 		questions(own),
+		elevationAttacks(p, by, on),
+		selfServiceAttacks(by, on),
 	)
 }
 

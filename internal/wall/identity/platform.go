@@ -27,17 +27,21 @@ const (
 	// ClassesRole reads the names of classes. It is bound to the Platform's
 	// classReaders.
 	ClassesRole = "croft-classes"
+	// ApproversRole approves elevations. It is bound to the Platform's
+	// elevation.approvers.
+	ApproversRole = "croft-approvers"
 )
 
 // PlatformRoles are the ClusterRoles that are bound for the whole cluster.
-var PlatformRoles = []string{AdminRole, AuditorRole, ClassesRole}
+var PlatformRoles = []string{AdminRole, AuditorRole, ClassesRole, ApproversRole}
 
 // audited are the kinds that the commands status, diff, doctor, reach, verify and
 // why read, by API group. Secrets and ConfigMaps are not among them: no command
 // reads them.
 var audited = []rbacv1.PolicyRule{
 	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{
-		"platforms", "pools", "tenants", "secondarynetworks", "tenantrules",
+		"platforms", "pools", "tenants", "secondarynetworks", "tenantrules", "elevations",
+		"tenantnamespaces",
 	}},
 	{APIGroups: []string{""}, Resources: []string{
 		"namespaces", "nodes", "pods", "services", "events", "resourcequotas", "limitranges", "persistentvolumeclaims",
@@ -53,6 +57,9 @@ var audited = []rbacv1.PolicyRule{
 	{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{
 		"roles", "rolebindings", "clusterroles", "clusterrolebindings",
 	}},
+	{APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"gitrepositories", "ocirepositories"}},
+	{APIGroups: []string{"kustomize.toolkit.fluxcd.io"}, Resources: []string{"kustomizations"}},
+	{APIGroups: []string{"notification.toolkit.fluxcd.io"}, Resources: []string{"receivers"}},
 	{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{
 		"validatingadmissionpolicies", "validatingadmissionpolicybindings",
 		"mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
@@ -109,6 +116,8 @@ func PlatformRules(role string, p *estate.Platform) []rbacv1.PolicyRule {
 	switch role {
 	case ClassesRole:
 		return rights.WithVerbs(classes, rights.Read)
+	case ApproversRole:
+		return []rbacv1.PolicyRule{approving()}
 	case AuditorRole:
 		return rights.WithVerbs(slices.Concat(audited, classes, ownNodeClass(p)), rights.Read)
 	default:
@@ -149,6 +158,11 @@ func groupsOf(role string, p *estate.Platform) []string {
 		return p.Admins
 	case AuditorRole:
 		return p.Auditors
+	case ApproversRole:
+		if p.Elevation == nil {
+			return nil
+		}
+		return p.Elevation.Approvers
 	default:
 		return p.ClassReaders
 	}

@@ -1,9 +1,11 @@
 package identity
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,10 +61,10 @@ func ownRules(role v1alpha1.OwnRole) []rbacv1.PolicyRule {
 func rulesOf(role v1alpha1.Role, p *estate.Platform) []rbacv1.PolicyRule {
 	n := &p.Network
 	if role == v1alpha1.RoleViewer {
-		return slices.Concat(rights.Viewer(), calicoRules(n, false), rights.Addons(p.Addons, false))
+		return slices.Concat(rights.Viewer(), calicoRules(n, false), rights.Addons(p.Addons, false), requestRules(p))
 	}
 	writing := n.Calico != nil && n.Calico.TenantPolicies
-	return slices.Concat(rights.Operator(), calicoRules(n, writing), rights.Addons(p.Addons, true))
+	return slices.Concat(rights.Operator(), calicoRules(n, writing), rights.Addons(p.Addons, true), requestRules(p))
 }
 
 func clusterRole(role v1alpha1.Role, rules []rbacv1.PolicyRule) *rbacv1.ClusterRole {
@@ -83,14 +85,31 @@ func bindings(t *estate.Tenant) []client.Object {
 				continue
 			}
 			all = append(all, &rbacv1.RoleBinding{
-				TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
-				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: ClusterRole(role)},
-				Subjects:   subjects,
-				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole(role)},
+				TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: namespace, Name: ClusterRole(role), Annotations: ends(t, role),
+				},
+				Subjects: subjects,
+				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole(role)},
 			})
 		}
 	}
 	return all
+}
+
+// ends annotates a RoleBinding with the subjects whose access ends, and when: the API
+// server gives RoleBindings no end of their own.
+func ends(t *estate.Tenant, role v1alpha1.Role) map[string]string {
+	var all []string
+	for _, a := range t.Access {
+		if a.Role == role && a.Until != nil {
+			all = append(all, cmp.Or(a.Group, a.User)+"="+a.Until.UTC().Format(time.RFC3339))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return map[string]string{v1alpha1.UntilAnnotation: strings.Join(all, ", ")}
 }
 
 // rolesOf are the roles that somebody has in a tenant, croft's own first.

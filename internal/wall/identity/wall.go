@@ -3,9 +3,13 @@
 package identity
 
 import (
+	"slices"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/gitops"
 )
 
 // Wall is the identity wall: two roles, bound to groups of the identity
@@ -16,13 +20,21 @@ type Wall struct{}
 // Name implements wall.Wall.
 func (Wall) Name() string { return "identity" }
 
-// Platform returns the tenants' two roles, and the platform's with their bindings.
-func (Wall) Platform(p *estate.Platform) []client.Object {
-	return append(roles(p), platformRoles(p)...)
+// Platform returns the tenants' two roles, the platform's with their bindings, the
+// proxy's, and what elevations and requests for namespaces need.
+func (w Wall) Platform(p *estate.Platform) []client.Object {
+	all := slices.Concat(roles(p), platformRoles(p), proxyRights(p), elevatedRole(p))
+	for _, policy := range w.Policies(p) {
+		all = append(all, policy.Objects()...)
+	}
+	return all
 }
 
 // Pool returns nothing: no tenant may see or touch a pool.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 
-// Tenant returns the bindings in each of the tenant's namespaces.
-func (Wall) Tenant(_ *estate.Platform, t *estate.Tenant) []client.Object { return bindings(t) }
+// Tenant returns the bindings in each of the tenant's namespaces, and what Flux applies
+// its sources by.
+func (Wall) Tenant(_ *estate.Platform, t *estate.Tenant) []client.Object {
+	return append(bindings(t), gitops.Objects(t, ClusterRole(v1alpha1.RoleOperator))...)
+}

@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -83,12 +84,60 @@ func (s scene) marks() []attack.Attack {
 			l.Annotations = map[string]string{"example.com/note": "raised"}
 		}))),
 	)
+	all = append(all, s.sourceMarks()...)
 	if len(s.by.Quota) > 0 {
 		all = append(all,
 			attack.Deleting("delete-quota", "delete the ResourceQuota", attack.ByRBAC, quota),
 			attack.Mistake(present(attack.Changing("edit-quota-when-permitted", "edit the ResourceQuota", byPolicy, quota, raise)), right("", "resourcequotas", "get", "update")))
 	}
 	return attack.Because("whoever can undo a wall has none around them", nil, all...)
+}
+
+// sourceMarks are attacks on what croft has Flux apply a tenant's sources by.
+func (s scene) sourceMarks() []attack.Attack {
+	byPolicy := attack.ByPolicy(ProtectionPolicy, ProtectionRule)
+	marks := map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
+	custom := func(apiVersion, kind string, spec map[string]any) func(string) client.Object {
+		return func(name string) client.Object {
+			o := attack.Custom(apiVersion, kind, s.own, "croft-"+name, spec)
+			o.SetLabels(marks)
+			return o
+		}
+	}
+	host := s.sourceHost()
+	var all []attack.Attack
+	for _, kind := range []struct {
+		name, object string
+		made         func(string) client.Object
+		edit         func(*unstructured.Unstructured)
+	}{
+		{"repository", "GitRepository", custom("source.toolkit.fluxcd.io/v1", "GitRepository", map[string]any{"interval": "1m", "url": "https://" + host + "/app"}),
+			func(u *unstructured.Unstructured) { set(u, "https://"+host+"/mine", "spec", "url") }},
+		{"artifact", "OCIRepository", custom("source.toolkit.fluxcd.io/v1", "OCIRepository", map[string]any{"interval": "1m", "url": "oci://" + host + "/app"}),
+			func(u *unstructured.Unstructured) { set(u, "oci://"+host+"/mine", "spec", "url") }},
+		{"kustomization", "Kustomization", custom("kustomize.toolkit.fluxcd.io/v1", "Kustomization", map[string]any{
+			"interval": "1m", "prune": true, "serviceAccountName": "croft-deployer", "sourceRef": map[string]any{"kind": "GitRepository", "name": "app"},
+		}), func(u *unstructured.Unstructured) { set(u, "default", "spec", "serviceAccountName") }},
+	} {
+		all = append(all,
+			attack.Creating("forge-mark-on-"+kind.name, "put croft's mark on a "+kind.object+" of one's own", byPolicy, kind.made("forge-mark-on-"+kind.name)),
+			attack.Changing("edit-croft-"+kind.name, "have Flux do something else by a "+kind.object+" of croft's", byPolicy, kind.made("edit-croft-"+kind.name), func(o client.Object) {
+				if u, ok := o.(*unstructured.Unstructured); ok {
+					kind.edit(u)
+				}
+			}),
+			made(attack.Deleting("delete-croft-"+kind.name, "delete a "+kind.object+" of croft's", byPolicy, kind.made("delete-croft-"+kind.name))),
+		)
+	}
+	deployer := func(name string) *corev1.ServiceAccount {
+		return &corev1.ServiceAccount{TypeMeta: core("ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name, Labels: marks}}
+	}
+	return append(all,
+		attack.Creating("forge-mark-on-account", "put croft's mark on a ServiceAccount of one's own", byPolicy, deployer("forge-mark-on-account")),
+		attack.Changing("edit-croft-account", "have pods get a token of the ServiceAccount by which Flux applies sources", byPolicy, deployer("edit-croft-account"),
+			func(o *corev1.ServiceAccount) { o.AutomountServiceAccountToken = ptr.To(true) }),
+		made(attack.Deleting("delete-croft-account", "delete the ServiceAccount by which Flux applies sources", byPolicy, deployer("delete-croft-account"))),
+	)
 }
 
 // calicoMarks are attacks on the guard that croft writes in Calico's API. Where
@@ -128,6 +177,12 @@ func (s scene) calicoMarks() []attack.Attack {
 // do: it is not made beforehand.
 func present(a attack.Attack) attack.Attack {
 	a.Setup = nil
+	return a
+}
+
+// made is an attack on something that is made beforehand.
+func made(a attack.Attack) attack.Attack {
+	a.Setup = []client.Object{a.Request.Object}
 	return a
 }
 

@@ -27,9 +27,13 @@ func namespace(t *estate.Tenant, name string) *corev1.Namespace {
 	if t.CostCode != "" {
 		labels[v1alpha1.CostCodeLabel] = t.CostCode
 	}
+	annotations := sizes(&t.Allowances)
+	if anchor, ok := t.Requested[name]; ok {
+		annotations[v1alpha1.RequestedAnnotation] = anchor
+	}
 	return &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: sizes(&t.Allowances)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations},
 	}
 }
 
@@ -47,17 +51,18 @@ func tenantRules(p *estate.Platform, t *estate.Tenant, namespace string) *v1alph
 	return &v1alpha1.TenantRules{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.TenantRulesName},
-		Spec:       rulesOf(p, t),
+		Spec:       rulesOf(p, t, namespace),
 	}
 }
 
-// rulesOf are the same in all namespaces. Lists are never null: the policies would
+// rulesOf are the same in all namespaces, but for SelfService. Lists are never null: the policies would
 // have to ask.
-func rulesOf(p *estate.Platform, t *estate.Tenant) v1alpha1.TenantRulesSpec {
+func rulesOf(p *estate.Platform, t *estate.Tenant, namespace string) v1alpha1.TenantRulesSpec {
 	return v1alpha1.TenantRulesSpec{
 		Tenant:             t.Name,
 		Pools:              t.Pools,
 		Namespaces:         t.Namespaces,
+		SelfService:        t.MayRequest > 0 && t.Declares(namespace),
 		PlatformNamespaces: list(p.Network.PlatformNamespaces),
 		Egress:             t.Egress,
 		AllowCIDRs:         list(t.AllowCIDRs),

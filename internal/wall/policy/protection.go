@@ -14,6 +14,11 @@ const ProtectionPolicy = "croft-protection"
 // ProtectionRule is its one rule.
 const ProtectionRule = "managed-objects"
 
+// keptByControllers are resources of which controllers of the whole cluster change
+// croft's objects, too: Flux' put their finalizers on, and note that a source is to be
+// fetched at once; those of clouds and of OpenShift annotate service accounts.
+var keptByControllers = []string{"serviceaccounts", "gitrepositories", "ocirepositories", "kustomizations"}
+
 // protection lets nobody but the platform change or delete what carries croft's
 // mark, or put that mark on something else. Tenants may write kinds of which
 // some objects are croft's, so RBAC alone cannot tell them apart.
@@ -40,14 +45,25 @@ func protection(admins []string) admissionpolicy.Validating {
 				Group: v1alpha1.GroupVersion.Group, Version: "*",
 				Resources: []string{"tenantrules"}, Operations: operations,
 			},
+			{Version: "v1", Resources: []string{"serviceaccounts"}, Operations: operations},
+			{
+				Group: "source.toolkit.fluxcd.io", Version: "*",
+				Resources: []string{"gitrepositories", "ocirepositories"}, Operations: operations,
+			},
+			{
+				Group: "kustomize.toolkit.fluxcd.io", Version: "*",
+				Resources: []string{"kustomizations"}, Operations: operations,
+			},
 		},
 		Selection: admissionpolicy.Marked,
 		Ruleless:  true,
 		Only:      admissionpolicy.NotByPlatform(admins),
 		Rules: []admissionpolicy.Rule{{
-			Name:  ProtectionRule,
-			Says:  "what carries croft's mark is changed, deleted and marked by the platform alone",
-			Holds: `false`,
+			Name: ProtectionRule,
+			Says: "what carries croft's mark is changed, deleted and marked by the platform alone",
+			Fine: `false`,
+			Holds: `request.operation == "UPDATE" &&
+				request.resource.resource in ` + quoted(keptByControllers) + ` && (` + clusterWide + `)`,
 			Message: `"objects labelled ` + v1alpha1.ManagedByLabel + `=` + v1alpha1.ManagedBy +
 				` are kept by croft: leave " +
 				request.resource.resource + "/" + (has(request.name) ? request.name : "") +

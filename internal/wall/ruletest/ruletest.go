@@ -12,6 +12,7 @@
 //	  rule: priority-class
 //	  set: {spec: {priorityClassName: high}}
 //	  refused: true
+//	# By flux-system/kustomize-controller, where a controller of the whole cluster is needed.
 //	- name: one from before
 //	  rule: priority-class
 //	  old: {spec: {priorityClassName: high}}
@@ -37,10 +38,13 @@ import (
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/internal/estate"
@@ -226,7 +230,7 @@ func (w *worlds) of(t testing.TB, platform map[string]any, tenant ...map[string]
 	if e, ok := w.known[string(key)]; ok {
 		return e
 	}
-	objects := wall.Objects(build(t, content))
+	objects := append(wall.Objects(build(t, content)), controller()...)
 	var e *evaluator.Evaluator
 	if w.first == nil {
 		e, err = evaluator.Lazy(objects)
@@ -239,6 +243,21 @@ func (w *worlds) of(t testing.TB, platform map[string]any, tenant ...map[string]
 	}
 	w.known[string(key)] = e
 	return e
+}
+
+// controller is a controller of the whole cluster, flux-system/kustomize-controller, with
+// the rights that Flux' own manifests give it.
+func controller() []client.Object {
+	meta := metav1.ObjectMeta{Name: "cluster-reconciler"}
+	everything := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}
+	flux := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "flux-system", Name: "kustomize-controller"}
+	return []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{everything}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: meta, Subjects: []rbacv1.Subject{flux},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+		},
+	}
 }
 
 // declaration is of a platform and a tenant that differ from the usual ones. What the

@@ -44,6 +44,10 @@ it had.
 as its own service account. Its webhooks say Fail and not Ignore, as croft
 requires of clusters where it is relied on.
 
+--with flux runs the real kustomize-controller, locked down for several tenants, as
+its own service account, and a Git server that it fetches from: see ` + "`croft-sandbox git`" + `.
+There is no source-controller: GitRepositories of other servers stay as they are.
+
 --with aws runs a simulated AWS account, and Karpenter with its AWS provider, as
 it is published, in the place of kwok's: nodes are instances there. See
 ` + "`croft-sandbox aws`" + `.`,

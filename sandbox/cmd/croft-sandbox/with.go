@@ -20,6 +20,7 @@ import (
 type withOptions struct {
 	with, without []string
 	gatekeeper    string
+	flux          string
 	audit         bool
 	aws           awsOptions
 }
@@ -30,17 +31,20 @@ type awsOptions struct {
 	speed              float64
 }
 
-// withAWS and withGatekeeper are what a sandbox may have besides.
+// withAWS, withGatekeeper and withFlux are what a sandbox may have besides.
 const (
 	withAWS        = component.Cloud
 	withGatekeeper = component.Gatekeeper
+	withFlux       = component.Flux
 )
 
 func (o *withOptions) addTo(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&o.with, "with", nil, "what to run besides: "+withGatekeeper+", "+withAWS+"; --with= ends it")
+	f.StringSliceVar(&o.with, "with", nil, "what to run besides: "+withGatekeeper+", "+withFlux+", "+withAWS+"; --with= ends it")
 	f.StringVar(&o.gatekeeper, "gatekeeper", "",
 		"path of a gatekeeper binary to run, if not the one beside croft-sandbox; its manifest lies beside it, as PATH.yaml")
+	f.StringVar(&o.flux, "flux", "",
+		"path of a kustomize-controller binary to run, if not the one beside croft-sandbox; the definitions of its kinds lie beside it, as PATH.yaml")
 	f.StringVar(&o.aws.karpenter, "karpenter-aws", "", "path of a karpenter-aws binary to run, if not the one beside croft-sandbox")
 	f.StringVar(&o.aws.cluster, "aws-cluster", "demo", "the cluster's name in the simulated account: platform.clusterName")
 	f.Float64Var(&o.aws.speed, "aws-speed", 1, "how many times faster the account's instances are than real ones, which take some 25 s to become nodes")
@@ -50,15 +54,34 @@ func (o *withOptions) addTo(cmd *cobra.Command) {
 }
 
 // config changes what was asked for last time by what is asked for now.
-func (o *withOptions) config(cmd *cobra.Command, config *home.Config) (err error) {
+func (o *withOptions) config(cmd *cobra.Command, config *home.Config) error {
 	for _, name := range o.with {
-		if name != withGatekeeper && name != withAWS {
-			return usageError{fmt.Errorf("--with: there is no %q: choose from %s, %s", name, withGatekeeper, withAWS)}
+		if name != withGatekeeper && name != withFlux && name != withAWS {
+			return usageError{fmt.Errorf("--with: there is no %q: choose from %s, %s, %s", name, withGatekeeper, withFlux, withAWS)}
 		}
 	}
 	if err := o.aws.config(cmd, slices.Contains(o.with, withAWS), config); err != nil {
 		return err
 	}
+	if err := o.gatekeeperConfig(cmd, config); err != nil {
+		return err
+	}
+	if err := o.fluxConfig(cmd, config); err != nil {
+		return err
+	}
+	if cmd.Flags().Changed("audit") {
+		config.Unaudited = !o.audit
+	}
+	if cmd.Flags().Changed("without") {
+		if err := component.CheckWithout(o.without); err != nil {
+			return usageError{fmt.Errorf("--without: %w", err)}
+		}
+		config.Without = o.without
+	}
+	return nil
+}
+
+func (o *withOptions) gatekeeperConfig(cmd *cobra.Command, config *home.Config) (err error) {
 	switch {
 	case o.gatekeeper != "":
 		config.Gatekeeper, err = findGatekeeper(o.gatekeeper)
@@ -70,17 +93,26 @@ func (o *withOptions) config(cmd *cobra.Command, config *home.Config) (err error
 	if err != nil {
 		return err
 	}
-	if config.Gatekeeper != "" && !slices.Contains(config.Components, component.APIServer) {
-		return usageError{fmt.Errorf("gatekeeper needs %q: add it to --components", component.APIServer)}
+	return needsAPIServer(withGatekeeper, config.Gatekeeper, config)
+}
+
+func (o *withOptions) fluxConfig(cmd *cobra.Command, config *home.Config) (err error) {
+	switch {
+	case o.flux != "" || slices.Contains(o.with, withFlux):
+		config.Flux, err = findFlux(o.flux)
+	case cmd.Flags().Changed("with") || cmd.Flags().Changed("flux"):
+		config.Flux = ""
 	}
-	if cmd.Flags().Changed("audit") {
-		config.Unaudited = !o.audit
+	if err != nil {
+		return err
 	}
-	if cmd.Flags().Changed("without") {
-		if err := component.CheckWithout(o.without); err != nil {
-			return usageError{fmt.Errorf("--without: %w", err)}
-		}
-		config.Without = o.without
+	return needsAPIServer(withFlux, config.Flux, config)
+}
+
+// needsAPIServer refuses to run something, if its binary is named, without an API server.
+func needsAPIServer(name, binary string, config *home.Config) error {
+	if binary != "" && !slices.Contains(config.Components, component.APIServer) {
+		return usageError{fmt.Errorf("%s needs %q: add it to --components", name, component.APIServer)}
 	}
 	return nil
 }
@@ -162,6 +194,33 @@ func findKarpenterAWS(path string) (string, error) {
 	}
 	if _, err := exec.LookPath(abs); err != nil {
 		return "", usageError{fmt.Errorf("karpenter-aws: %w: build it with `make karpenter-aws` (minutes the first time), or name another with --karpenter-aws PATH", err)}
+	}
+	return abs, nil
+}
+
+// findFlux checks that a kustomize-controller binary can be run, and that the
+// definitions of its kinds are there; "" is the one that the Makefile builds.
+func findFlux(path string) (string, error) {
+	if path == "" {
+		binary, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(filepath.Dir(binary), "kustomize-controller")
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	_, err = exec.LookPath(abs)
+	if err == nil {
+		_, err = component.FluxDefinitions(abs)
+	}
+	if _, missing := exec.LookPath("git"); err == nil && missing != nil {
+		return "", usageError{fmt.Errorf("flux: %w: the sandbox's Git server needs git: install it", missing)}
+	}
+	if err != nil {
+		return "", usageError{fmt.Errorf("flux: %w: build it with `make flux` (minutes the first time), or name another with --flux PATH, the definitions of its kinds beside it as PATH.yaml", err)}
 	}
 	return abs, nil
 }

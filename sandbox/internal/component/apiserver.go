@@ -51,11 +51,15 @@ func (s *Sandbox) apiServerSpec() (supervisor.Spec, error) {
 			if err != nil {
 				return supervisor.Permanent(err)
 			}
+			flux, err := s.fluxObjects()
+			if err != nil {
+				return supervisor.Permanent(err)
+			}
 			providers, err := s.awsObjects()
 			if err != nil {
 				return supervisor.Permanent(err)
 			}
-			err = bootstrap.Install(ctx, s.home.Kubeconfig(Admin), slices.Concat(gatekeepers, providers)...)
+			err = bootstrap.Install(ctx, s.home.Kubeconfig(Admin), slices.Concat(gatekeepers, flux, providers)...)
 			if errors.As(err, new(*bootstrap.InvalidError)) {
 				err = supervisor.Permanent(fmt.Errorf("this binary was built with objects that the API server refuses; put them right and build again: %w", err))
 			}

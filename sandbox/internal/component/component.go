@@ -13,6 +13,8 @@ const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
 	Gatekeeper        = "gatekeeper"
+	Flux              = "flux"
+	Git               = "git"
 	ControllerManager = "kube-controller-manager"
 	Scheduler         = "kube-scheduler"
 	Cloud             = "aws"
@@ -22,13 +24,15 @@ const (
 )
 
 // All are the components that a sandbox has unless told otherwise, in start
-// order. Gatekeeper, the AWS account and croft come on top when `up` is given them.
+// order. Gatekeeper, Flux with its Git server, the AWS account and croft come on top when `up` is given them.
 var All = []string{Etcd, APIServer, ControllerManager, Scheduler, Karpenter, Kwok}
 
 // needs are the components without which one cannot run.
 var needs = map[string][]string{
 	APIServer:         {Etcd},
 	Gatekeeper:        {APIServer},
+	Flux:              {APIServer},
+	Git:               {APIServer},
 	ControllerManager: {APIServer},
 	Scheduler:         {APIServer},
 	Cloud:             {APIServer},
@@ -43,7 +47,10 @@ func Select(names []string) ([]string, error) {
 		if name == Croft {
 			return nil, fmt.Errorf("component %q is not built in: give its binary with --croft PATH instead", name)
 		}
-		if name == Gatekeeper {
+		if name == Git {
+			return nil, fmt.Errorf("component %q comes with Flux: ask for it with --with %s instead", name, Flux)
+		}
+		if name == Gatekeeper || name == Flux {
 			return nil, fmt.Errorf("component %q is not built in: ask for it with --with %s instead", name, name)
 		}
 		if name == Cloud {

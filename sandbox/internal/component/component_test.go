@@ -17,6 +17,8 @@ func TestSelect(t *testing.T) {
 		"unknown":        {names: []string{Etcd, "kubelet"}, fails: "choose from"},
 		"none":           {fails: "choose from"},
 		"croft":          {names: []string{Etcd, APIServer, Croft}, fails: "--croft PATH"},
+		"flux":           {names: []string{Etcd, APIServer, Flux}, fails: "--with flux"},
+		"git":            {names: []string{Etcd, APIServer, Git}, fails: "--with flux"},
 		"gatekeeper":     {names: []string{Etcd, APIServer, Gatekeeper}, fails: "--with gatekeeper"},
 	} {
 		t.Run(name, func(t *testing.T) {

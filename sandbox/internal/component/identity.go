@@ -28,6 +28,8 @@ var identities = map[string]pki.Leaf{
 	Karpenter:         serviceAccount("karpenter", "karpenter"),
 	Kwok:              serviceAccount("kube-system", "kwok-controller"),
 	Gatekeeper:        serviceAccount(gatekeeper.Namespace, gatekeeper.ServiceAccount),
+	Flux:              serviceAccount(fluxNamespace, fluxAccount),
+	Git:               serviceAccount(fluxNamespace, sourceAccount),
 	Cloud:             serviceAccount("kube-system", "cloud-controller-manager"),
 	Croft:             serviceAccount("croft-system", "croft"),
 }

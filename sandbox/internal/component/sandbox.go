@@ -17,7 +17,7 @@ type Sandbox struct {
 	home   home.Home
 	config home.Config
 	ports  *home.Ports
-	binary string // this program, which is every component but croft, Gatekeeper and Karpenter for AWS
+	binary string // this program, which is every component but croft, Gatekeeper, Flux and Karpenter for AWS
 
 	// etcd has an authority of its own, as it should on any cluster: it trusts
 	// whoever its authority signed for, and only the API server may come in.
@@ -102,6 +102,8 @@ func (s *Sandbox) Specs() ([]supervisor.Spec, error) {
 		Karpenter:         s.karpenterSpec,
 		Kwok:              s.kwokSpec,
 		Gatekeeper:        s.gatekeeperSpec,
+		Flux:              s.fluxSpec,
+		Git:               s.gitSpec,
 		Croft:             s.croftSpec,
 	}
 	if s.config.AWS != nil {
@@ -128,6 +130,9 @@ func (s *Sandbox) names() []string {
 	names := slices.Clone(s.config.Components)
 	if s.config.Gatekeeper != "" {
 		names = slices.Insert(names, slices.Index(names, APIServer)+1, Gatekeeper)
+	}
+	if s.config.Flux != "" {
+		names = append(names, Git, Flux)
 	}
 	if s.config.AWS != nil {
 		names = slices.Insert(names, slices.Index(names, APIServer)+1, Cloud)

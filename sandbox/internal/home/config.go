@@ -20,6 +20,8 @@ type Config struct {
 	Croft string `json:"croft,omitempty"`
 	// Gatekeeper is the absolute path of the gatekeeper binary that is run along.
 	Gatekeeper string `json:"gatekeeper,omitempty"`
+	// Flux is the absolute path of the kustomize-controller binary that is run along.
+	Flux string `json:"flux,omitempty"`
 	// ControllerQPS is how many requests a second kube-controller-manager may make;
 	// 300 if zero.
 	ControllerQPS int `json:"controllerQPS,omitempty"`

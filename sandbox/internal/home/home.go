@@ -53,6 +53,9 @@ func (h Home) Etc(elem ...string) string { return h.Path(append([]string{"etc"},
 // Data is etcd's directory.
 func (h Home) Data() string { return h.Path("etcd") }
 
+// Git is where the Git repositories are.
+func (h Home) Git() string { return h.Path("git") }
+
 // Log is the log of a component, or of the supervisor.
 func (h Home) Log(component string) string { return h.Path("logs", component+".log") }
 

@@ -43,6 +43,8 @@ func Component(name string, args []string) int {
 		return result(karpenterKwok(args))
 	case component.Cloud:
 		return result(simulatedCloud(args))
+	case component.Git:
+		return result(gitServer(args))
 	case component.Kwok:
 		return result(kwok())
 	}

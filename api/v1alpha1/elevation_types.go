@@ -1,0 +1,151 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Elevation is a request of one person for more rights in a tenant for a limited time,
+// and the record of it. It is made in one of the tenant's namespaces and holds for all of
+// them. People make it with `croft elevate`.
+//
+// When it is granted, croft requests a token for a service account of its own, encrypts
+// it for the key in the request, and binds the role to that service account. The API
+// server stops accepting the token at the end, whether croft runs or not.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,categories=croft
+// +kubebuilder:printcolumn:name="By",type=string,JSONPath=`.spec.requestedBy`
+// +kubebuilder:printcolumn:name="Role",type=string,JSONPath=`.spec.role`
+// +kubebuilder:printcolumn:name="For",type=string,JSONPath=`.spec.duration`
+// +kubebuilder:printcolumn:name="Approved by",type=string,JSONPath=`.spec.approvedBy`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Until",type=string,JSONPath=`.status.until`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.reason`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$')",message="metadata.name: at most 40 lower-case letters, digits and '-'"
+type Elevation struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec ElevationSpec `json:"spec"`
+	// +optional
+	Status ElevationStatus `json:"status,omitempty"`
+}
+
+// ElevationSpec says who asks for what, and who approved it. Nothing in it changes once it
+// is written, except that an approver adds their name.
+//
+// +kubebuilder:validation:XValidation:rule="self.requestedBy == oldSelf.requestedBy && self.role == oldSelf.role && self.duration == oldSelf.duration && self.reason == oldSelf.reason && self.publicKey == oldSelf.publicKey",message="a request does not change: make a new one"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.approvedBy) || has(self.approvedBy) && self.approvedBy == oldSelf.approvedBy",message="approvedBy does not change: make a new request"
+type ElevationSpec struct {
+	// RequestedBy is the name of the user who asks, as the API server sees it. Admission
+	// refuses any other name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +required
+	RequestedBy string `json:"requestedBy"`
+	// Role is what they ask for.
+	// +required
+	Role ElevationRole `json:"role"`
+	// Duration is how long the elevation lasts from the moment it is granted, such as 1h:
+	// from 15m up to the Platform's elevation.maxDuration.
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('15m') && duration(self) <= duration('24h')",message="must be between 15m and 24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+(h|m|s))+$`
+	// +required
+	Duration metav1.Duration `json:"duration"`
+	// Reason is why, for those who approve it and those who read the record.
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('[^[:space:]]') && !self.matches('[[:cntrl:]]')",message="say why in one line"
+	// +required
+	Reason string `json:"reason"`
+	// PublicKey is the X25519 key, in base64, that croft encrypts the token for (RFC 9180,
+	// HKDF-SHA256, AES-128-GCM). `croft elevate` makes one for each request.
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9+/]{43}=$`
+	// +required
+	PublicKey string `json:"publicKey"`
+	// ApprovedBy is the name of the user who approved the request. Admission refuses any
+	// name but that of the user who writes it, and that of the requester.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	ApprovedBy string `json:"approvedBy,omitempty"`
+}
+
+// ElevationRole is a role that people can be elevated to.
+//
+// +kubebuilder:validation:Enum=operator
+type ElevationRole string
+
+// ElevationOperator gives the rights of the role operator, but for those by which access
+// could outlive the elevation: writing Roles, RoleBindings and ServiceAccounts, and
+// requesting tokens.
+const ElevationOperator ElevationRole = "operator"
+
+// ElevationPhase is where an elevation is.
+type ElevationPhase string
+
+// The phases of an elevation.
+const (
+	// ElevationPending waits for an approval.
+	ElevationPending ElevationPhase = "Pending"
+	// ElevationActive is granted, and has not ended.
+	ElevationActive ElevationPhase = "Active"
+	// ElevationEnded was granted, and has ended.
+	ElevationEnded ElevationPhase = "Ended"
+	// ElevationRefused was not granted: status.message says why.
+	ElevationRefused ElevationPhase = "Refused"
+)
+
+// ElevationStatus is what became of the request.
+type ElevationStatus struct {
+	// Phase is Pending, Active, Ended or Refused.
+	// +optional
+	Phase ElevationPhase `json:"phase,omitempty"`
+	// Message explains the phase.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// Granted is when the token was issued.
+	// +optional
+	Granted *metav1.Time `json:"granted,omitempty"`
+	// Until is when the API server stops accepting the token.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+	// User is the name under which the requester acts meanwhile, as audit logs show it.
+	// +optional
+	User string `json:"user,omitempty"`
+	// Token is the token, encrypted for spec.publicKey. It is removed at the end.
+	// +optional
+	Token []byte `json:"token,omitempty"`
+}
+
+// ElevationList is a list of Elevations.
+//
+// +kubebuilder:object:root=true
+type ElevationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Elevation `json:"items"`
+}
+
+// PlatformElevation lets people of tenants ask for more rights for a limited time.
+type PlatformElevation struct {
+	// MaxDuration is the longest elevation, such as 4h; between 15m and 24h.
+	// +kubebuilder:default="1h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:Pattern=`^([0-9]+(h|m|s))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('15m') && duration(self) <= duration('24h')",message="must be between 15m and 24h"
+	// +optional
+	MaxDuration metav1.Duration `json:"maxDuration,omitzero"`
+	// Approvers are the groups, as the API server sees them, of whose members one other
+	// than the requester has to approve. If empty, requests are granted without approval,
+	// and the record is all that there is.
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:XValidation:rule="!self.startsWith('system:')",message="groups that begin with system: are Kubernetes' own: name a group of your identity provider"
+	// +listType=set
+	// +optional
+	Approvers []string `json:"approvers,omitempty"`
+}

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# The part of the walk-through that `make demo LOGIN=1` adds: somebody logs in at an
+# identity provider, and works through croft proxy. hack/demo.sh sources it.
+#
+#   hack/demo-login.sh check   # is there what it needs?
+#   hack/demo-login.sh stop    # end the provider and the proxy; `make down` does
+login=${CROFT_SANDBOX_DIR:-${SANDBOX_DIR:-$PWD/.sandbox}}-login
+
+# stop_login ends what an earlier run has started, and nothing else: the number of a
+# process that has ended may be another's by now.
+stop_login() {
+  local file pid
+  for file in "$login"/*.pid; do
+    [ -e "$file" ] || continue
+    pid=$(<"$file")
+    case $(ps -p "$pid" -o args= 2>/dev/null) in *"$login"/*) ;; *) continue ;; esac
+    kill "$pid"
+    for _ in {1..50}; do
+      kill -0 "$pid" 2>/dev/null || continue 2
+      sleep 0.2
+    done
+    kill -9 "$pid"
+  done
+  rm -rf "$login"
+}
+
+# headless says whether nobody can see a browser here. Then one without a window logs in.
+headless() { [ "$(uname)" != Darwin ] && [ -z "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; }
+
+case ${1:-} in
+  check)
+    if ! command -v node >/dev/null || [ ! -d bin/openid-provider ]; then
+      echo "LOGIN=1 needs Node.js (22 or later) and npm, for the identity provider" >&2 && exit 1
+    fi
+    if headless && ! command -v chromium chromium-browser google-chrome >/dev/null; then
+      echo "LOGIN=1 needs a display, or Chromium: on Debian, apt-get install chromium" >&2 && exit 1
+    fi
+    exit
+    ;;
+  stop) stop_login && exit ;;
+esac
+
+# background runs a server that outlives the demo.
+background() {
+  local name=$1
+  shift
+  nohup "$@" <&0 >"$login/$name.out" 2>"$login/$name.log" &
+  echo $! >"$login/$name.pid"
+}
+# eventually waits until a command succeeds.
+eventually() {
+  local what=$1 deadline=$((SECONDS + 90))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $deadline ] || { printf '%s: not within 90 s; see %s\n' "$what" "$login" >&2; return 1; }
+    sleep 1
+  done
+}
+free_port() { node -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close() })'; }
+
+step "9. An identity provider, whose tokens the API server does not know, and croft proxy, which does"
+stop_login
+(umask 077 && mkdir "$login")
+go run ./hack/certificate "$login/tls.crt" "$login/tls.key"
+ln -s "$PWD/bin/openid-provider/node_modules" "$login/node_modules"
+cp internal/e2e/testdata/oidc/provider.mjs "$login"
+# The provider ends when its standard input does: this one does not.
+mkfifo "$login/stdin"
+background provider node "$login/provider.mjs" "$login/tls.crt" "$login/tls.key" <>"$login/stdin"
+eventually "the identity provider" test -s "$login/provider.out"
+issuer=$(<"$login/provider.out")
+cat >"$login/authentication.yaml" <<YAML
+apiVersion: apiserver.config.k8s.io/v1
+kind: AuthenticationConfiguration
+jwt:
+- issuer:
+    url: $issuer
+    audiences: [croft]
+    certificateAuthority: |
+$(sed 's/^/      /' "$login/tls.crt")
+  claimMappings:
+    username: {claim: preferred_username, prefix: "oidc:"}
+    groups: {claim: groups, prefix: ""}
+YAML
+sed -e '/certificateAuthority/,/claimMappings/{/claimMappings/!d}' -e 's/^/  /' "$login/authentication.yaml"
+
+kubectl get serviceaccount croft-proxy -n croft-system >/dev/null 2>&1 || kubectl create serviceaccount croft-proxy -n croft-system >/dev/null
+may_impersonate() { kubectl get clusterrole croft-proxy -o yaml | grep -q -- '- team-a$'; }
+eventually "the rights of croft proxy" may_impersonate
+kubectl config view --raw --minify --flatten >"$login/proxy.kubeconfig"
+chmod 600 "$login/proxy.kubeconfig"
+admin=$(kubectl --kubeconfig "$login/proxy.kubeconfig" config view -o jsonpath='{.users[0].name}')
+kubectl --kubeconfig "$login/proxy.kubeconfig" config delete-user "$admin" >/dev/null 2>&1
+kubectl --kubeconfig "$login/proxy.kubeconfig" config set-credentials "$admin" \
+  --token="$(kubectl create token croft-proxy -n croft-system --duration=8h)" >/dev/null
+proxy=127.0.0.1:$(free_port) health=127.0.0.1:$(free_port)
+background proxy bin/croft proxy --kubeconfig "$login/proxy.kubeconfig" --authentication-config "$login/authentication.yaml" \
+  --tls-cert-file "$login/tls.crt" --tls-private-key-file "$login/tls.key" --addr "$proxy" --health-addr "$health" \
+  --impersonation-role croft-proxy --drain 1s </dev/null
+eventually "croft proxy" node -e "fetch('http://$health/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"
+printf '  the identity provider is %s\n  croft proxy is https://%s\n' "$issuer" "$proxy"
+
+step "10. Ann of team-a has a kubeconfig without a secret, and logs in"
+# From here on it is Ann who types.
+export XDG_CACHE_HOME=$login/cache
+croft() { KUBECONFIG=$login/ann.kubeconfig bin/croft "$@"; }
+kubectl() { "$sandbox" kubectl --kubeconfig "$login/ann.kubeconfig" "$@"; }
+show croft kubeconfig --tenant tenant-a -n tenant-a --server "https://$proxy" --certificate-authority "$login/tls.crt" \
+  --issuer "$issuer" --issuer-certificate-authority "$login/tls.crt" --token-storage file --prompt consent --write
+if headless; then
+  echo "  There is no display: Chromium logs in without a window."
+  mkdir "$login/bin"
+  printf '#!/bin/sh\nexec "%s" --account ann --certificate-authority "%s" "$1" >"%s" 2>&1\n' \
+    "$PWD/bin/browser" "$login/tls.crt" "$login/browser.log" >"$login/bin/xdg-open"
+  chmod +x "$login/bin/xdg-open"
+  export PATH=$login/bin:$PATH DISPLAY=:0
+else
+  printf '%s  Your browser opens. Accept the certificate, which vouches for itself, and log in as ann, with any password.%s\n' "$bold" "$off"
+fi
+show croft login
+
+step "    She sees her own namespaces and nodes, and works there"
+show kubectl auth whoami
+show kubectl get namespaces
+show kubectl get pods -A
+show kubectl get nodes
+show kubectl create configmap by-ann --from-literal=key=value --dry-run=server
+
+step "    Everything else bounces"
+bounces kubectl -n tenant-b get pods
+bounces kubectl get persistentvolumes
+bounces kubectl delete namespace tenant-a
+bounces kubectl get pods --as admin --as-group system:masters

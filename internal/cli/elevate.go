@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/elevation"
+)
+
+// elevateOptions are what croft elevate is told.
+type elevateOptions struct {
+	tenant    string
+	namespace string
+	role      string
+	duration  time.Duration
+	reason    string
+	wait      time.Duration
+	write     bool
+}
+
+func newElevate(a *app) *cobra.Command {
+	o := &elevateOptions{}
+	c := &cobra.Command{
+		Use:   "elevate --tenant NAME --for DURATION --reason TEXT",
+		Short: "Request more rights in a tenant for a limited time",
+		Long: `Request the role operator in a tenant for a limited time, wait until somebody approves
+it, and print a kubeconfig with a token that ends by itself.
+
+Anybody who has access to the tenant may ask, if the Platform has elevations
+(platform.elevation). Where it names approvers, one of them other than you approves
+with ` + "`croft elevate approve`" + `. The token is encrypted for a key that does not leave this
+process: if you interrupt it, make a new request. The request stays as a record:
+kubectl get elevations -A.`,
+		Example: `  croft elevate --tenant shop --for 1h --reason "INC-42: the queue is stuck" --write
+  croft elevate approve eve-7f3k2 --tenant shop`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.elevate(cmd.Context(), o) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&o.tenant, "tenant", "", "name of the tenant")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace to request it in; the tenant's first if none is given")
+	flags.StringVar(&o.role, "role", string(v1alpha1.ElevationOperator), "role to ask for")
+	flags.DurationVar(&o.duration, "for", time.Hour, "how long, at least 15m")
+	flags.StringVar(&o.reason, "reason", "", "why, for the approver and the record")
+	flags.DurationVar(&o.wait, "wait-timeout", 30*time.Minute, "how long to wait for the approval")
+	flags.BoolVar(&o.write, "write", false, "merge the context into the kubeconfig file and make it the current one, instead of printing it")
+	_, _ = c.MarkFlagRequired("tenant"), c.MarkFlagRequired("reason")
+	c.AddCommand(newElevateApprove(a))
+	return c
+}
+
+func newElevateApprove(a *app) *cobra.Command {
+	var tenant, namespace string
+	c := &cobra.Command{
+		Use:   "approve NAME --tenant NAME",
+		Short: "Approve somebody else's request for elevation",
+		Long: `Approve somebody else's request for elevation, as a member of one of the Platform's
+elevation.approvers. The API server refuses approvals of your own requests.`,
+		Args: oneName("elevation"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.approve(cmd.Context(), tenant, namespace, args[0])
+		},
+	}
+	c.Flags().StringVar(&tenant, "tenant", "", "name of the tenant")
+	c.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the request; the tenant's first if none is given")
+	c.MarkFlagsOneRequired("tenant", "namespace")
+	return c
+}
+
+// elevate makes a request, waits until it is granted, and writes the kubeconfig.
+func (a *app) elevate(ctx context.Context, o *elevateOptions) error {
+	switch {
+	case o.role != string(v1alpha1.ElevationOperator):
+		return fmt.Errorf("--role %s: people are elevated to the role operator; write that", inline(o.role))
+	case o.duration < 15*time.Minute || o.duration > 24*time.Hour:
+		return fmt.Errorf("--for %s: write between 15m and 24h", o.duration)
+	case strings.TrimSpace(o.reason) == "":
+		return fmt.Errorf("--reason: say why, for the approver and the record")
+	}
+	cluster, err := (&kubeconfigOptions{}).clusterEntry(a)
+	if err != nil {
+		return err
+	}
+	c, user, err := a.self(ctx)
+	if err != nil {
+		return err
+	}
+	if o.namespace == "" {
+		if o.namespace, err = firstNamespace(ctx, c, o.tenant, user); err != nil {
+			return err
+		}
+	}
+	key, public, err := elevation.NewKey()
+	if err != nil {
+		return failed(err)
+	}
+	e := &v1alpha1.Elevation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, GenerateName: beginningOf(user) + "-"},
+		Spec: v1alpha1.ElevationSpec{
+			RequestedBy: user, Role: v1alpha1.ElevationOperator, Duration: metav1.Duration{Duration: o.duration.Truncate(time.Second)},
+			Reason: o.reason, PublicKey: public,
+		},
+	}
+	if err := c.Create(ctx, e); err != nil {
+		return failed(oneLine{unreachable(err)})
+	}
+	say(a.err, "requested: elevation %s in namespace %s\n", e.Name, e.Namespace)
+	if err := a.granted(ctx, c, e, o.wait); err != nil {
+		return err
+	}
+	token, err := elevation.Open(key, e.Status.Token)
+	if err != nil {
+		return failedf("the token of elevation %s is not encrypted for this request: %w", e.Name, err)
+	}
+	say(a.err, "granted (%s): you are %s until %s\n", e.Status.Message, e.Status.User, e.Status.Until.Local().Format(time.DateTime))
+	name := "croft-" + o.tenant + "-elevated"
+	return a.giveContext(name, o.namespace, cluster, &clientcmdapi.AuthInfo{Token: token}, o.write)
+}
+
+// granted waits until an elevation is granted.
+func (a *app) granted(ctx context.Context, c client.Client, e *v1alpha1.Elevation, patience time.Duration) error {
+	said := ""
+	err := wait.PollUntilContextTimeout(ctx, time.Second, patience, true, func(ctx context.Context) (bool, error) {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(e), e); err != nil {
+			return false, oneLine{unreachable(err)}
+		}
+		switch e.Status.Phase {
+		case v1alpha1.ElevationActive:
+			return true, nil
+		case v1alpha1.ElevationRefused, v1alpha1.ElevationEnded:
+			return false, fmt.Errorf("elevation %s is refused: %s", e.Name, inline(e.Status.Message))
+		case v1alpha1.ElevationPending:
+		}
+		if e.Status.Message != said {
+			said = e.Status.Message
+			say(a.err, "%s\n", inline(said))
+		}
+		return false, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return failedf("elevation %s was not granted within %s: ask an approver, and make a new request; does the operator run?", e.Name, patience)
+	}
+	return failed(err)
+}
+
+// approve writes the approver's name into a request.
+func (a *app) approve(ctx context.Context, tenant, namespace, name string) error {
+	c, user, err := a.self(ctx)
+	if err != nil {
+		return err
+	}
+	if namespace == "" {
+		if namespace, err = firstNamespace(ctx, c, tenant, user); err != nil {
+			return err
+		}
+	}
+	e := &v1alpha1.Elevation{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, e); err != nil {
+		return failed(oneLine{unreachable(err)})
+	}
+	say(a.err, "%s asks for the role %s in namespace %s for %s: %s\n", inline(e.Spec.RequestedBy), e.Spec.Role, namespace, e.Spec.Duration.Duration, inline(e.Spec.Reason))
+	before := e.DeepCopy()
+	e.Spec.ApprovedBy = user
+	// Whoever approves has read this version.
+	if err := c.Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return failed(oneLine{unreachable(err)})
+	}
+	say(a.out, "approved: elevation %s\n", name)
+	return nil
+}
+
+// self is a client, and the name of the user that the API server takes it for.
+func (a *app) self(ctx context.Context) (client.Client, string, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, "", failed(err)
+	}
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := c.Create(ctx, review); err != nil {
+		return nil, "", failed(oneLine{unreachable(err)})
+	}
+	return c, review.Status.UserInfo.Username, nil
+}
+
+var noName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// beginningOf makes the beginning of an object's name of a user's.
+func beginningOf(user string) string {
+	name := strings.Trim(noName.ReplaceAllString(strings.ToLower(user), "-"), "-")
+	if name == "" {
+		return "elevation"
+	}
+	return strings.TrimRight(name[:min(len(name), 30)], "-")
+}

@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+	clientauthenticationv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+
+	"croft.dev/croft/internal/login"
+)
+
+const installHint = "croft logs people in; install it, and put it on the PATH"
+
+// kubeconfigOptions are what croft kubeconfig is told.
+type kubeconfigOptions struct {
+	login     loginFlags
+	tenant    string
+	namespace string
+	server    string
+	authority string
+	kubelogin bool
+	robot     robotFlags
+	embed     bool
+	write     bool
+}
+
+func newKubeconfig(a *app) *cobra.Command {
+	o := &kubeconfigOptions{}
+	c := &cobra.Command{
+		Use:   "kubeconfig --tenant NAME",
+		Short: "Print a kubeconfig for a person or a robot of a tenant",
+		Long: `Print a kubeconfig for a person of a tenant, or, with --robot, for a service account of
+it. Its context names the tenant's first namespace that you may see.
+
+A person's kubeconfig holds no secret: clients call ` + "`croft login get-token`" + `, or kubelogin
+with --kubelogin. Without --server it is for the cluster of the context in use.
+
+A robot's kubeconfig has clients call ` + "`croft kubeconfig token`" + `, which requests a token of
+the service account for --duration each time, with your rights and your context. For
+machines without croft, --embed-token writes a token that ends after --duration.`,
+		Example: `  croft kubeconfig --tenant shop --server https://k8s.example.org --certificate-authority ca.crt --issuer https://login.example.org --write
+  croft kubeconfig --tenant shop --kubelogin --issuer https://login.example.org --client-id kubernetes
+  croft kubeconfig --tenant shop --robot deployer --write
+  croft kubeconfig --tenant shop --robot deployer --embed-token --duration 1h > deployer.kubeconfig`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.kubeconfig(cmd, o) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&o.tenant, "tenant", "", "name of the tenant")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the context; the tenant's first if none is given")
+	flags.StringVar(&o.server, "server", "", "URL of croft's proxy or of the API server; that of the context in use if none is given")
+	flags.StringVar(&o.authority, "certificate-authority", "", "path of the authorities that vouch for --server; the system's without it")
+	flags.BoolVar(&o.kubelogin, "kubelogin", false, "have kubelogin (kubectl oidc-login) log in instead of croft")
+	flags.BoolVar(&o.write, "write", false, "merge the context into the kubeconfig file and make it the current one, instead of printing it")
+	flags.BoolVar(&o.embed, "embed-token", false, "with --robot: write a token that ends after --duration, instead of a plugin that requests new ones")
+	o.robot.add(c)
+	o.login.add(flags)
+	_ = c.MarkFlagRequired("tenant")
+	c.MarkFlagsMutuallyExclusive("robot", "kubelogin")
+	c.MarkFlagsMutuallyExclusive("robot", "issuer")
+	pointless(c, "embed-token", "it is for --robot", func() bool { return o.robot.name == "" })
+	pointless(c, "duration", "it is for --robot", func() bool { return o.robot.name == "" })
+	pointless(c, "certificate-authority", "it is for --server", func() bool { return o.server == "" })
+	c.AddCommand(newRobotToken(a))
+	return c
+}
+
+// kubeconfig prints or writes a kubeconfig.
+func (a *app) kubeconfig(cmd *cobra.Command, o *kubeconfigOptions) error {
+	if len(validation.IsDNS1123Label(o.tenant)) > 0 {
+		return fmt.Errorf("--tenant %s: write the name of a tenant: lower-case letters, digits and '-'", inline(o.tenant))
+	}
+	if o.namespace != "" && len(validation.IsDNS1123Label(o.namespace)) > 0 {
+		return fmt.Errorf("--namespace %s: write the name of a namespace: lower-case letters, digits and '-'", inline(o.namespace))
+	}
+	cluster, err := o.clusterEntry(a)
+	if err != nil {
+		return err
+	}
+	name := "croft-" + o.tenant
+	var user *clientcmdapi.AuthInfo
+	if o.robot.name != "" {
+		name += "-" + o.robot.name
+		user, err = a.robotUser(cmd.Context(), o, name)
+	} else {
+		user, err = a.personUser(cmd, o, cluster)
+	}
+	if err != nil {
+		return err
+	}
+	return a.giveContext(name, o.namespace, cluster, user, o.write)
+}
+
+// giveContext prints a kubeconfig of one context, or merges it into the user's own.
+func (a *app) giveContext(name, namespace string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo, merge bool) error {
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name], config.AuthInfos[name] = cluster, user
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: namespace}
+	config.CurrentContext = name
+	if merge {
+		return a.mergeKubeconfig(config)
+	}
+	content, err := clientcmd.Write(*config)
+	if err != nil {
+		return failed(err)
+	}
+	_, err = a.out.Write(content)
+	return failed(err)
+}
+
+// mergeKubeconfig does what `kubectl config` does for a context and all that it names.
+func (a *app) mergeKubeconfig(added *clientcmdapi.Config) error {
+	config, err := a.cluster.rules.GetStartingConfig()
+	if err != nil {
+		return failed(err)
+	}
+	name := added.CurrentContext
+	// What is there already stays in the file that it is in.
+	cluster, user, context := added.Clusters[name], added.AuthInfos[name], added.Contexts[name]
+	if was := config.Clusters[name]; was != nil {
+		cluster.LocationOfOrigin = was.LocationOfOrigin
+	}
+	if was := config.AuthInfos[name]; was != nil {
+		user.LocationOfOrigin = was.LocationOfOrigin
+	}
+	if was := config.Contexts[name]; was != nil {
+		context.LocationOfOrigin = was.LocationOfOrigin
+	}
+	config.Clusters[name], config.AuthInfos[name], config.Contexts[name], config.CurrentContext = cluster, user, context, name
+	if err := clientcmd.ModifyConfig(a.cluster.rules, *config, true); err != nil {
+		return failed(err)
+	}
+	say(a.err, "context %s is in the kubeconfig, and is the current one: try kubectl get pods\n", name)
+	return nil
+}
+
+// clusterEntry is the cluster that the kubeconfig is for, with its authorities in it.
+func (o *kubeconfigOptions) clusterEntry(a *app) (*clientcmdapi.Cluster, error) {
+	if o.server == "" {
+		name, context, config, err := a.kubeContext()
+		if err != nil {
+			return nil, failedf("no cluster to write about: %w, or the server with --server", err)
+		}
+		cluster := config.Clusters[context.Cluster]
+		if cluster == nil {
+			return nil, failedf("the kubeconfig's context %s names cluster %s, which is not there", name, context.Cluster)
+		}
+		cluster = cluster.DeepCopy()
+		cluster.LocationOfOrigin, cluster.Extensions = "", nil
+		if cluster.CertificateAuthority != "" && len(cluster.CertificateAuthorityData) == 0 {
+			if cluster.CertificateAuthorityData, err = os.ReadFile(cluster.CertificateAuthority); err != nil {
+				return nil, failed(err)
+			}
+		}
+		cluster.CertificateAuthority = ""
+		return cluster, nil
+	}
+	server, err := url.Parse(o.server)
+	if err != nil || server.Scheme != "https" || server.Host == "" || server.User != nil {
+		return nil, fmt.Errorf("--server %s: write an https URL, such as https://k8s.example.org", inline(o.server))
+	}
+	cluster := &clientcmdapi.Cluster{Server: o.server}
+	if o.authority != "" {
+		if cluster.CertificateAuthorityData, err = os.ReadFile(o.authority); err != nil {
+			return nil, fmt.Errorf("--certificate-authority: %w", err)
+		}
+		if _, err := cert.ParseCertsPEM(cluster.CertificateAuthorityData); err != nil {
+			return nil, fmt.Errorf("--certificate-authority %s: the file holds no certificate in PEM", inline(o.authority))
+		}
+	}
+	return cluster, nil
+}
+
+// personUser is a user that logs in, and fills in the namespace.
+func (a *app) personUser(cmd *cobra.Command, o *kubeconfigOptions, cluster *clientcmdapi.Cluster) (*clientcmdapi.AuthInfo, error) {
+	session, err := o.login.session(a, cmd)
+	if err != nil {
+		return nil, err
+	}
+	if o.namespace == "" {
+		if o.namespace, err = a.namespaceOf(cmd.Context(), o, session, cluster); err != nil {
+			return nil, err
+		}
+	}
+	if path := o.login.options.CertificateAuthority; path != "" {
+		if o.login.options.CertificateAuthority, err = filepath.Abs(path); err != nil {
+			return nil, failed(err)
+		}
+	}
+	if o.kubelogin {
+		return o.kubeloginUser(cmd.Context(), session)
+	}
+	return execUser(ownCommand(), append(getToken[:len(getToken):len(getToken)], o.login.args()...), installHint), nil
+}
+
+// kubeloginUser is a user that kubelogin logs in (github.com/int128/kubelogin).
+func (o *kubeconfigOptions) kubeloginUser(ctx context.Context, session *login.Session) (*clientcmdapi.AuthInfo, error) {
+	scopes, err := session.Scopes(ctx)
+	if err != nil {
+		return nil, loginFailed(err)
+	}
+	l := &o.login.options
+	args := []string{"oidc-login", "get-token", "--oidc-issuer-url=" + l.Issuer, "--oidc-client-id=" + l.ClientID}
+	for _, scope := range scopes[1:] { // it adds openid itself
+		args = append(args, "--oidc-extra-scope="+scope)
+	}
+	if l.ClientSecret != "" {
+		args = append(args, "--oidc-client-secret="+l.ClientSecret)
+	}
+	if l.CertificateAuthority != "" {
+		args = append(args, "--certificate-authority="+l.CertificateAuthority)
+	}
+	if l.Prompt != "" {
+		args = append(args, "--oidc-auth-request-extra-params=prompt="+l.Prompt)
+	}
+	switch {
+	case l.Device:
+		args = append(args, "--grant-type=device-code")
+	case l.RedirectURL != login.DefaultRedirect:
+		args = append(args, "--oidc-redirect-url="+l.RedirectURL)
+	}
+	if o.login.noBrowser {
+		args = append(args, "--skip-open-browser")
+	}
+	return execUser("kubectl", args, "install kubelogin: https://github.com/int128/kubelogin"), nil
+}
+
+func execUser(command string, args []string, hint string) *clientcmdapi.AuthInfo {
+	return &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{
+		APIVersion: clientauthenticationv1.SchemeGroupVersion.String(), Command: command, Args: args,
+		InstallHint: hint, InteractiveMode: clientcmdapi.IfAvailableExecInteractiveMode,
+	}}
+}
+
+// ownCommand is how others start this program: by its name if they find it there, and
+// otherwise by its path.
+func ownCommand() string {
+	own, err := os.Executable()
+	if err != nil {
+		return "croft"
+	}
+	if found, err := exec.LookPath("croft"); err == nil && sameFile(found, own) {
+		return "croft"
+	}
+	return own
+}
+
+func sameFile(one, other string) bool {
+	first, err := os.Stat(one)
+	second, err2 := os.Stat(other)
+	return errors.Join(err, err2) == nil && os.SameFile(first, second)
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/login"
+	"croft.dev/croft/internal/scheme"
+)
+
+// namespaceOf is the tenant's first namespace. With --server it is the first that the
+// person who logs in may see there; otherwise the context in use is asked.
+func (a *app) namespaceOf(ctx context.Context, o *kubeconfigOptions, session *login.Session, cluster *clientcmdapi.Cluster) (string, error) {
+	if o.server == "" {
+		c, err := a.client()
+		if err != nil {
+			return "", failed(err)
+		}
+		return firstNamespace(ctx, c, o.tenant, "the context in use")
+	}
+	token, err := session.Token(ctx, a.interactive())
+	if err != nil {
+		return "", loginFailed(err)
+	}
+	config := &rest.Config{
+		Host: cluster.Server, BearerToken: token.Raw, TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthorityData},
+		QPS: -1, WarningHandlerWithContext: rest.NoWarnings{},
+	}
+	groups := "no groups"
+	if len(token.Groups) > 0 {
+		groups = "the groups " + strings.Join(token.Groups, ", ")
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		return "", failed(oneLine{unreachable(err)})
+	}
+	namespace, err := firstNamespace(ctx, c, o.tenant, fmt.Sprintf("%s, whose token has %s,", token.User, groups))
+	if apierrors.IsUnauthorized(err) {
+		return "", failedf("%s does not accept tokens of %s for client %s: ask the platform team which issuer and client it expects",
+			inline(cluster.Server), o.login.options.Issuer, o.login.options.ClientID)
+	}
+	return namespace, err
+}
+
+// firstNamespace is the first of a tenant's that who may see.
+func firstNamespace(ctx context.Context, c client.Reader, tenant, who string) (string, error) {
+	var declared v1alpha1.Tenant
+	err := c.Get(ctx, client.ObjectKey{Name: tenant}, &declared)
+	switch {
+	case err == nil:
+		return append(declared.Spec.Namespaces, tenant)[0], nil // named as the tenant if none are given
+	case apierrors.IsNotFound(err):
+		return "", failedf("there is no tenant %s", tenant)
+	case !apierrors.IsForbidden(err) && !meta.IsNoMatchError(err):
+		return "", failed(oneLine{unreachable(err)})
+	}
+	var namespaces corev1.NamespaceList
+	err = c.List(ctx, &namespaces, client.MatchingLabels{v1alpha1.TenantLabel: tenant})
+	switch {
+	case apierrors.IsForbidden(err):
+		return "", failed(oneLine{fmt.Errorf("%s may not look up the namespaces of tenant %s: name one with --namespace", who, tenant)})
+	case err != nil:
+		return "", failed(oneLine{unreachable(err)})
+	case len(namespaces.Items) == 0:
+		return "", failed(oneLine{fmt.Errorf("%s may see no namespace of tenant %s: ask the platform team which group the tenant gives access to", who, tenant)})
+	}
+	names := make([]string, len(namespaces.Items))
+	for i := range namespaces.Items {
+		names[i] = namespaces.Items[i].Name
+	}
+	return slices.Min(names), nil
+}

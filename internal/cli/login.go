@@ -1,0 +1,332 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/pkg/browser"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientauthenticationv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
+	clientauthenticationv1beta1 "k8s.io/client-go/pkg/apis/clientauthentication/v1beta1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"croft.dev/croft/internal/login"
+)
+
+// envExecInfo is how kubectl and client-go tell a credential plugin what they want.
+const envExecInfo = "KUBERNETES_EXEC_INFO"
+
+// getToken are the commands that lead to the credential plugin.
+var getToken = []string{"login", "get-token"}
+
+func newLogin(a *app) *cobra.Command {
+	var f loginFlags
+	c := &cobra.Command{
+		Use:   "login",
+		Short: "Log in at your identity provider",
+		Long: `Log in at your identity provider (OpenID Connect), in the browser or with a code that
+you enter on another device.
+
+croft keeps the refresh token in the keyring of the operating system, or in a file that
+only you can read if there is no keyring. kubectl, helm and other clients then get their
+tokens from the credential plugin ` + "`croft login get-token`" + `, which ` + "`croft kubeconfig`" + `
+writes into a kubeconfig.
+
+If the kubeconfig's context uses that plugin, its flags are the defaults here.`,
+		Example: `  croft login --issuer https://login.example.org --client-id croft
+  croft login                # the context in the kubeconfig says where
+  croft login --device       # on a machine without a browser
+  croft login forget         # delete the tokens that are kept`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			session, err := f.session(a, cmd)
+			if err != nil {
+				return err
+			}
+			token, err := session.Login(cmd.Context())
+			if err != nil {
+				return loginFailed(err)
+			}
+			a.printLogin(token, &f)
+			return nil
+		},
+	}
+	f.add(c.Flags())
+	c.AddCommand(newGetToken(a), newForget(a))
+	return c
+}
+
+func newGetToken(a *app) *cobra.Command {
+	var f loginFlags
+	c := &cobra.Command{
+		Use:   "get-token",
+		Short: "Print your ID token for kubectl and other clients, as their credential plugin",
+		Long: `Print an ExecCredential (client.authentication.k8s.io) with your ID token. A kubeconfig
+that ` + "`croft kubeconfig`" + ` writes has kubectl and other clients call this command.
+
+The token is the one that is kept, or a new one by the refresh token. If neither is
+there, you log in as with ` + "`croft login`" + `; clients that run without a terminal get an
+error instead.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			request, err := a.execRequest()
+			if err != nil {
+				return err
+			}
+			session, err := f.session(a, cmd)
+			if err != nil {
+				return err
+			}
+			token, err := session.Token(cmd.Context(), request.interactive)
+			if err != nil {
+				return loginFailed(err)
+			}
+			return request.answer(a.out, token.Raw, token.Expiry)
+		},
+	}
+	f.add(c.Flags())
+	return c
+}
+
+func newForget(a *app) *cobra.Command {
+	var f loginFlags
+	c := &cobra.Command{
+		Use:   "forget",
+		Short: "Delete the tokens that are kept of a login",
+		Long: `Delete the tokens that are kept of a login. The identity provider is not told: its
+session in the browser goes on, and tokens that were given out end by themselves.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			session, err := f.session(a, cmd)
+			if err != nil {
+				return err
+			}
+			return loginFailed(session.Forget(cmd.Context()))
+		},
+	}
+	f.add(c.Flags())
+	return c
+}
+
+// loginFlags say at which identity provider somebody logs in, and how.
+type loginFlags struct {
+	options   login.Options
+	noBrowser bool
+}
+
+func (f *loginFlags) add(flags *pflag.FlagSet) {
+	o := &f.options
+	flags.StringVar(&o.Issuer, "issuer", "", "URL of the identity provider, as in its tokens")
+	flags.StringVar(&o.ClientID, "client-id", "croft", "ID of the client that the identity provider knows")
+	flags.StringVar(&o.ClientSecret, "client-secret", "", "secret of the client, for providers that give one to programs on people's machines")
+	flags.StringVar(&o.CertificateAuthority, "issuer-certificate-authority", "", "path of the authorities that vouch for the identity provider; the system's without it")
+	flags.StringSliceVar(&o.Scopes, "scope", nil, "scopes to request beside openid (default: those of "+strings.Join(login.DefaultScopes(), ", ")+" that the provider supports)")
+	flags.StringVar(&o.Prompt, "prompt", "", "what the provider asks of people, such as consent or select_account; some give refresh tokens only after consent")
+	flags.StringVar(&o.RedirectURL, "redirect-url", login.DefaultRedirect, "where the browser comes back to, as the provider knows it; without a port, any free one")
+	flags.StringVar(&o.GroupsClaim, "groups-claim", "groups", "claim that names your groups, for messages")
+	flags.StringVar((*string)(&o.Storage), "token-storage", string(login.Auto), "where the refresh token is kept: "+strings.Join(login.Storages(), "|"))
+	flags.BoolVar(&o.Device, "device", false, "show a code to enter on another device")
+	flags.BoolVar(&f.noBrowser, "no-browser", false, "print the URL, and do not open it")
+}
+
+// args are the flags, but for those that have their defaults. The client's ID is among
+// them in any case, so that the kubeconfig says what it is for.
+func (f *loginFlags) args() []string {
+	written := *f
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	written.add(flags) // which sets the defaults
+	written = *f
+	var args []string
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if _, isList := flag.Value.(pflag.SliceValue); isList {
+			return
+		}
+		if value := flag.Value.String(); value != flag.DefValue || flag.Name == "client-id" {
+			args = append(args, "--"+flag.Name+"="+value)
+		}
+	})
+	for _, scope := range f.options.Scopes {
+		args = append(args, "--scope="+scope)
+	}
+	return args
+}
+
+// session is the login that the flags describe; the kubeconfig's context describes the
+// rest.
+func (f *loginFlags) session(a *app, cmd *cobra.Command) (*login.Session, error) {
+	if !cmd.Flags().Changed("issuer") {
+		if err := f.fromContext(a, cmd.Flags()); err != nil {
+			return nil, err
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, failedf("no place to keep tokens at: %w", err)
+	}
+	o := f.options
+	o.Dir, o.Out, o.Sanitize = filepath.Join(cache, "croft", "login"), a.err, inline
+	if !f.noBrowser && hasBrowser() {
+		browser.Stdout, browser.Stderr = io.Discard, io.Discard
+		o.OpenBrowser = browser.OpenURL
+	}
+	session, err := login.New(o)
+	return session, loginFailed(err)
+}
+
+// hasBrowser says whether a browser can open beside the terminal: on a machine without a
+// display, xdg-open would start one inside it.
+func hasBrowser() bool {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		return true
+	}
+	return os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != ""
+}
+
+// fromContext takes the flags that are not given from the credential plugin of the
+// kubeconfig's context.
+func (f *loginFlags) fromContext(a *app, flags *pflag.FlagSet) error {
+	args := a.pluginArgs()
+	if len(args) == 0 {
+		return nil
+	}
+	var written loginFlags
+	known := pflag.NewFlagSet("", pflag.ContinueOnError)
+	known.SetOutput(io.Discard)
+	written.add(known)
+	newClusterFlags().add(known)
+	if err := known.Parse(args); err != nil {
+		return fmt.Errorf("the credential plugin of the kubeconfig's context is wrong: %w: write it again with croft kubeconfig", err)
+	}
+	var err error
+	known.Visit(func(flag *pflag.Flag) {
+		target := flags.Lookup(flag.Name)
+		if target == nil || target.Changed || err != nil {
+			return
+		}
+		from, isList := flag.Value.(pflag.SliceValue)
+		if to, ok := target.Value.(pflag.SliceValue); ok && isList {
+			err = to.Replace(from.GetSlice())
+		} else {
+			err = target.Value.Set(flag.Value.String())
+		}
+	})
+	return err
+}
+
+// pluginArgs are the arguments of `croft login get-token` in the kubeconfig's context; nil
+// if it uses another way to log in.
+func (a *app) pluginArgs() []string {
+	_, context, config, err := a.kubeContext()
+	if err != nil {
+		return nil
+	}
+	user := config.AuthInfos[context.AuthInfo]
+	if user == nil || user.Exec == nil || len(user.Exec.Args) < len(getToken) || !slices.Equal(user.Exec.Args[:len(getToken)], getToken) {
+		return nil
+	}
+	return user.Exec.Args[len(getToken):]
+}
+
+// kubeContext is the kubeconfig's context that is current or that --context names.
+func (a *app) kubeContext() (name string, context *clientcmdapi.Context, config *clientcmdapi.Config, err error) {
+	raw, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.cluster.rules, a.cluster.overrides).RawConfig()
+	if err != nil {
+		return "", nil, nil, err
+	}
+	name = a.cluster.overrides.CurrentContext
+	if name == "" {
+		name = raw.CurrentContext
+	}
+	if name == "" {
+		return "", nil, nil, errors.New("the kubeconfig has no current context: name one with --context")
+	}
+	context = raw.Contexts[name]
+	if context == nil {
+		return "", nil, nil, fmt.Errorf("the kubeconfig has no context %s: name another with --context", name)
+	}
+	return name, context, &raw, nil
+}
+
+// printLogin says who somebody is now.
+func (a *app) printLogin(token *login.Token, f *loginFlags) {
+	say(a.err, "logged in as %s until %s, groups: %s\n", inline(token.User), token.Expiry.Local().Format(time.DateTime), inline(list(token.Groups)))
+	if !token.Renewable {
+		say(a.err, "croft: the identity provider gave no refresh token, so that you log in again after that: request the scope offline_access, or try --prompt consent\n")
+	}
+	if len(token.Groups) == 0 {
+		say(a.err, "croft: the token has no claim %s: have the identity provider add it for client %s\n", f.options.GroupsClaim, f.options.ClientID)
+	}
+}
+
+// interactive says whether a person is there to log in.
+func (a *app) interactive() bool {
+	file, ok := a.in.(*os.File)
+	return ok && isatty.IsTerminal(file.Fd())
+}
+
+// execRequest is what a client asks its credential plugin for.
+type execRequest struct {
+	apiVersion  string
+	interactive bool
+}
+
+// execRequest reads what the client asks for; without a client, it is the newest version.
+func (a *app) execRequest() (*execRequest, error) {
+	asked := os.Getenv(envExecInfo)
+	if asked == "" {
+		return &execRequest{apiVersion: clientauthenticationv1.SchemeGroupVersion.String(), interactive: a.interactive()}, nil
+	}
+	var credential clientauthenticationv1.ExecCredential
+	if err := json.Unmarshal([]byte(asked), &credential); err != nil || credential.Kind != "ExecCredential" {
+		return nil, fmt.Errorf("%s holds no ExecCredential in JSON: only Kubernetes clients set it", envExecInfo)
+	}
+	switch credential.APIVersion {
+	case clientauthenticationv1.SchemeGroupVersion.String(), clientauthenticationv1beta1.SchemeGroupVersion.String():
+	default:
+		return nil, fmt.Errorf("%s: apiVersion %s is not supported: write client.authentication.k8s.io/v1 into the kubeconfig", envExecInfo, inline(credential.APIVersion))
+	}
+	return &execRequest{apiVersion: credential.APIVersion, interactive: credential.Spec.Interactive}, nil
+}
+
+// answer prints a token. The versions v1 and v1beta1 of ExecCredential have it at the same
+// place.
+func (r *execRequest) answer(w io.Writer, token string, expiry time.Time) error {
+	end := metav1.NewTime(expiry)
+	return formatJSON.print(w, &clientauthenticationv1.ExecCredential{
+		TypeMeta: metav1.TypeMeta{APIVersion: r.apiVersion, Kind: "ExecCredential"},
+		Status:   &clientauthenticationv1.ExecCredentialStatus{Token: token, ExpirationTimestamp: &end},
+	})
+}
+
+// oneLine is an error whose text comes from the network, in part.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return inline(e.error.Error()) }
+
+func (e oneLine) Unwrap() error { return e.error }
+
+// loginFailed tells bad input from what went wrong at the identity provider.
+func loginFailed(err error) error {
+	var wrong *login.BadInputError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong), errors.Is(err, context.Canceled):
+		return oneLine{err}
+	default:
+		return failed(oneLine{err})
+	}
+}

@@ -1,0 +1,206 @@
+// Package elevation grants requests for elevation, and removes what stands for them when
+// they end. That they end does not depend on it: the API server stops accepting the token.
+package elevation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/declared"
+	"croft.dev/croft/internal/controller/event"
+	"croft.dev/croft/internal/controller/watch"
+	"croft.dev/croft/internal/elevation"
+	"croft.dev/croft/internal/estate"
+)
+
+// Controller reconciles Elevations.
+type Controller struct {
+	client client.Client
+	// live reads from the API server: an elevation is granted once.
+	live     client.Client
+	applier  *apply.Applier
+	declared *declared.Store
+	recorder events.EventRecorder
+}
+
+// New returns a Controller. cached is the manager's client.
+func New(cached, live client.Client, d *declared.Store, r events.EventRecorder) *Controller {
+	return &Controller{cached, live, apply.New(live), d, r}
+}
+
+// Register makes the manager run the controller. A RoleBinding of an elevation that is gone
+// or was changed is looked at, too, when an operator starts.
+func (c *Controller) Register(_ context.Context, m manager.Manager) error {
+	return builder.ControllerManagedBy(m).
+		Named("elevation").
+		For(&v1alpha1.Elevation{}).
+		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(owner), builder.WithPredicates(watch.Drift())).
+		Complete(c)
+}
+
+// owner is the elevation that a RoleBinding was made for.
+func owner(_ context.Context, o client.Object) []reconcile.Request {
+	namespace, name, ok := strings.Cut(o.GetAnnotations()[v1alpha1.ElevationLabel], "/")
+	if !ok {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}}}
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	e := &v1alpha1.Elevation{}
+	account := elevation.Name(req.Namespace, req.Name)
+	if err := c.live.Get(ctx, req.NamespacedName, e); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, err
+	} else if err != nil {
+		return reconcile.Result{}, c.withdraw(ctx, account)
+	}
+	switch e.Status.Phase {
+	case v1alpha1.ElevationEnded, v1alpha1.ElevationRefused:
+		if bindings, err := c.bindings(ctx, account); err != nil || len(bindings) == 0 {
+			return reconcile.Result{}, err
+		}
+		return reconcile.Result{}, c.withdraw(ctx, account)
+	case v1alpha1.ElevationPending:
+	case v1alpha1.ElevationActive:
+		if time.Now().Before(e.Status.Until.Time) {
+			break
+		}
+		return reconcile.Result{}, c.end(ctx, e, account, "its time is over")
+	}
+	platform, tenant := c.tenantOf(e.Namespace)
+	if tenant == nil {
+		// The tenant is invalid, or not declared yet: nothing is granted, or ended early.
+		return reconcile.Result{RequeueAfter: soon(e)}, nil
+	}
+	if e.Status.Phase == v1alpha1.ElevationActive {
+		if platform.Elevation == nil {
+			return reconcile.Result{}, c.end(ctx, e, account, "platform.elevation was removed")
+		}
+		_, err := c.applier.Apply(ctx, elevation.Bindings(e, tenant.Namespaces)...)
+		return reconcile.Result{RequeueAfter: soon(e)}, err
+	}
+	verdict, why := judge(e, platform, time.Now())
+	if verdict != v1alpha1.ElevationActive {
+		return reconcile.Result{RequeueAfter: soon(e)}, c.settle(ctx, e, v1alpha1.ElevationStatus{Phase: verdict, Message: why})
+	}
+	return reconcile.Result{}, c.grant(ctx, e, account)
+}
+
+// tenantOf is the valid tenant that a namespace belongs to; nil if there is none.
+func (c *Controller) tenantOf(namespace string) (*estate.Platform, *estate.Tenant) {
+	snapshot := c.declared.Current()
+	if snapshot == nil || snapshot.Platform == nil {
+		return nil, nil
+	}
+	entry, _ := snapshot.Tenant(snapshot.Claimant(namespace))
+	return snapshot.Platform, entry.Value
+}
+
+// soon is when to look at an elevation again: at its end, and every minute until then,
+// since the Platform may change.
+func soon(e *v1alpha1.Elevation) time.Duration {
+	if e.Status.Until == nil {
+		return time.Minute
+	}
+	return min(time.Minute, time.Until(e.Status.Until.Time))
+}
+
+// grant issues the token and records it, before anything is bound: should the record fail,
+// nobody has the token, and the next try issues another.
+func (c *Controller) grant(ctx context.Context, e *v1alpha1.Elevation, account string) error {
+	if _, err := c.applier.Apply(ctx, elevation.Account(account)); err != nil {
+		return err
+	}
+	lifetime := e.Spec.Duration.Duration - elevation.Leeway
+	now := time.Now()
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(lifetime.Seconds()))}}
+	if err := c.live.SubResource("token").Create(ctx, elevation.Account(account), request); err != nil {
+		return fmt.Errorf("request a token: %w", err)
+	}
+	until := request.Status.ExpirationTimestamp.Add(elevation.Leeway)
+	if until.After(now.Add(e.Spec.Duration.Duration + elevation.Leeway)) {
+		return c.refuse(ctx, e, account, "the API server issues tokens that live longer than requested, until "+until.UTC().Format(time.RFC3339))
+	}
+	sealed, err := elevation.Seal(e.Spec.PublicKey, request.Status.Token)
+	if err != nil {
+		return c.refuse(ctx, e, account, "spec.publicKey is no X25519 key")
+	}
+	by := "without approval, as the platform allows"
+	if e.Spec.ApprovedBy != "" {
+		by = "approved by " + e.Spec.ApprovedBy
+	}
+	return c.settle(ctx, e, v1alpha1.ElevationStatus{
+		Phase: v1alpha1.ElevationActive, Message: by, Granted: ptr.To(metav1.NewTime(now)), Until: ptr.To(metav1.NewTime(until)),
+		User: serviceaccount.MakeUsername(v1alpha1.ElevationsNamespace, account), Token: sealed,
+	})
+}
+
+// refuse is for requests that cannot be granted.
+func (c *Controller) refuse(ctx context.Context, e *v1alpha1.Elevation, account, why string) error {
+	return errors.Join(c.withdraw(ctx, account), c.settle(ctx, e, v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationRefused, Message: why}))
+}
+
+// end removes what stands for an elevation, and then says so.
+func (c *Controller) end(ctx context.Context, e *v1alpha1.Elevation, account, why string) error {
+	if err := c.withdraw(ctx, account); err != nil {
+		return err
+	}
+	next := e.Status
+	next.Phase, next.Message, next.Token = v1alpha1.ElevationEnded, why, nil
+	return c.settle(ctx, e, next)
+}
+
+// bindings are the RoleBindings of an elevation, as the cache has them.
+func (c *Controller) bindings(ctx context.Context, account string) ([]rbacv1.RoleBinding, error) {
+	var list rbacv1.RoleBindingList
+	err := c.client.List(ctx, &list, client.MatchingLabels{v1alpha1.ElevationLabel: account})
+	return list.Items, err
+}
+
+// withdraw deletes the service account first: no token of it is accepted from then on.
+func (c *Controller) withdraw(ctx context.Context, account string) error {
+	bindings, err := c.bindings(ctx, account)
+	if err != nil {
+		return err
+	}
+	gone := []client.Object{elevation.Account(account)}
+	for i := range bindings {
+		gone = append(gone, &bindings[i])
+	}
+	return c.applier.Delete(ctx, gone...)
+}
+
+// settle writes the status over the version that it was decided by, and an event.
+func (c *Controller) settle(ctx context.Context, e *v1alpha1.Elevation, next v1alpha1.ElevationStatus) error {
+	if e.Status.Phase == next.Phase && e.Status.Message == next.Message {
+		return nil
+	}
+	before := e.DeepCopy()
+	e.Status = next
+	if err := c.live.Status().Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return err
+	}
+	event.Emit(c.recorder, e, corev1.EventTypeNormal, "Elevation"+string(next.Phase), "elevate",
+		fmt.Sprintf("%s as %s for %s: %s (%s)", e.Spec.RequestedBy, e.Spec.Role, e.Spec.Duration.Duration, next.Message, e.Spec.Reason))
+	return nil
+}

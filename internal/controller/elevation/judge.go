@@ -1,0 +1,29 @@
+package elevation
+
+import (
+	"time"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// patience is how long a request waits for its approval.
+const patience = 24 * time.Hour
+
+// judge decides what becomes of a request that has not been granted. Who may approve it is
+// the API server's to decide: see identity.ElevationsPolicy.
+func judge(e *v1alpha1.Elevation, p *estate.Platform, now time.Time) (v1alpha1.ElevationPhase, string) {
+	switch {
+	case p == nil || p.Elevation == nil:
+		return v1alpha1.ElevationRefused, "the platform has no elevations: platform.elevation is not set"
+	case e.Spec.Duration.Duration > p.Elevation.MaxDuration.Duration:
+		return v1alpha1.ElevationRefused, "longer than the platform's elevation.maxDuration, " + p.Elevation.MaxDuration.Duration.String()
+	case e.Spec.ApprovedBy == e.Spec.RequestedBy:
+		return v1alpha1.ElevationRefused, "approved by its own requester"
+	case now.After(e.CreationTimestamp.Add(patience)):
+		return v1alpha1.ElevationRefused, "nobody approved it within a day"
+	case len(p.Elevation.Approvers) > 0 && e.Spec.ApprovedBy == "":
+		return v1alpha1.ElevationPending, "waits for an approver: croft elevate approve " + e.Name + " -n " + e.Namespace
+	}
+	return v1alpha1.ElevationActive, ""
+}

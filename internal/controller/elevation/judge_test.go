@@ -1,0 +1,52 @@
+package elevation
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// TestJudge holds each request that is not to be granted against its phase.
+func TestJudge(t *testing.T) {
+	now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	hour := metav1.Duration{Duration: time.Hour}
+	with := func(approvers ...string) *v1alpha1.PlatformElevation {
+		return &v1alpha1.PlatformElevation{MaxDuration: hour, Approvers: approvers}
+	}
+	for _, test := range []struct {
+		name     string
+		platform *v1alpha1.PlatformElevation
+		approved string
+		duration time.Duration
+		age      time.Duration
+		want     v1alpha1.ElevationPhase
+	}{
+		{"no elevations", nil, "ann", time.Hour, 0, v1alpha1.ElevationRefused},
+		{"approved", with("leads"), "ann", time.Hour, 0, v1alpha1.ElevationActive},
+		{"not approved", with("leads"), "", time.Hour, 0, v1alpha1.ElevationPending},
+		{"not approved for a day", with("leads"), "", time.Hour, patience + 1, v1alpha1.ElevationRefused},
+		{"approved too late", with("leads"), "ann", time.Hour, patience + 1, v1alpha1.ElevationRefused},
+		{"no approvers", with(), "", time.Hour, 0, v1alpha1.ElevationActive},
+		{"by the requester", with("leads"), "eve", time.Hour, 0, v1alpha1.ElevationRefused},
+		{"longer than since lowered", with("leads"), "ann", time.Hour + time.Second, 0, v1alpha1.ElevationRefused},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			e := &v1alpha1.Elevation{
+				ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now.Add(-test.age))},
+				Spec:       v1alpha1.ElevationSpec{RequestedBy: "eve", ApprovedBy: test.approved, Duration: metav1.Duration{Duration: test.duration}},
+			}
+			p := &estate.Platform{}
+			p.Elevation = test.platform
+			if got, why := judge(e, p, now); got != test.want {
+				t.Errorf("%s: %s, want %s", got, why, test.want)
+			}
+		})
+	}
+	if got, _ := judge(&v1alpha1.Elevation{}, nil, now); got != v1alpha1.ElevationRefused {
+		t.Errorf("without a platform: %s", got)
+	}
+}

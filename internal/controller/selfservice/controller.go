@@ -1,0 +1,169 @@
+// Package selfservice grants the namespaces that tenants ask for. It decides and creates
+// them, one request after the other; from then on they are the tenant's like those that
+// it declares, and package tenant keeps their walls.
+package selfservice
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/declared"
+	"croft.dev/croft/internal/controller/event"
+	"croft.dev/croft/internal/controller/status"
+	"croft.dev/croft/internal/controller/watch"
+	"croft.dev/croft/internal/estate"
+)
+
+// again is when to look once more at a request that is refused for now: what is in its way
+// may be no event of the tenant's.
+const again = time.Minute
+
+// Controller reconciles TenantNamespaces.
+type Controller struct {
+	client client.Client
+	// live reads from the API server: no request is granted by what a cache says.
+	live     client.Client
+	applier  *apply.Applier
+	declared *declared.Store
+	recorder events.EventRecorder
+}
+
+// New returns a Controller. cached is the manager's client.
+func New(cached, live client.Client, d *declared.Store, r events.EventRecorder) *Controller {
+	return &Controller{cached, live, apply.New(live), d, r}
+}
+
+// Register makes the manager run the controller. It takes one request at a time: the limit
+// holds since each is counted before the next is judged.
+func (c *Controller) Register(_ context.Context, m manager.Manager) error {
+	return builder.ControllerManagedBy(m).
+		Named("selfservice").
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		For(&v1alpha1.TenantNamespace{}).
+		Watches(&v1alpha1.Tenant{}, handler.EnqueueRequestsFromMapFunc(c.requestsOf), builder.WithPredicates(moved())).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.requestsOf), builder.WithPredicates(watch.Gone())).
+		Complete(c)
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	request := &v1alpha1.TenantNamespace{}
+	if err := c.live.Get(ctx, req.NamespacedName, request); err != nil || !request.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	snapshot := c.declared.Current()
+	if snapshot == nil {
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	}
+	entry, _ := snapshot.Tenant(snapshot.Claimant(request.Namespace))
+	tenant := entry.Value
+	switch {
+	case tenant == nil:
+		return reconcile.Result{RequeueAfter: again}, c.settle(ctx, request, "", v1alpha1.ReasonPending,
+			"namespace "+request.Namespace+" is none that a valid Tenant declares")
+	case request.Status.Tenant == tenant.Name:
+		return c.report(ctx, request, tenant)
+	case request.Status.Tenant != "":
+		return reconcile.Result{}, c.settle(ctx, request, request.Status.Tenant, v1alpha1.ReasonNotAllowed,
+			"granted to a tenant that does not declare "+request.Namespace+" any more: delete this, and ask anew")
+	}
+	f, err := c.look(ctx, snapshot, tenant, request)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if reason, why := judge(f); reason != "" {
+		return reconcile.Result{RequeueAfter: again}, c.settle(ctx, request, "", reason, why)
+	}
+	return reconcile.Result{}, c.grant(ctx, request, tenant, f.existing != nil)
+}
+
+// grant records the grant, and creates the namespace before the next request is judged. If
+// somebody else creates it in between, the grant is withdrawn: nothing is taken over.
+func (c *Controller) grant(ctx context.Context, request *v1alpha1.TenantNamespace, tenant *estate.Tenant, exists bool) error {
+	if err := c.settle(ctx, request, tenant.Name, "", ""); err != nil || exists {
+		return err
+	}
+	err := c.applier.CreateNamespace(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:        request.Name,
+		Labels:      map[string]string{v1alpha1.TenantLabel: tenant.Name},
+		Annotations: map[string]string{v1alpha1.RequestedAnnotation: request.Namespace},
+	}})
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	existing := &corev1.Namespace{}
+	if err := c.live.Get(ctx, client.ObjectKey{Name: request.Name}, existing); err != nil {
+		return err
+	}
+	if (facts{anchor: request.Namespace, tenant: tenant, existing: existing}).own() {
+		return nil // package tenant was faster
+	}
+	return c.settle(ctx, request, "", v1alpha1.ReasonNameTaken, "a namespace "+request.Name+" was created meanwhile: choose another name")
+}
+
+// report says whether a granted namespace stands.
+func (c *Controller) report(ctx context.Context, request *v1alpha1.TenantNamespace, tenant *estate.Tenant) (reconcile.Result, error) {
+	object := &v1alpha1.Tenant{}
+	if err := c.client.Get(ctx, client.ObjectKey{Name: tenant.Name}, object); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	before := request.DeepCopy()
+	st := &request.Status.Status
+	status.Set(st, request.Generation, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "")
+	if slices.Contains(object.Status.Namespaces, request.Name) && meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha1.ConditionReady) {
+		status.Set(st, request.Generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
+	} else {
+		// The Tenant's own message is for the platform: it may name other tenants.
+		status.Set(st, request.Generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonPending,
+			"granted; the walls of tenant "+tenant.Name+" do not stand around it yet")
+	}
+	return reconcile.Result{}, c.write(ctx, before, request)
+}
+
+// settle writes a verdict: granted to a tenant if there is no reason against it.
+func (c *Controller) settle(ctx context.Context, request *v1alpha1.TenantNamespace, tenant, reason, why string) error {
+	before := request.DeepCopy()
+	request.Status.Tenant = tenant
+	st := &request.Status.Status
+	if reason == "" {
+		status.Set(st, request.Generation, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "")
+	} else {
+		status.Set(st, request.Generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, reason, why)
+	}
+	return c.write(ctx, before, request)
+}
+
+// write writes the status over the version that was judged, and an event of a new verdict.
+func (c *Controller) write(ctx context.Context, before, request *v1alpha1.TenantNamespace) error {
+	status.Sum(&request.Status.Status, request.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied)
+	turned := status.Turned(&before.Status.Status, &request.Status.Status, v1alpha1.ConditionReady)
+	if turned == nil && before.Status.Tenant == request.Status.Tenant {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := c.live.Status().Patch(ctx, request, patch); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if turned != nil {
+		note := fmt.Sprintf("namespace %s: %s %s", request.Name, turned.Reason, turned.Message)
+		event.Emit(c.recorder, request, corev1.EventTypeNormal, turned.Reason, "Request", strings.TrimSpace(note))
+	}
+	return nil
+}

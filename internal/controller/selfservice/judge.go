@@ -1,0 +1,69 @@
+package selfservice
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// facts are what a request is judged by.
+type facts struct {
+	anchor, name string
+	platform     *v1alpha1.PlatformSpec
+	// tenant is the one that the namespace of the request is of.
+	tenant *estate.Tenant
+	// claimant is the tenant that declares or was granted a namespace of the name; "" if
+	// none does.
+	claimant string
+	// known says which names are those of Tenants.
+	known func(name string) bool
+	// existing is the namespace of that name; nil if there is none.
+	existing *corev1.Namespace
+	// used are the other namespaces that the tenant has or was granted, beside those that
+	// it declares.
+	used map[string]bool
+}
+
+// judge decides on a request that has not been granted. It returns why it is refused, and
+// the reason for the condition; "" if it is granted.
+func judge(f facts) (reason, why string) {
+	limit := f.tenant.MayRequest
+	switch {
+	case limit == 0:
+		return v1alpha1.ReasonNotAllowed, "the tenant may not ask for namespaces: the platform sets selfService.namespaces"
+	case !f.tenant.Declares(f.anchor):
+		return v1alpha1.ReasonNotAllowed, "ask in a namespace that the Tenant declares: " + f.anchor + " was asked for itself"
+	}
+	if reason, why = estate.MayRequest(f.platform, f.tenant.Name, f.name, f.known); reason != "" {
+		return reason, why
+	}
+	switch {
+	case f.claimant == f.tenant.Name:
+		return v1alpha1.ReasonNameTaken, "the tenant has " + f.name + " already"
+	case f.claimant != "":
+		return v1alpha1.ReasonNameNotAllowed, "the platform reserves the name: choose another"
+	case f.existing != nil && !f.own():
+		return v1alpha1.ReasonNameTaken, "a namespace " + f.name + " exists already, and is not taken over: choose another name"
+	case f.existing != nil && f.existing.DeletionTimestamp != nil:
+		return v1alpha1.ReasonNameTaken, "the last namespace " + f.name + " is still being deleted"
+	case len(f.used) >= limit:
+		return v1alpha1.ReasonLimitReached, fmt.Sprintf("the tenant has %d of the %d namespaces that the platform's "+
+			"selfService.namespaces allows: %s", len(f.used), limit, strings.Join(slices.Sorted(maps.Keys(f.used)), ", "))
+	}
+	return "", ""
+}
+
+// own reports whether the namespace is one that croft created for an earlier request of this
+// name in this place, and that was retained. One that the platform has taken from the tenant
+// is not to be had this way.
+func (f facts) own() bool {
+	return f.existing.Labels[v1alpha1.TenantLabel] == f.tenant.Name &&
+		f.existing.Annotations[v1alpha1.RequestedAnnotation] == f.anchor &&
+		f.existing.Annotations[v1alpha1.CreatedAnnotation] == "true"
+}

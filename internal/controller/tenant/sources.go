@@ -1,0 +1,33 @@
+package tenant
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/gitops"
+)
+
+// missingFlux is an error if a tenant has sources and the cluster does not serve all
+// kinds that they need.
+func missingFlux(t *estate.Tenant, served []schema.GroupVersionKind) error {
+	for _, kind := range gitops.Kinds(t) {
+		if !slices.Contains(served, kind) {
+			return fmt.Errorf("sources: this cluster does not know the kind %s (%s): install Flux, or take the tenant's sources out",
+				kind.Kind, kind.GroupVersion())
+		}
+	}
+	return nil
+}
+
+// withoutUnserved leaves out objects of Flux that the cluster does not serve.
+func withoutUnserved(objects []client.Object, served []schema.GroupVersionKind) []client.Object {
+	return slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
+		kind := o.GetObjectKind().GroupVersionKind()
+		return slices.Contains(apply.SourceKinds, kind) && !slices.Contains(served, kind)
+	})
+}

@@ -1,0 +1,113 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	partOfLabel    = "app.kubernetes.io/part-of"
+	componentLabel = "app.kubernetes.io/component"
+)
+
+// lock is a flag without which a controller of Flux does for tenants what they may not
+// do themselves.
+type lock struct {
+	flag     string
+	severity Severity
+	// otherwise is what becomes of the cluster without it.
+	otherwise string
+}
+
+var (
+	noCrossNamespaceRefs = lock{"--no-cross-namespace-refs", Warning, "reads sources and Secrets of other namespaces for whoever names them; croft's policies alone keep tenants from it"}
+	defaultAccount       = lock{"--default-service-account", Warning, "applies with its own rights what names no service account; croft's policies alone keep tenants from it"}
+	noRemoteBases        = lock{"--no-remote-bases", Problem, "builds on repositories that a tenant's kustomization.yaml names, fetched from its own place in the network, around policy.sourceHosts"}
+)
+
+// locks are the flags that each of Flux' controllers needs with several tenants.
+var locks = map[string][]lock{
+	"kustomize-controller":        {noCrossNamespaceRefs, defaultAccount, noRemoteBases},
+	"helm-controller":             {noCrossNamespaceRefs, defaultAccount},
+	"notification-controller":     {noCrossNamespaceRefs},
+	"image-reflector-controller":  {noCrossNamespaceRefs},
+	"image-automation-controller": {noCrossNamespaceRefs},
+}
+
+// keys are flags by which kustomize-controller decrypts with what is the platform's, for
+// every tenant whose Kustomization names no Secret of its own.
+var keys = map[string][]lock{
+	"kustomize-controller": {{"--sops-age-secret", Problem, "decrypts with the platform's age key for every Kustomization with a decryption.serviceAccountName and no secretRef: tenants read what is encrypted for that key, once they have the file"}},
+}
+
+// fluxControllers reads the Deployments of Flux.
+func (g *gatherer) fluxControllers(ctx context.Context) error {
+	var list appsv1.DeploymentList
+	err := g.list(ctx, readFlux, &list, client.MatchingLabels{partOfLabel: "flux"})
+	tenants := map[string]bool{}
+	for i := range g.Namespaces {
+		tenants[g.Namespaces[i].Name] = true
+	}
+	for i := range list.Items {
+		if !tenants[list.Items[i].Namespace] { // a tenant's is none of the platform's
+			g.Flux = append(g.Flux, list.Items[i])
+		}
+	}
+	return err
+}
+
+// flux finds controllers that are not locked down for several tenants.
+func flux(s *Snapshot) []Finding {
+	var all []Finding
+	for i := range s.Flux {
+		d := &s.Flux[i]
+		name := d.Labels[componentLabel]
+		if _, known := locks[name]; !known {
+			name = d.Name
+		}
+		args := argumentsOf(d)
+		object := "Deployment/" + d.Namespace + "/" + d.Name
+		for _, l := range locks[name] {
+			if !isSet(args, l.flag) {
+				all = append(all, of("flux-unlocked", l.severity, object, fmt.Sprintf("runs without %s: it %s", l.flag, l.otherwise)))
+			}
+		}
+		for _, l := range keys[name] {
+			if isSet(args, l.flag) {
+				all = append(all, of("flux-shared-key", l.severity, object, fmt.Sprintf("runs with %s: it %s", l.flag, l.otherwise)))
+			}
+		}
+	}
+	return all
+}
+
+func argumentsOf(d *appsv1.Deployment) []string {
+	var all []string
+	for _, c := range d.Spec.Template.Spec.Containers {
+		all = append(all, c.Command...)
+		all = append(all, c.Args...)
+	}
+	return all
+}
+
+// isSet reports whether a flag is given, and neither empty nor false. The last counts.
+func isSet(args []string, flag string) bool {
+	set := false
+	for _, arg := range args {
+		name, value, given := strings.Cut(arg, "=")
+		if "--"+strings.TrimLeft(name, "-") != flag {
+			continue
+		}
+		set = true
+		if given {
+			on, err := strconv.ParseBool(value)
+			set = value != "" && (on || err != nil)
+		}
+	}
+	return set
+}

@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// kubelet is what a sandbox's nodes lack, which kwok only says are there: somebody whom the
+// API server asks for logs, to run a command and to forward a port. It has one log, every
+// command is cat, and every port says its number and then repeats what it is told.
+type kubelet struct {
+	*httptest.Server
+	// goOn lets the log go on after its first line.
+	goOn chan struct{}
+}
+
+// kubeletOf starts a kubelet and has the API server ask it about a node's pods.
+func (c *cluster) kubeletOf(t testing.TB, nodeName string) *kubelet {
+	t.Helper()
+	k := &kubelet{goOn: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", k.logs)
+	mux.HandleFunc("/exec/{namespace}/{pod}/{container}", k.exec)
+	mux.HandleFunc("/portForward/{namespace}/{pod}", k.portForward)
+	// Its certificate is nobody's: the sandbox's API server does not look.
+	k.Server = httptest.NewTLSServer(mux)
+	t.Cleanup(k.Close)
+
+	var node corev1.Node
+	c.get(t, "", nodeName, &node)
+	patch := client.MergeFrom(node.DeepCopy())
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = portOf(t, k.URL)
+	if err := c.admin.Status().Patch(t.Context(), &node, patch); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func portOf(t testing.TB, address string) int32 {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, digits, err := net.SplitHostPort(u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int32(port)
+}
+
+// logs are two lines. Whoever follows them gets the second when the test says so.
+func (k *kubelet) logs(w http.ResponseWriter, r *http.Request) {
+	_, _ = fmt.Fprintln(w, "one")
+	if r.URL.Query().Get("follow") == "true" {
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-k.goOn:
+		case <-r.Context().Done():
+		}
+	}
+	_, _ = fmt.Fprintln(w, "two")
+}
+
+// exec is cat, by the protocol that the API server speaks with kubelets.
+func (k *kubelet) exec(w http.ResponseWriter, r *http.Request) {
+	if _, err := httpstream.Handshake(r, w, []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}); err != nil {
+		return // which has answered
+	}
+	opened := make(chan httpstream.Stream, 4)
+	connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, _ <-chan struct{}) error {
+		opened <- s
+		return nil
+	})
+	if connection == nil {
+		return
+	}
+	defer func() { _ = connection.Close() }()
+	streams := map[string]httpstream.Stream{}
+	for _, want := range []string{"stdin", "stdout", "error"} {
+		for streams[want] == nil {
+			select {
+			case s := <-opened:
+				streams[s.Headers().Get(corev1.StreamType)] = s
+			case <-connection.CloseChan():
+				return
+			}
+		}
+	}
+	_, _ = io.Copy(streams["stdout"], streams["stdin"])
+	_, _ = io.WriteString(streams["error"], `{"metadata":{},"status":"Success"}`)
+}
+
+// portForward serves the connections to ports of a pod, by the protocol that the API server
+// speaks with kubelets.
+func (k *kubelet) portForward(w http.ResponseWriter, r *http.Request) {
+	if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
+		return // which has answered
+	}
+	connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, accepted <-chan struct{}) error {
+		go func() {
+			<-accepted
+			if s.Headers().Get(corev1.StreamType) == corev1.StreamTypeData {
+				_, _ = io.WriteString(s, "port "+s.Headers().Get(corev1.PortHeader)+": ")
+				_, _ = io.Copy(s, s)
+			}
+			_ = s.Close() // without an error
+		}()
+		return nil
+	})
+	if connection == nil {
+		return
+	}
+	defer func() { _ = connection.Close() }()
+	<-connection.CloseChan()
+}

@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// process is one that the test runs beside itself.
+type process struct {
+	cmd *exec.Cmd
+	// ended is closed when the process has ended, with err.
+	ended chan struct{}
+	err   error
+}
+
+// spawn starts a process. If the test does not end it, its clean-up does.
+func spawn(t testing.TB, cmd *exec.Cmd) *process {
+	t.Helper()
+	cmd.SysProcAttr = dieWithParent()
+	p := &process{cmd: cmd, ended: make(chan struct{})}
+	started := make(chan error, 1)
+	go func() {
+		// What dies with its parent dies with the thread that started it.
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			p.err = cmd.Wait()
+		}
+		close(p.ended)
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.kill(t) })
+	return p
+}
+
+// spawnCroft starts croft. It logs beside the sandbox's own components, whose logs a
+// failed test shows.
+func (c *cluster) spawnCroft(t testing.TB, log string, args ...string) *process {
+	t.Helper()
+	file, err := os.OpenFile(filepath.Join(c.Dir, "logs", log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	cmd := exec.Command(croftBinary(t), args...)
+	cmd.Stdout, cmd.Stderr = file, file
+	return spawn(t, cmd)
+}
+
+// kill ends the process as kill -9 does, and returns when it is gone.
+func (p *process) kill(t testing.TB) {
+	t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Error(err)
+	}
+	<-p.ended
+}
+
+// stop ends the process in order.
+func (p *process) stop(t testing.TB) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatalf("%s has ended by itself: %v", p.cmd, err)
+	}
+	select {
+	case <-p.ended:
+		if p.err != nil {
+			t.Errorf("%s was asked to stop, and failed: %v", p.cmd, p.err)
+		}
+	case <-time.After(patience):
+		t.Errorf("%s was asked to stop, and runs on", p.cmd)
+	}
+}

@@ -1,0 +1,75 @@
+package estate
+
+import (
+	"cmp"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// sourcesFit refuses sources in namespaces that are not the tenant's, at hosts that the
+// policy croft-flux-sources does not let Flux connect to, and with a password that
+// everybody could read.
+func sourcesFit(w *whole, t *v1alpha1.Tenant) []finding {
+	var all []finding
+	namespaces := namespacesOf(t)
+	hosts := allowancesOf(&w.platform.TenantDefaults.Policy, &t.Spec.Policy.Allowances).SourceHosts
+	services := slices.Concat(namespaces, w.platform.Network.PlatformNamespaces)
+	for _, name := range slices.Sorted(maps.Keys(t.Spec.Sources)) {
+		source, at := t.Spec.Sources[name], field.NewPath("spec", "sources").Key(name)
+		if source.Namespace != "" && !slices.Contains(namespaces, source.Namespace) {
+			all = append(all, found(at.Child("namespace"), "%s is none of the tenant's namespaces, which are %s; name one of them",
+				source.Namespace, strings.Join(namespaces, ", "))...)
+		}
+		text, at := source.Git, at.Child("git")
+		if text == "" {
+			text, at = source.OCI, field.NewPath("spec", "sources").Key(name).Child("oci")
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Hostname() == "" {
+			all = append(all, found(at, "is no URL; write one such as https://git.example.org/shop/deploy")...)
+			continue
+		}
+		if _, secret := u.User.Password(); secret || u.User != nil && u.Scheme != "ssh" {
+			all = append(all, found(at, "holds credentials, which everybody who reads the Tenant would see; put them into a Secret, and name it in secretRef")...)
+			continue
+		}
+		if host := strings.ToLower(u.Hostname()); !sourceHostAllowed(host, hosts, services) {
+			all = append(all, found(at, "Flux may not connect to %s for tenant %s, whose policy.sourceHosts are %s (* is every host outside of the cluster that has a name); add the host there, or name another",
+				host, t.Name, cmp.Or(strings.Join(hosts, ", "), "none"))...)
+		}
+	}
+	return all
+}
+
+var (
+	hostname = regexp.MustCompile(`^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	// topLevelDomain ends the name of a host outside, and no address in any notation.
+	topLevelDomain = regexp.MustCompile(`[.]([a-z]{2,63}|xn--[-a-z0-9]+)$`)
+	insideName     = regexp.MustCompile(`(^|[.])((svc|pod)([.]|$)|(local|localhost|localdomain|internal)$)`)
+)
+
+// sourceHostAllowed is the judgement of the policy croft-flux-sources on a host in lower
+// case; a test compares the two. Services of the given namespaces need no naming.
+func sourceHostAllowed(host string, hosts, services []string) bool {
+	if slices.Contains(hosts, host) {
+		return true
+	}
+	if !hostname.MatchString(host) {
+		return false
+	}
+	outside := topLevelDomain.MatchString(host) && !insideName.MatchString(host) && host != "metadata.goog"
+	if outside && slices.Contains(hosts, "*") {
+		return true
+	}
+	return slices.ContainsFunc(hosts, func(h string) bool { return strings.HasPrefix(h, "*.") && strings.HasSuffix(host, h[1:]) }) ||
+		slices.ContainsFunc(services, func(ns string) bool {
+			return strings.HasSuffix(host, "."+ns+".svc") || strings.HasSuffix(host, "."+ns+".svc.cluster.local")
+		})
+}

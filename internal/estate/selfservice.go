@@ -1,0 +1,98 @@
+package estate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
+)
+
+// MayRequest reports whether a tenant may have a namespace of a name by a TenantNamespace.
+// If not, it returns why, and the reason for the condition. known says which names are
+// those of Tenants, valid or not.
+//
+// A name belongs to the tenant with the longest name that it begins with: shop-ci-x is
+// shop-ci's and not shop's. Of a namespace that is granted already nothing changes when a
+// tenant with a longer name comes.
+func MayRequest(platform *v1alpha1.PlatformSpec, tenant, name string, known func(tenant string) bool) (reason, why string) {
+	if len(name) <= len(tenant)+1 || !strings.HasPrefix(name, tenant+"-") {
+		return v1alpha1.ReasonNameNotAllowed, "the name must begin with " + tenant + "-: name it " + tenant + "-" + name
+	}
+	w := &whole{platform: *platform}
+	if whose := w.systemOf(name); whose != "" {
+		return v1alpha1.ReasonNameNotAllowed, name + " is a namespace of " + whose + ": choose another name"
+	}
+	if w.topLevel(name) {
+		return v1alpha1.ReasonNameNotAllowed, answersFor(name)
+	}
+	for i := len(tenant) + 1; i <= len(name); i++ {
+		if (i == len(name) || name[i] == '-') && known(name[:i]) {
+			// Tenants do not learn who else is one.
+			return v1alpha1.ReasonNameNotAllowed, "the platform reserves the name: choose another"
+		}
+	}
+	return "", ""
+}
+
+// requested are the namespaces that were granted to a tenant, by name, each with the
+// declared namespace that its TenantNamespace is in; nil if there are none. What the tenant
+// declares is not among them.
+func (w *whole) requested(t *v1alpha1.Tenant) map[string]string {
+	var all map[string]string
+	declared := namespacesOf(t)
+	for _, anchor := range declared {
+		for _, name := range w.granted[grant{t.Name, anchor}] {
+			if slices.Contains(declared, name) {
+				continue
+			}
+			if all == nil {
+				all = map[string]string{}
+			}
+			all[name] = anchor
+		}
+	}
+	return all
+}
+
+// mostNamespaces is how many namespaces a tenant's rules can name.
+const mostNamespaces = 64
+
+// requestsFit refuses a declaration that granted namespaces do not fit any more: those that
+// became the platform's since, and more than there may be, after the limit was lowered.
+func requestsFit(w *whole, t *v1alpha1.Tenant) []finding {
+	requested := w.requested(t)
+	var all []finding
+	at := field.NewPath("spec", "selfService")
+	for _, name := range slices.Sorted(maps.Keys(requested)) {
+		if whose := w.systemOf(name); whose != "" {
+			all = append(all, found(at, "%s was granted to the tenant by TenantNamespace %s/%s, and is a namespace of %s now; delete one of them",
+				name, requested[name], name, whose)...)
+		}
+	}
+	if n := len(namespacesOf(t)); n+len(requested) > mostNamespaces {
+		all = append(all, found(at, "the tenant declares %d namespaces and was granted %d by TenantNamespaces; together they are at most %d",
+			n, len(requested), mostNamespaces)...)
+	}
+	return all
+}
+
+// grant tells by what tenant, and in which namespace, something was asked for.
+type grant struct{ tenant, anchor string }
+
+// grantedOf are the names of granted namespaces. What is being deleted grants nothing any
+// more, however long somebody's finalizer keeps it.
+func grantedOf(d *manifest.Declaration) map[grant][]string {
+	all := map[grant][]string{}
+	for i := range d.Requests {
+		r := &d.Requests[i]
+		if r.Status.Tenant != "" && r.DeletionTimestamp.IsZero() {
+			g := grant{r.Status.Tenant, r.Namespace}
+			all[g] = append(all[g], r.Name)
+		}
+	}
+	return all
+}

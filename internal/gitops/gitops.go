@@ -1,0 +1,165 @@
+// Package gitops makes, from a tenant's sources, the objects by which Flux applies them:
+// as the tenant's own service account, in the tenant's own namespaces.
+package gitops
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/estate"
+)
+
+// Deployer is the service account that Flux applies a tenant's sources as.
+const Deployer = "croft-deployer"
+
+// The kinds of Flux that are written for sources.
+var (
+	GitRepository = schema.GroupVersionKind{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"}
+	OCIRepository = schema.GroupVersionKind{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "OCIRepository"}
+	Kustomization = schema.GroupVersionKind{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
+	Receiver      = schema.GroupVersionKind{Group: "notification.toolkit.fluxcd.io", Version: "v1", Kind: "Receiver"}
+)
+
+const (
+	// driftInterval is how often Flux compares what it has applied with the cluster. A
+	// new revision is applied as soon as the source has it.
+	driftInterval = "10m"
+	// retryInterval is how long Flux waits after a failure.
+	retryInterval = "1m"
+)
+
+// Objects returns what stands for a tenant's sources. operator is the name of the
+// ClusterRole that the tenant's role operator is bound as.
+func Objects(t *estate.Tenant, operator string) []client.Object {
+	if len(t.Sources) == 0 {
+		return nil
+	}
+	all := account(t, operator)
+	for _, s := range t.Sources {
+		source := repository(s)
+		all = append(all, source, kustomization(s, source))
+		if s.Webhook != nil {
+			all = append(all, receiver(s, source))
+		}
+	}
+	return all
+}
+
+// Kinds are the kinds of Flux that a tenant's sources need.
+func Kinds(t *estate.Tenant) []schema.GroupVersionKind {
+	var all []schema.GroupVersionKind
+	need := func(kind schema.GroupVersionKind) {
+		if !slices.Contains(all, kind) {
+			all = append(all, kind)
+		}
+	}
+	for _, s := range t.Sources {
+		if s.Git != "" {
+			need(GitRepository)
+		} else {
+			need(OCIRepository)
+		}
+		need(Kustomization)
+		if s.Webhook != nil {
+			need(Receiver)
+		}
+	}
+	return all
+}
+
+// account is the service account in each namespace with a source, and its rights: those
+// of the role operator in all of the tenant's namespaces.
+func account(t *estate.Tenant, operator string) []client.Object {
+	var accounts, bindings []client.Object
+	var subjects []rbacv1.Subject
+	for _, namespace := range t.Namespaces {
+		if !slices.ContainsFunc(t.Sources, func(s estate.Source) bool { return s.Namespace == namespace }) {
+			continue
+		}
+		accounts = append(accounts, &corev1.ServiceAccount{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Deployer},
+			// Flux impersonates it, and no pod is meant to run as it.
+			AutomountServiceAccountToken: ptr.To(false),
+		})
+		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: Deployer})
+	}
+	for _, namespace := range t.Namespaces {
+		bindings = append(bindings, &rbacv1.RoleBinding{
+			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Deployer},
+			Subjects:   subjects,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: operator},
+		})
+	}
+	return append(accounts, bindings...)
+}
+
+func repository(s estate.Source) *unstructured.Unstructured {
+	spec := map[string]any{"interval": string(s.Interval)}
+	kind := GitRepository
+	if s.Git != "" {
+		spec["url"] = s.Git
+		if s.Tag != "" {
+			spec["ref"] = map[string]any{"tag": s.Tag}
+		} else {
+			spec["ref"] = map[string]any{"branch": s.Branch}
+		}
+	} else {
+		kind = OCIRepository
+		spec["url"], spec["ref"] = s.OCI, map[string]any{"tag": s.Tag}
+	}
+	if s.SecretRef != nil {
+		spec["secretRef"] = map[string]any{"name": s.SecretRef.Name}
+	}
+	return object(kind, s, spec)
+}
+
+// kustomization applies a source. What it deletes is what was taken out of the source:
+// with the Kustomization itself nothing goes, since croft destroys nothing that a
+// tenant runs.
+func kustomization(s estate.Source, source *unstructured.Unstructured) *unstructured.Unstructured {
+	return object(Kustomization, s, map[string]any{
+		"serviceAccountName": Deployer,
+		"sourceRef":          refTo(source),
+		"path":               s.Path,
+		"targetNamespace":    s.Namespace,
+		"prune":              true,
+		"deletionPolicy":     "Orphan",
+		"wait":               true,
+		"interval":           driftInterval,
+		"retryInterval":      retryInterval,
+		"timeout":            string(s.Timeout),
+	})
+}
+
+func receiver(s estate.Source, source *unstructured.Unstructured) *unstructured.Unstructured {
+	return object(Receiver, s, map[string]any{
+		"type":      s.Webhook.Type,
+		"secretRef": map[string]any{"name": s.Webhook.SecretRef.Name},
+		"resources": []any{refTo(source)},
+	})
+}
+
+// refTo names a source of the same namespace.
+func refTo(source *unstructured.Unstructured) map[string]any {
+	return map[string]any{"kind": source.GetKind(), "name": source.GetName()}
+}
+
+func object(kind schema.GroupVersionKind, s estate.Source, spec map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	o.SetGroupVersionKind(kind)
+	o.SetNamespace(s.Namespace)
+	o.SetName(Name(s.Name))
+	return o
+}
+
+// Name is what Flux's objects for a source are called.
+func Name(source string) string { return "croft-" + source }

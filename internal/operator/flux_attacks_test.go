@@ -1,0 +1,335 @@
+package operator_test
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/gitops"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/why"
+)
+
+// attackFromGit is something that a team must not reach by a push.
+type attackFromGit struct {
+	name, says string
+	files      map[string]string
+	links      []tar.Header
+	// why is the row of the catalogue that `croft why` names first, and cause what its
+	// cause holds.
+	why, cause string
+}
+
+// only is a repository with one file.
+func only(content string) map[string]string {
+	return map[string]string{"deploy/a.yaml": content}
+}
+
+// built is a repository with a kustomization.yaml.
+func built(content string) map[string]string {
+	return map[string]string{"deploy/kustomization.yaml": content}
+}
+
+const kustomizationOf = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: %s}\nspec: {interval: 1m, prune: true, %s}\n"
+
+var attacksFromGit = []attackFromGit{
+	{
+		name: "a ClusterRole", says: `"system:serviceaccount:shop:croft-deployer" cannot`, why: "flux-rights", cause: "croft-deployer has the rights of the role operator",
+		files: only("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: mine}\nrules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]\n"),
+	},
+	{
+		name: "a binding to the administrator's role", says: "attempting to grant RBAC permissions not currently held", why: "flux-rights",
+		files: only("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: mine}\nsubjects: [{kind: ServiceAccount, name: default, namespace: shop}]\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}\n"),
+	},
+	{
+		name: "a node port", says: "[service-type]", why: "policy-refused", cause: "rule service-type of policy croft-services",
+		files: only("apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {type: NodePort, ports: [{port: 80}]}\n"),
+	},
+	{
+		name: "a pod on the node's network", says: "PodSecurity", why: "pod-security",
+		files: only("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {hostNetwork: true, containers: [{name: web, image: registry.example.org/web}]}\n"),
+	},
+	{
+		name: "croft's own Kustomization, as another account", says: "[managed-objects]", why: "policy-refused", cause: "rule managed-objects",
+		files: only(fmt.Sprintf(kustomizationOf, "croft-app", "serviceAccountName: default, sourceRef: {kind: GitRepository, name: croft-app}")),
+	},
+	{
+		name: "a Kustomization that applies as Flux", says: "[service-account]", why: "policy-refused", cause: "rule service-account of policy croft-flux",
+		files: only(fmt.Sprintf(kustomizationOf, "mine", "sourceRef: {kind: GitRepository, name: croft-app}")),
+	},
+	{
+		name: "a Kustomization of another tenant's source", says: "[source-namespace]", why: "policy-refused", cause: "rule source-namespace of policy croft-flux",
+		files: only(fmt.Sprintf(kustomizationOf, "mine", "serviceAccountName: croft-deployer, sourceRef: {kind: GitRepository, name: croft-app, namespace: bank}")),
+	},
+	{
+		name: "a kind that the cluster does not have", says: `no matches for kind "Anything"`, why: "flux-kind-unknown",
+		files: only("apiVersion: example.org/v1\nkind: Anything\nmetadata: {name: mine}\n"),
+	},
+	{name: "a path out of the tree", says: "fs-security-constraint", why: "flux-outside", files: built("resources: [../../../../../../../../etc/hostname]\n")},
+	{
+		// kustomize-controller leaves symbolic links out of what it unpacks.
+		name: "a symbolic link out of the tree", says: "kustomize build failed", why: "flux-build",
+		files: built("configMapGenerator: [{name: stolen, files: [hostname]}]\n"),
+		links: []tar.Header{{Typeflag: tar.TypeSymlink, Name: "deploy/hostname", Linkname: "/etc/hostname", Mode: 0o777}},
+	},
+	{
+		name: "a directory that is a symbolic link out of the tree", says: "kustomize build failed", why: "flux-build",
+		files: built("configMapGenerator: [{name: stolen, files: [etc/hostname]}]\n"),
+		links: []tar.Header{{Typeflag: tar.TypeSymlink, Name: "deploy/etc", Linkname: "/etc", Mode: 0o777}},
+	},
+	{
+		name: "a file outside of the tree", says: "tar contained invalid name", why: "flux-artifact",
+		files: map[string]string{"deploy/../../../../../../tmp/croft-escaped": "x"},
+	},
+	{
+		name: "a device", says: "unsupported file type", why: "flux-artifact", files: only(fmt.Sprintf(settings, "device", "")),
+		links: []tar.Header{{Typeflag: tar.TypeChar, Name: "deploy/null", Devmajor: 1, Devminor: 3, Mode: 0o666}},
+	},
+	{name: "no such path", says: "kustomization path not found", why: "flux-artifact", files: map[string]string{"elsewhere/a.yaml": "x"}},
+	{
+		name: "a pod that never runs", says: "health check failed", why: "flux-unhealthy",
+		files: only("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: registry.example.org/web}]}}}\n"),
+	},
+}
+
+// fetchedByURL are no attacks that bounce: kustomize asks for what a kustomization.yaml
+// names by a URL, which --no-remote-bases does not keep it from (kustomize-controller
+// 1.9.6). docs/gitops.md says so. A repository it does not build, and what a file holds is
+// held to the deployer's rights.
+func fetchedByURL(git *repository) {
+	url, err := git.cluster.Git("bases")
+	if err != nil {
+		git.Fatal(err)
+	}
+	bases := git.clone(url)
+	bases.push("a.yaml", fmt.Sprintf(settings, "based", ""))
+	bases.push("kustomization.yaml", "resources: [a.yaml]\n")
+	git.push(built("resources: [\"" + url + "?ref=main\"]\n"))
+	git.applied("Failed", "fs-security-constraint")
+	git.explains("shop", "kustomization/croft-app", "flux-outside", "")
+
+	git.push(built("resources: [\"" + git.server.URL + "/mine.git?ref=main\"]\n"))
+	git.applied("Failed", "kustomize build failed")
+	if !git.askedFor("/mine.git/info/refs") {
+		git.Error("kustomize-controller does not fetch remote bases any more: say so in docs/gitops.md")
+	}
+
+	git.serve("/remote.yaml", []byte(fmt.Sprintf(settings, "remote", ", namespace: bank")))
+	git.push(built("resources: [\"" + git.server.URL + "/remote.yaml\"]\n"))
+	git.applied("Ready", "Applied revision")
+	git.inNamespace("shop", "remote", true)
+	git.inNamespace("bank", "remote", false)
+}
+
+// keysOfOthers decrypts with another tenant's Secret, named in every way there is. Flux
+// reads Secrets with its own rights, and only in the Kustomization's namespace.
+func keysOfOthers(git *repository) {
+	git.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "bank", Name: "keys"}, StringData: map[string]string{"token": "bank's"}})
+	git.push(map[string]string{"deploy/a.yaml": fmt.Sprintf(settings, "third", ""), "secret/a.yaml": fmt.Sprintf(settings, "decrypted", "")})
+	git.applied("Ready", "Applied revision")
+	person := git.as("ann", "shop-devs", "system:authenticated")
+	for name, secret := range map[string]string{"plain": "keys", "path": "bank/keys", "up": "../../bank/secrets/keys"} {
+		k := kustomizationWith("decrypt-"+name, "./secret", gitops.Deployer)
+		k.Object["spec"].(map[string]any)["decryption"] = map[string]any{"provider": "sops", "secretRef": map[string]any{"name": secret}}
+		if err := person.Create(git.Context(), k); err != nil {
+			git.Fatal(err)
+		}
+		git.refused(k, "BuildFailed", secret)
+		git.explains("shop", "kustomization/decrypt-"+name, "flux-build", "")
+		if name != "plain" {
+			git.delete(k)
+		}
+	}
+	// With a Secret of its own it is applied: the name was all that was wrong.
+	git.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "keys"}, StringData: map[string]string{"token": "shop's"}})
+	plain := git.fluxObject(gitops.Kustomization, "shop", "decrypt-plain")
+	git.patch(plain, fmt.Sprintf(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, time.Now().Format(time.RFC3339Nano)))
+	git.inNamespace("shop", "decrypted", true)
+}
+
+// platformsAccount names the service account of kustomize-controller: it is looked for in
+// the tenant's namespace, where it has no rights.
+func platformsAccount(git *repository) {
+	person := git.as("ann", "shop-devs", "system:authenticated")
+	k := kustomizationWith("as-platform", "./secret", "kustomize-controller")
+	if err := person.Create(git.Context(), k); err != nil {
+		git.Fatal(err)
+	}
+	git.refused(k, "ReconciliationFailed", `"system:serviceaccount:shop:kustomize-controller" cannot`)
+	git.explains("shop", "kustomization/as-platform", "flux-rights", "")
+}
+
+// long is how long a build lasts that waits for another: others take a second.
+const long = 15 * time.Second
+
+// hundredThousand is no attack that bounces: kustomize-controller builds one Kustomization
+// at a time, in time that grows with the square of the number of objects, and neither Flux
+// nor croft has a limit for it. One tenant's 100,000 objects keep the others' pushes from
+// being applied. docs/gitops.md says so, and what ends it: the source is taken out of the
+// tenant, and kustomize-controller starts anew.
+func hundredThousand(git *repository, other *clone) {
+	var all strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&all, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n", i)
+	}
+	git.push(only(all.String()))
+	const building = "Building manifests for revision "
+	git.eventually("the build of 100,000 objects", func() string {
+		if message := git.conditionOf(git.kustomization, "Reconciling").Message; !strings.Contains(message, building+git.revision) {
+			return "it is at: " + message
+		}
+		return ""
+	})
+	// Pushes from before it has begun in earnest are still applied.
+	pushes, since := 0, time.Time{}
+	waits := git.fluxObject(gitops.Kustomization, "bank", "croft-app")
+	git.eventually("a push of another tenant waits for it", func() string {
+		if message := git.conditionOf(git.kustomization, "Reconciling").Message; !strings.Contains(message, building+git.revision) {
+			return "the build is over: " + message
+		}
+		applied := pushes == 0 || git.client.Get(git.Context(), client.ObjectKey{Namespace: "bank", Name: meanwhile(pushes)}, &corev1.ConfigMap{}) == nil
+		message := git.conditionOf(waits, "Reconciling").Message
+		switch {
+		case applied:
+			pushes++
+			other.push("a.yaml", fmt.Sprintf(settings, meanwhile(pushes), ""))
+			since = time.Time{}
+			return "pushes are applied"
+		case !strings.Contains(message, building):
+			since = time.Time{}
+			return "it is at: " + message
+		case since.IsZero():
+			since = time.Now()
+		}
+		if time.Since(since) < long {
+			return "it has not waited long"
+		}
+		return ""
+	})
+	git.explains("bank", "kustomization/croft-app", "flux-build-waits", "one Kustomization at a time")
+
+	shop := tenant("shop", "apps")
+	git.patch(shop, `{"spec":{"sources":null}}`)
+	if err := errors.Join(git.cluster.Stop(sandbox.Flux), git.cluster.Start(sandbox.Flux)); err != nil {
+		git.Fatal(err)
+	}
+	git.inNamespace("bank", meanwhile(pushes), true)
+	git.ready(shop)
+	git.gone(git.kustomization)
+}
+
+// meanwhile is the name of what another tenant pushes.
+func meanwhile(n int) string { return fmt.Sprintf("meanwhile-%d", n) }
+
+// kustomizationWith is a Kustomization of a team's own.
+func kustomizationWith(name, path, account string) *unstructured.Unstructured {
+	k := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"interval": "1m", "prune": true, "path": path, "targetNamespace": "shop", "serviceAccountName": account,
+		"sourceRef": map[string]any{"kind": "GitRepository", "name": "croft-app"},
+	}}}
+	k.SetGroupVersionKind(gitops.Kustomization)
+	k.SetNamespace("shop")
+	k.SetName(name)
+	return k
+}
+
+// refused waits until a Kustomization has failed, with a reason and a message.
+func (r *repository) refused(k *unstructured.Unstructured, reason, says string) {
+	r.Helper()
+	r.eventually("Kustomization "+k.GetName()+" is refused", func() string {
+		if c := r.conditionOf(k, "Ready"); c.Status != metav1.ConditionFalse || c.Reason != reason || !strings.Contains(c.Message, says) {
+			return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
+		}
+		return ""
+	})
+}
+
+// conditionOf is a condition of a Kustomization, as it is now.
+func (r *repository) conditionOf(k *unstructured.Unstructured, name string) metav1.Condition {
+	r.Helper()
+	live := k.DeepCopy()
+	if err := r.client.Get(r.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		r.Fatal(err)
+	}
+	all, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+	for _, c := range all {
+		if c, _ := c.(map[string]any); c["type"] == name {
+			return metav1.Condition{Type: name, Status: metav1.ConditionStatus(fmt.Sprint(c["status"])), Reason: fmt.Sprint(c["reason"]), Message: fmt.Sprint(c["message"])}
+		}
+	}
+	return metav1.Condition{}
+}
+
+// explains wants `croft why`, with the rights of the tenant's people, to name a cause
+// first, also of what takes its time; nothing is wrong if it is empty.
+func (f *field) explains(namespace, target, id, cause string) {
+	f.Helper()
+	of, err := why.ParseTarget([]string{target}, namespace)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.eventually("croft why "+target, func() string {
+		seen, err := why.Gather(f.Context(), f.as("ann", namespace+"-devs", "system:authenticated"), of)
+		if err != nil {
+			f.Fatal(err)
+		}
+		story := why.Tell(seen)
+		first := story.First
+		for _, step := range story.Steps {
+			if first == nil && step.Verdict == why.Waiting {
+				first = step.Finding
+			}
+		}
+		switch {
+		case id == "" && story.Verdict != why.Good:
+			return fmt.Sprintf("%s: %+v", story.Summary, story.Steps)
+		case id != "" && (first == nil || first.ID != id || !strings.Contains(first.Cause, cause)):
+			return fmt.Sprintf("first is %+v, want %s and %q: %+v", first, id, cause, story.Steps)
+		}
+		return ""
+	})
+}
+
+// clone is a clone of a repository of the sandbox's Git server.
+type clone struct {
+	*field
+	dir string
+}
+
+func (f *field) clone(url string) *clone {
+	f.Helper()
+	c := &clone{field: f, dir: f.TempDir()}
+	c.git("init", "--quiet", "--initial-branch=main")
+	c.git("remote", "add", "origin", url)
+	return c
+}
+
+// push commits one file and pushes it.
+func (c *clone) push(name, content string) {
+	c.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(content), 0o600); err != nil {
+		c.Fatal(err)
+	}
+	c.git("add", "-A")
+	c.git("-c", "user.name=team", "-c", "user.email=team@example.org", "commit", "--quiet", "-m", "deploy")
+	c.git("push", "--quiet", "origin", "main")
+}
+
+func (c *clone) git(args ...string) {
+	c.Helper()
+	cmd := exec.Command("git", append([]string{"-C", c.dir}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		c.Fatal(errors.Join(err, errors.New(string(out))))
+	}
+}

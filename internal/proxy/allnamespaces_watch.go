@@ -1,0 +1,372 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+// maxFrame is the maximum size of an event. etcd stores objects of at most 3 MiB, and their
+// JSON is a few times as large.
+const maxFrame = 64 << 20
+
+// watch merges the watches of the namespaces that the user may read into one.
+//
+// Events are ordered within a namespace, but not across namespaces: a client that has seen
+// version 110 in one namespace may have missed version 105 in another. A watch can
+// therefore start only from a version at which the proxy knows which namespaces the client
+// has read: the version of a list or of a bookmark. For any other version the response is
+// 410 Expired, as from an API server that has compacted the version, and the client lists
+// again.
+func (a *allNamespaces) watch(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	m := &mergedWatch{
+		allNamespaces: a, r: r, info: info, ctx: ctx, cancel: cancel, frames: make(chan frame), streams: map[string]*stream{},
+		initial: r.URL.Query().Get("sendInitialEvents") == "true",
+	}
+	visible, err := m.start()
+	switch {
+	case err != nil:
+		responder{}.Error(w, r, err)
+	case m.failed != nil:
+		m.failed.writeTo(w)
+	case len(m.streams) == 0:
+		return false
+	default:
+		m.serve(w, visible.ResultChan())
+	}
+	return true
+}
+
+// mergedWatch is an open watch across several namespaces.
+type mergedWatch struct {
+	*allNamespaces
+	r       *http.Request
+	info    *request.RequestInfo
+	ctx     context.Context
+	cancel  func()
+	frames  chan frame
+	streams map[string]*stream
+	// initial is true until the client has received the bookmark that ends the initial
+	// events.
+	initial     bool
+	contentType string
+	// lastBookmark is the version of the last bookmark sent.
+	lastBookmark uint64
+	failed       *bufferedResponse
+}
+
+// stream is the watch of one namespace.
+type stream struct {
+	// version is the version of the stream's last bookmark: the stream has sent all events
+	// up to it. bookmark is that bookmark's encoded event; during the initial events it is
+	// set only once the stream's own initial events have ended.
+	version  uint64
+	bookmark []byte
+}
+
+// frame is an encoded event of a namespace. Its content is nil if the stream has ended.
+type frame struct {
+	namespace string
+	content   []byte
+}
+
+// start opens the watches of all namespaces that the user may get, and a watch of that set
+// of namespaces.
+func (m *mergedWatch) start() (watch.Interface, error) {
+	options := m.r.URL.Query()
+	version := options.Get("resourceVersion")
+	cached, ok := m.knownVersions.Get(versionKey(m.r, m.info, version))
+	resumes := !m.initial && version != "" && version != "0"
+	if resumes && !ok {
+		return nil, apierrors.NewResourceExpired("resourceVersion: a watch across namespaces cannot start from " + version + ": list again")
+	}
+	known, _ := cached.(knownVersion)
+	visible, err := m.Watch(m.ctx, &metainternalversion.ListOptions{SendInitialEvents: new(true), AllowWatchBookmarks: true})
+	if err != nil {
+		return nil, err
+	}
+	complete := false
+	for e := range visible.ResultChan() {
+		if complete = e.Type == watch.Bookmark; complete {
+			break // all existing namespaces have been received
+		}
+		o, ok := e.Object.(metav1.Object)
+		if !ok || e.Type != watch.Added {
+			break
+		}
+		streamOptions := options
+		if resumes && !known.common.Has(o.GetName()) {
+			streamOptions = m.freshOptions()
+		}
+		if err := m.open(o.GetName(), streamOptions); err != nil || m.failed != nil {
+			return nil, err
+		}
+	}
+	if !complete || resumes && !m.watchedNamespaces().IsSuperset(known.union) {
+		return nil, m.errNamespacesChanged()
+	}
+	return visible, nil
+}
+
+// watchedNamespaces returns the namespaces with an open stream.
+func (m *mergedWatch) watchedNamespaces() sets.Set[string] { return sets.KeySet(m.streams) }
+
+// freshOptions returns the options to watch a namespace that the client has not read yet.
+func (m *mergedWatch) freshOptions() url.Values {
+	options := m.r.URL.Query()
+	options.Del("resourceVersion")
+	if !m.initial {
+		options.Del("resourceVersionMatch")
+		options.Del("sendInitialEvents")
+	}
+	return options
+}
+
+// errNamespacesChanged makes clients list again that may hold objects of a namespace they
+// can no longer read.
+func (m *mergedWatch) errNamespacesChanged() *apierrors.StatusError {
+	return apierrors.NewResourceExpired("the namespaces that you may read have changed: list again")
+}
+
+// open starts the watch of one namespace, unless the user may not watch it.
+func (m *mergedWatch) open(namespace string, options url.Values) error {
+	response, err := m.requestNamespace(m.ctx, m.r, m.info, namespace, options)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			return err
+		}
+		if answer := (&bufferedResponse{response.StatusCode, response.Header, body}); !answer.hidden() {
+			m.failed = answer
+		}
+		return nil
+	}
+	contentType := response.Header.Get("Content-Type")
+	framer := runtime.Framer(jsonserializer.Framer)
+	if mediaType(contentType) == protobufType {
+		framer = protobuf.LengthDelimitedFramer
+	}
+	m.contentType = contentType
+	m.streams[namespace] = &stream{}
+	go m.readEvents(namespace, framer.NewFrameReader(response.Body))
+	return nil
+}
+
+// readEvents passes the events of a namespace on to serve until the stream ends.
+func (m *mergedWatch) readEvents(namespace string, events io.ReadCloser) {
+	defer events.Close()
+	for {
+		content, err := readFrame(events)
+		if err != nil {
+			content = nil
+		}
+		select {
+		case m.frames <- frame{namespace, content}:
+		case <-m.ctx.Done():
+			return
+		}
+		if content == nil {
+			return
+		}
+	}
+}
+
+// readFrame reads one event. The framer's reader returns io.ErrShortBuffer while the event
+// is larger than the buffer.
+func readFrame(events io.Reader) ([]byte, error) {
+	var content []byte
+	buffer := make([]byte, 16<<10)
+	for {
+		n, err := events.Read(buffer)
+		content = append(content, buffer[:n]...)
+		switch {
+		case len(content) > maxFrame:
+			return nil, errors.New("an event is too large")
+		case errors.Is(err, io.ErrShortBuffer):
+		case err != nil:
+			return nil, err
+		default:
+			return content, nil
+		}
+	}
+}
+
+// serve sends the events of all namespaces until one of the streams ends or the user loses
+// access to a namespace.
+func (m *mergedWatch) serve(w http.ResponseWriter, visible <-chan watch.Event) {
+	w.Header().Set("Content-Type", m.contentType)
+	w.WriteHeader(http.StatusOK)
+	out := http.NewResponseController(w)
+	_ = out.Flush()
+	for {
+		select {
+		case <-m.ctx.Done():
+			return
+		case f := <-m.frames:
+			if f.content == nil || m.forward(w, f) != nil {
+				return
+			}
+		case e, ok := <-visible:
+			// The client drops its objects of a lost namespace by listing again.
+			if !ok || m.updateNamespaces(e) != nil {
+				_ = m.write(w, m.expiredEvent())
+				return
+			}
+			continue
+		}
+		if out.Flush() != nil {
+			return
+		}
+	}
+}
+
+// updateNamespaces opens a stream for a namespace that became readable. It returns an error
+// if the user lost access to a namespace.
+func (m *mergedWatch) updateNamespaces(e watch.Event) error {
+	o, ok := e.Object.(metav1.Object)
+	switch {
+	case e.Type == watch.Bookmark:
+		return nil
+	case !ok || e.Type == watch.Deleted:
+		return m.errNamespacesChanged()
+	case m.streams[o.GetName()] != nil:
+		return nil
+	}
+	if err := m.open(o.GetName(), m.freshOptions()); err != nil {
+		return err
+	}
+	if m.failed != nil {
+		return errors.New("a namespace cannot be watched")
+	}
+	return nil
+}
+
+// forward sends an event to the client. A bookmark is sent once every stream has reached
+// its version.
+func (m *mergedWatch) forward(w io.Writer, f frame) error {
+	e, err := m.parseBookmark(f.content)
+	if err != nil {
+		return err
+	}
+	if e == nil {
+		return m.write(w, f.content)
+	}
+	s := m.streams[f.namespace]
+	if s.version, err = strconv.ParseUint(e.ResourceVersion, 10, 64); err != nil {
+		return err
+	}
+	s.bookmark = f.content
+	if m.initial && e.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+		s.bookmark = nil
+	}
+	oldest := s
+	for _, other := range m.streams {
+		if other.bookmark == nil {
+			return nil
+		}
+		if other.version < oldest.version {
+			oldest = other
+		}
+	}
+	if oldest.version <= m.lastBookmark {
+		return nil
+	}
+	m.initial, m.lastBookmark = false, oldest.version
+	m.rememberVersion(m.r, m.info, strconv.FormatUint(oldest.version, 10), m.watchedNamespaces())
+	return m.write(w, oldest.bookmark)
+}
+
+// parseBookmark returns the metadata of a bookmark, or nil for any other event.
+func (m *mergedWatch) parseBookmark(content []byte) (*metav1.ObjectMeta, error) {
+	if !bytes.Contains(content, []byte(watch.Bookmark)) {
+		return nil, nil
+	}
+	var e metav1.WatchEvent
+	if mediaType(m.contentType) != protobufType {
+		if err := json.Unmarshal(content, &e); err != nil || e.Type != string(watch.Bookmark) {
+			return nil, err
+		}
+		var o metav1.PartialObjectMetadata
+		if err := json.Unmarshal(e.Object.Raw, &o); err != nil {
+			return nil, err
+		}
+		if o.Kind == "Table" {
+			return tableBookmark(e.Object.Raw)
+		}
+		return &o.ObjectMeta, nil
+	}
+	if err := e.Unmarshal(content); err != nil || e.Type != string(watch.Bookmark) {
+		return nil, err
+	}
+	unknown, err := envelope(e.Object.Raw)
+	if err != nil {
+		return nil, err
+	}
+	var o metav1.PartialObjectMetadata
+	return &o.ObjectMeta, o.Unmarshal(unknown.Raw)
+}
+
+// tableBookmark returns the metadata of a bookmark encoded as a Table, whose only row holds
+// it.
+func tableBookmark(content []byte) (*metav1.ObjectMeta, error) {
+	var t metav1.Table
+	if err := json.Unmarshal(content, &t); err != nil {
+		return nil, err
+	}
+	meta := &metav1.ObjectMeta{ResourceVersion: t.ResourceVersion}
+	if len(t.Rows) == 1 {
+		var o metav1.PartialObjectMetadata
+		if err := json.Unmarshal(t.Rows[0].Object.Raw, &o); err != nil {
+			return nil, err
+		}
+		meta = &o.ObjectMeta
+	}
+	return meta, nil
+}
+
+func (m *mergedWatch) write(w io.Writer, content []byte) error {
+	framer := runtime.Framer(jsonserializer.Framer)
+	if mediaType(m.contentType) == protobufType {
+		framer = protobuf.LengthDelimitedFramer
+	}
+	_, err := framer.NewFrameWriter(w).Write(content)
+	return err
+}
+
+// expiredEvent returns the error event that makes the client list again.
+func (m *mergedWatch) expiredEvent() []byte {
+	status := m.errNamespacesChanged().Status()
+	status.Kind, status.APIVersion = "Status", "v1"
+	e := metav1.WatchEvent{Type: string(watch.Error)}
+	if mediaType(m.contentType) == protobufType {
+		codec := protobuf.NewSerializer(clientgoscheme.Scheme, clientgoscheme.Scheme)
+		e.Object.Raw, _ = runtime.Encode(codec, &status) // a Status is always encoded
+		content, _ := e.Marshal()
+		return content
+	}
+	e.Object.Raw, _ = json.Marshal(status)
+	content, _ := json.Marshal(e)
+	return append(content, '\n')
+}

@@ -1,0 +1,230 @@
+package proxy
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// backlog is the number of events buffered per watch. The watch of a slower client ends;
+// the client resumes it from its last version.
+const backlog = 256
+
+// watcher is an open watch. collection.mutex guards its fields, except for the channels
+// and, once the watch has started, queue.
+type watcher struct {
+	kind    *kind
+	user    user.Info
+	options *metainternalversion.ListOptions
+	// sent are the objects that the client knows of.
+	sent map[string]bool
+	// queue holds the initial events, which are sent before those of the events channel.
+	// Its size is not bounded by backlog, because there may be an event for each object.
+	queue  []watch.Event
+	events chan watch.Event
+	result chan watch.Event
+	stop   func()
+	done   <-chan struct{}
+}
+
+// matches reports whether an object matches the client's selectors.
+func (w *watcher) matches(o object) bool {
+	if s := w.options.LabelSelector; s != nil && !s.Matches(labels.Set(o.GetLabels())) {
+		return false
+	}
+	s := w.options.FieldSelector
+	return s == nil || s.Matches(w.kind.fields(o))
+}
+
+// enqueue buffers an event for the client. It ends the watch if the buffer is full.
+func (w *watcher) enqueue(e *watch.Event) {
+	if e == nil {
+		return
+	}
+	select {
+	case w.events <- *e:
+	default:
+		w.stop()
+	}
+}
+
+// ResultChan implements watch.Interface.
+func (w *watcher) ResultChan() <-chan watch.Event { return w.result }
+
+// Stop implements watch.Interface.
+func (w *watcher) Stop() { w.stop() }
+
+// Watch implements rest.Watcher.
+func (n *collection) Watch(ctx context.Context, o *metainternalversion.ListOptions) (watch.Interface, error) {
+	u, _ := request.UserFrom(ctx)
+	initial := o.SendInitialEvents != nil && *o.SendInitialEvents
+	if err := n.waitForVersion(ctx, o.ResourceVersion); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w := &watcher{
+		kind: n.kind, user: u, options: o, sent: map[string]bool{}, events: make(chan watch.Event, backlog), result: make(chan watch.Event),
+		stop: sync.OnceFunc(cancel), done: ctx.Done(),
+	}
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if err := n.enqueueInitial(w, initial); err != nil {
+		cancel()
+		return nil, err
+	}
+	n.watchers[w] = true
+	go n.serve(w)
+	return w, nil
+}
+
+// enqueueInitial queues the first events of a watch: all objects, or the changes since
+// the version that the client has seen.
+func (n *collection) enqueueInitial(w *watcher, initial bool) error {
+	since, err := parseVersion(w.options.ResourceVersion)
+	if err != nil {
+		return err
+	}
+	switch {
+	case initial, since == 0 && w.options.SendInitialEvents == nil:
+		for _, name := range n.visibleNames(w.user) {
+			if e := n.eventFor(w, name, nil); e != nil {
+				w.queue = append(w.queue, *e)
+			}
+		}
+	case since == 0:
+		n.replay(w, n.version+1)
+	case since <= n.compacted:
+		return apierrors.NewResourceExpired("too old resource version: " + w.options.ResourceVersion + ": list again")
+	default:
+		n.replay(w, since)
+	}
+	if initial && w.options.AllowWatchBookmarks {
+		w.queue = append(w.queue, n.bookmark(map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
+	}
+	return nil
+}
+
+// pastChanges summarizes the changes of an object since the client's resource version.
+type pastChanges struct {
+	// before is the object before the last change; nil if it never existed. matched is
+	// true if any earlier state matched the client's selectors.
+	before  object
+	matched bool
+	// accessChanged is true if the user may have been given access only since then.
+	accessChanged bool
+	// lastVisible is the summary up to the last change that the client may have been sent.
+	lastVisible *pastChanges
+}
+
+// replay queues the changes since a resource version. Because several changes can share a
+// version, a client may receive the changes of the version itself twice, and a deletion of
+// an object that it never knew.
+func (n *collection) replay(w *watcher, since uint64) {
+	summaries := map[string]*pastChanges{}
+	var order []string
+	for _, c := range n.changes {
+		if c.version < since {
+			continue
+		}
+		p := summaries[c.name]
+		if p == nil {
+			p = &pastChanges{}
+			summaries[c.name] = p
+			order = append(order, c.name)
+		}
+		if c.before != nil {
+			p.before, p.matched = c.before, p.matched || w.matches(c.before)
+		}
+		p.accessChanged = p.accessChanged || c.accessChanged
+		if n.sight.canSee(w.user, c.name) || w.revokes(c) {
+			last := *p
+			p.lastVisible = &last
+		}
+	}
+	for _, name := range n.visibleNames(w.user) {
+		w.sent[name] = summaries[name] == nil && w.matches(n.objects[name])
+	}
+	for _, name := range order {
+		last := summaries[name].lastVisible
+		if last == nil {
+			continue
+		}
+		// An object to which the user was given access since then is new to the client.
+		now := n.objects[name]
+		w.sent[name] = last.matched && (!last.accessChanged || now == nil || !w.matches(now) || !n.sight.canSee(w.user, name))
+		if e := n.eventFor(w, name, last.before); e != nil {
+			w.queue = append(w.queue, *e)
+		}
+	}
+}
+
+// revokes reports whether the user may have lost sight of an object by a change.
+func (w *watcher) revokes(c change) bool {
+	return slices.ContainsFunc(subjectsOf(w.user), func(s subject) bool { return slices.Contains(c.revoked, s) })
+}
+
+// bookmark returns a bookmark of the current version.
+func (n *collection) bookmark(annotations map[string]string) watch.Event {
+	o := n.empty()
+	o.SetResourceVersion(strconv.FormatUint(n.version, 10))
+	o.SetAnnotations(annotations)
+	return watch.Event{Type: watch.Bookmark, Object: o}
+}
+
+// serve sends events to the client until either side ends the watch.
+func (n *collection) serve(w *watcher) {
+	defer func() {
+		n.mutex.Lock()
+		delete(n.watchers, w)
+		n.mutex.Unlock()
+		close(w.result)
+	}()
+	for _, e := range w.queue {
+		if !w.send(e) {
+			return
+		}
+	}
+	w.queue = nil
+	bookmarks := time.NewTicker(bookmarkInterval)
+	defer bookmarks.Stop()
+	for {
+		select {
+		case <-w.done:
+			return
+		case e := <-w.events:
+			if !w.send(e) {
+				return
+			}
+		case <-bookmarks.C:
+			if !w.options.AllowWatchBookmarks {
+				continue
+			}
+			// A bookmark must not overtake buffered events.
+			n.mutex.Lock()
+			b, buffered := n.bookmark(nil), len(w.events) > 0
+			n.mutex.Unlock()
+			if !buffered && !w.send(b) {
+				return
+			}
+		}
+	}
+}
+
+func (w *watcher) send(e watch.Event) bool {
+	select {
+	case <-w.done:
+		return false
+	case w.result <- e:
+		return true
+	}
+}

@@ -1,0 +1,62 @@
+package proxy
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// metrics are the proxy's metrics. They have no user label, because its cardinality would
+// be too high; the audit log records users.
+type metrics struct {
+	registry        *prometheus.Registry
+	requests        *prometheus.CounterVec
+	duration        *prometheus.HistogramVec
+	inFlight        prometheus.Gauge
+	unauthenticated prometheus.Counter
+}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "croft_proxy_requests_total", Help: "Completed requests, by method and status code.",
+		}, []string{"method", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "croft_proxy_request_duration_seconds", Help: "Duration of requests in seconds, excluding watches, logs and streams.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
+		}, []string{"method"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "croft_proxy_open_requests", Help: "Requests in progress, including watches, logs and streams.",
+		}),
+		unauthenticated: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "croft_proxy_unauthenticated_requests_total", Help: "Requests that failed authentication.",
+		}),
+	}
+	m.registry.MustRegister(
+		m.requests, m.duration, m.inFlight, m.unauthenticated,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return m
+}
+
+// instrument records the requests of a handler.
+func (m *metrics) instrument(next http.Handler) http.Handler {
+	counted := promhttp.InstrumentHandlerInFlight(m.inFlight, promhttp.InstrumentHandlerCounter(m.requests, next))
+	timed := promhttp.InstrumentHandlerDuration(m.duration, counted)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if info, ok := request.RequestInfoFrom(r.Context()); ok && longRunning(r, info) {
+			counted.ServeHTTP(w, r)
+			return
+		}
+		timed.ServeHTTP(w, r)
+	})
+}
+
+// handler serves /metrics.
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}

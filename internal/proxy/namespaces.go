@@ -1,0 +1,29 @@
+package proxy
+
+// namespaces is the collection of the cluster's namespaces, of which each user sees those
+// that they may get.
+type namespaces struct {
+	*collection
+	access *visibility
+}
+
+func newNamespaces() *namespaces {
+	v := newVisibility()
+	return &namespaces{newCollection(namespaceKind(), v), v}
+}
+
+// applyAccessChange records that the users who may get some namespaces changed at a
+// resource version, and notifies watches.
+func (n *namespaces) applyAccessChange(version uint64, c accessChange) {
+	revoked := map[string][]subject{}
+	for _, namespace := range c.namespaces {
+		names := []string{namespace}
+		if namespace == "" {
+			names = n.names()
+		}
+		for _, name := range names {
+			revoked[name] = c.revokedFor(name)
+		}
+	}
+	n.changeAccess(version, revoked)
+}

@@ -1,0 +1,82 @@
+package identity
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
+)
+
+// verifier is the name of the user that verify acts as, unless the tenant names a user.
+const verifier = "croft-verify"
+
+// elevationAttacks request and approve elevations that nobody may have.
+func elevationAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
+	if p.Elevation == nil {
+		return nil
+	}
+	request := func(name, namespace, requester string, duration time.Duration) *v1alpha1.Elevation {
+		return &v1alpha1.Elevation{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Elevation"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec: v1alpha1.ElevationSpec{
+				RequestedBy: requester, Role: v1alpha1.ElevationOperator, Duration: metav1.Duration{Duration: duration},
+				Reason: "croft verify", PublicKey: strings.Repeat("A", 43) + "=",
+			},
+		}
+	}
+	own := by.Namespaces[0]
+	const short = 15 * time.Minute
+	policy := func(rule string) attack.Stopper { return attack.ByPolicy(ElevationsPolicy, rule) }
+	beforehand := request("elevate-approved", own, "somebody", short)
+	beforehand.Spec.ApprovedBy = verifier
+	forged := attack.Changing("forge-elevation", "write into a request for elevation that it is granted", attack.ByRBAC,
+		request("forge-elevation", own, "somebody", short),
+		func(e *v1alpha1.Elevation) { e.Status.Phase = v1alpha1.ElevationActive })
+	forged.Request.Verb, forged.Request.Subresource = attack.Patch, "status"
+	all := attack.Because("an elevation is worth what its approval and its record are worth", nil,
+		attack.Creating("elevate-as-another", "request an elevation in another's name",
+			policy(RequesterRule),
+			request("elevate-as-another", own, "somebody", short)),
+		attack.Creating("elevate-for-long", "request an elevation for longer than the platform allows",
+			policy(DurationRule),
+			request("elevate-for-long", own, memberOf(by), p.Elevation.MaxDuration.Duration+time.Minute)),
+		attack.Creating("elevate-approved", "request an elevation that is approved already",
+			policy(ApproverRule), beforehand),
+		breach("elevate-elsewhere", "request an elevation in another tenant", attack.Create,
+			request("elevate-elsewhere", on.Namespaces[0], "somebody", short)),
+		forged,
+		attack.Creating("elevate", "request an elevation", attack.Nobody, request("elevate", own, memberOf(by), short)),
+	)
+	if len(p.Elevation.Approvers) == 0 {
+		return all
+	}
+	approving := func(name, summary string, by attack.Stopper, requester, approver string) attack.Attack {
+		a := attack.Changing(name, summary, by, request(name, own, requester, short),
+			func(e *v1alpha1.Elevation) { e.Spec.ApprovedBy = approver })
+		a.Request.Verb, a.AsGroups = attack.Patch, p.Elevation.Approvers
+		return a
+	}
+	return append(all, attack.Because("one person alone must not give themselves rights", nil,
+		approving("approve-own-elevation", "approve one's own elevation", policy(SecondPersonRule), verifier, verifier),
+		approving("approve-as-another", "approve an elevation in another's name", policy(ApproverRule),
+			"somebody", "somebody-else"),
+		approving("approve-elevation", "approve somebody else's elevation", attack.Nobody, "somebody", verifier),
+	)...)
+}
+
+// memberOf is the name of the user that verify acts as for an operator of a tenant.
+func memberOf(t *estate.Tenant) string {
+	i := slices.IndexFunc(t.Access, func(a v1alpha1.Access) bool {
+		return a.Role == v1alpha1.RoleOperator && a.User != ""
+	})
+	if i < 0 {
+		return verifier
+	}
+	return t.Access[i].User
+}

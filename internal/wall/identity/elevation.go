@@ -1,0 +1,153 @@
+package identity
+
+import (
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admissionpolicy"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/rights"
+)
+
+const (
+	// ElevatedRole is the ClusterRole that elevations bind.
+	ElevatedRole = "croft-elevated"
+	// ElevationsPolicy is the name of the policy on requests for elevation.
+	ElevationsPolicy = "croft-elevations"
+)
+
+// The rules of ElevationsPolicy.
+const (
+	RequesterRule    = "requested-by"
+	DurationRule     = "max-duration"
+	ApproverRule     = "approved-by"
+	SecondPersonRule = "second-person"
+)
+
+// elevations are the resource, for members to read and request.
+var elevations = rbacv1.PolicyRule{
+	APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"elevations"},
+	Verbs: slices.Concat(rights.Read, []string{"create"}),
+}
+
+// requestRules let members of a tenant request elevations, where the Platform has them.
+func requestRules(p *estate.Platform) []rbacv1.PolicyRule {
+	if p.Elevation == nil {
+		return nil
+	}
+	return []rbacv1.PolicyRule{elevations}
+}
+
+// approving lets approvers read elevations and write their name into them.
+func approving() rbacv1.PolicyRule {
+	rule := elevations
+	rule.Verbs = slices.Concat(rights.Read, []string{"patch"})
+	return rule
+}
+
+// elevatedRules are the operator's rights without those by which access could outlive the
+// elevation: to bind roles, and to make service accounts and their tokens.
+func elevatedRules(p *estate.Platform) []rbacv1.PolicyRule {
+	lasting := []string{"roles", "rolebindings", "serviceaccounts", "serviceaccounts/token", "elevations"}
+	var all []rbacv1.PolicyRule
+	for _, rule := range rulesOf(v1alpha1.RoleOperator, p) {
+		kept := rule
+		kept.Resources = slices.DeleteFunc(slices.Clone(rule.Resources), func(r string) bool {
+			return slices.Contains(lasting, r)
+		})
+		if len(kept.Resources) > 0 {
+			all = append(all, kept)
+		}
+		read := rule
+		read.Verbs = rights.Read
+		read.Resources = slices.DeleteFunc(slices.Clone(rule.Resources), func(r string) bool {
+			return !slices.Contains(lasting, r) || strings.Contains(r, "/") || !slices.Contains(rule.Verbs, "get")
+		})
+		if len(read.Resources) > 0 {
+			all = append(all, read)
+		}
+	}
+	return all
+}
+
+// elevatedRole is the ClusterRole that elevations bind; none if the Platform has no
+// elevations.
+func elevatedRole(p *estate.Platform) []client.Object {
+	if p.Elevation == nil {
+		return nil
+	}
+	return []client.Object{&rbacv1.ClusterRole{
+		TypeMeta: typeMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: ElevatedRole}, Rules: elevatedRules(p),
+	}}
+}
+
+// Policies are those on requests for namespaces and, where the Platform has them, for
+// elevation.
+func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
+	all := []admissionpolicy.Validating{checkSelfService()}
+	if p.Elevation != nil {
+		all = append(all, checkElevations(p))
+	}
+	return all
+}
+
+// checkElevations sees to it that a request names the person who makes it, and that an
+// approval names another person, who is an approver. What else does not change is in the
+// schema. Admins may write requests for others, and are approvers only if the Platform
+// says so.
+func checkElevations(p *estate.Platform) admissionpolicy.Validating {
+	longest := admissionpolicy.Quote(p.Elevation.MaxDuration.Duration.String())
+	approvers := make([]string, len(p.Elevation.Approvers))
+	for i, g := range p.Elevation.Approvers {
+		approvers[i] = admissionpolicy.Quote(g)
+	}
+	return admissionpolicy.Validating{
+		Name:     ElevationsPolicy,
+		Ruleless: true,
+		// Nobody can prepare a request in a namespace that becomes a tenant's later.
+		Anywhere: true,
+		Resources: []admissionpolicy.Resource{{
+			Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"elevations"},
+			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+		}},
+		Variables: []admissionpolicy.Variable{
+			{Name: "approval", Expression: `has(object.spec.approvedBy) &&
+				!(request.operation == "UPDATE" && has(oldObject.spec.approvedBy))`},
+		},
+		Rules: []admissionpolicy.Rule{
+			{
+				Name: DurationRule, Says: "an elevation is no longer than the Platform's elevation.maxDuration",
+				Holds: `request.operation != "CREATE" || duration(object.spec.duration) <= duration(` + longest + `)`,
+				Message: `"spec.duration: " + object.spec.duration + " is longer than the platform's ` +
+					`elevation.maxDuration: write at most " + ` + longest,
+			},
+			{
+				Name: ApproverRule,
+				Says: "an elevation is approved by a member of the Platform's elevation.approvers, " +
+					"in their own name",
+				Holds: `!variables.approval || request.operation == "UPDATE" &&
+					object.spec.approvedBy == request.userInfo.username &&
+					request.userInfo.groups.exists(g, g in [` + strings.Join(approvers, ", ") + `])`,
+				Message: `"spec.approvedBy: a member of the platform's elevation.approvers writes their own name ` +
+					`here, when the request is there: ask one of them"`,
+			},
+			{
+				Name: SecondPersonRule, Says: "nobody approves an elevation of their own",
+				Holds:   `!variables.approval || object.spec.approvedBy != object.spec.requestedBy`,
+				Message: `"spec.approvedBy: the request is by " + object.spec.requestedBy + ": ask another approver"`,
+			},
+			{
+				Name: RequesterRule, Says: "a request for elevation names the user who makes it",
+				Holds: `request.operation != "CREATE" || object.spec.requestedBy == request.userInfo.username ||
+					` + admissionpolicy.ByAdmins(p.Admins),
+				Message: `"spec.requestedBy: write " + request.userInfo.username + ", which is who you are"`,
+			},
+		},
+	}
+}

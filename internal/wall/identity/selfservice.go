@@ -1,0 +1,46 @@
+package identity
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admissionpolicy"
+)
+
+// SelfServicePolicy is the name of the policy on the namespaces that tenants ask for.
+const SelfServicePolicy = "croft-self-service"
+
+// The rules of SelfServicePolicy.
+const (
+	SelfServiceRule   = "self-service"
+	RequestedNameRule = "requested-name"
+)
+
+// checkSelfService refuses TenantNamespaces that croft would not grant, as far as a
+// namespace's own rules say so. The controller judges again, and all that needs more than
+// one tenant or one object: how many there are, and whose the name is.
+func checkSelfService() admissionpolicy.Validating {
+	return admissionpolicy.Validating{
+		Name: SelfServicePolicy,
+		Resources: []admissionpolicy.Resource{{
+			Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"tenantnamespaces"},
+			Operations: []admissionv1.OperationType{admissionv1.Create},
+		}},
+		Rules: []admissionpolicy.Rule{
+			{
+				Name: SelfServiceRule, Exception: "selfService.namespaces",
+				Says:  "namespaces are asked for in those that a Tenant declares, if its selfService allows some",
+				Holds: `params.spec.selfService`,
+				Message: `"tenant " + params.spec.tenant + " may not ask for namespaces here: ask in one that the ` +
+					`Tenant declares; a platform admin allows some by selfService.namespaces"`,
+			},
+			{
+				Name: RequestedNameRule,
+				Says: "the name of a namespace that a tenant asks for begins with the tenant's and a hyphen",
+				Holds: `object.metadata.name.startsWith(params.spec.tenant + "-") &&
+					object.metadata.name.size() > params.spec.tenant.size() + 1`,
+				Message: `"metadata.name: " + object.metadata.name + " must begin with " + params.spec.tenant + "-"`,
+			},
+		},
+	}
+}

@@ -1,0 +1,235 @@
+package why
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/gitops"
+)
+
+// The reasons of Flux that say at which point it failed.
+const (
+	buildFailed       = "BuildFailed"
+	artifactFailed    = "ArtifactFailed"
+	healthCheckFailed = "HealthCheckFailed"
+	dependencyMissing = "DependencyNotReady"
+)
+
+func fluxObject(kind schema.GroupVersionKind) func() client.Object {
+	return func() client.Object {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(kind)
+		return o
+	}
+}
+
+// fluxStatus is the part of an object of Flux that says how it is.
+type fluxStatus struct {
+	Generation int64
+	Suspend    bool
+	SourceRef  fluxRef
+	Observed   int64
+	Attempted  string
+	Applied    string
+	Ready      *metav1.Condition
+	// Progress is what the controller does now; nil if it is done.
+	Progress *metav1.Condition
+}
+
+// fluxRef names the source of a Kustomization.
+type fluxRef struct {
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+}
+
+func fluxStatusOf(o *unstructured.Unstructured) fluxStatus {
+	var read struct {
+		Spec struct {
+			Suspend   bool    `json:"suspend"`
+			SourceRef fluxRef `json:"sourceRef"`
+		} `json:"spec"`
+		Status struct {
+			ObservedGeneration    int64              `json:"observedGeneration"`
+			LastAttemptedRevision string             `json:"lastAttemptedRevision"`
+			LastAppliedRevision   string             `json:"lastAppliedRevision"`
+			Conditions            []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	// A status that cannot be read is one that nobody has written yet.
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &read)
+	s := fluxStatus{
+		Generation: o.GetGeneration(), Suspend: read.Spec.Suspend, SourceRef: read.Spec.SourceRef, Observed: read.Status.ObservedGeneration,
+		Attempted: read.Status.LastAttemptedRevision, Applied: read.Status.LastAppliedRevision,
+	}
+	s.Ready = find(read.Status.Conditions, func(c *metav1.Condition) bool { return c.Type == "Ready" })
+	s.Progress = find(read.Status.Conditions, func(c *metav1.Condition) bool { return c.Type == "Reconciling" })
+	return s
+}
+
+// aroundKustomization reads the source of a Kustomization.
+func (g *gatherer) aroundKustomization(ctx context.Context, o client.Object) error {
+	k, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	ref := fluxStatusOf(k).SourceRef
+	source := &unstructured.Unstructured{}
+	source.SetGroupVersionKind(schema.GroupVersionKind{Group: gitops.GitRepository.Group, Version: gitops.GitRepository.Version, Kind: ref.Kind})
+	namespace := ref.Namespace
+	if namespace == "" {
+		namespace = k.GetNamespace()
+	}
+	found, err := g.get(ctx, strings.ToLower(ref.Kind), namespace, ref.Name, source)
+	if found {
+		g.Around.Source = source
+	}
+	return err
+}
+
+// ofKustomization walks from the source to what was applied.
+func ofKustomization(s *Snapshot) Story {
+	story := Story{Target: s.Target}
+	k, ok := s.Object.(*unstructured.Unstructured)
+	if !ok {
+		return conclude(story)
+	}
+	status := fluxStatusOf(k)
+	story.Summary = "is not applied"
+	if status.Attempted != "" {
+		story.Summary = "revision " + short(status.Attempted) + " is not applied"
+	}
+	if status.Applied != "" && status.Applied != status.Attempted {
+		story.Summary += "; " + short(status.Applied) + " was, and what it holds still stands"
+	}
+	source, step := sourceOf(s, status), applied(s.Target, status)
+	if source.Verdict == Waiting && status.Ready != nil && status.Ready.Reason == artifactFailed {
+		step = waiting(LinkApply, s.Target.String(), status.Ready.Message) // there is no artifact yet
+	}
+	story.Steps = []Step{source, step}
+	return summed(story, "revision "+short(status.Applied)+" is applied, and nothing is wrong")
+}
+
+// commit is the digest of a revision.
+var commit = regexp.MustCompile(`^(.*:[0-9a-f]{8})[0-9a-f]+$`)
+
+// short writes a revision as people do.
+func short(revision string) string { return commit.ReplaceAllString(revision, "$1") }
+
+// sourceOf tells of the source of a Kustomization.
+func sourceOf(s *Snapshot, status fluxStatus) Step {
+	kind := strings.ToLower(status.SourceRef.Kind)
+	object := kind + "/" + status.SourceRef.Name
+	switch {
+	case s.Around.Source != nil:
+		return fetched(object, fluxStatusOf(s.Around.Source))
+	case s.hidden(kind):
+		return askAdmin(LinkSource, object, "croft why "+s.Target.String()+flag(s.Target))
+	default:
+		return judged(LinkSource, object, "there is no "+status.SourceRef.Kind+" "+status.SourceRef.Name, "flux-source")
+	}
+}
+
+// fetched tells whether source-controller has fetched a source.
+func fetched(object string, status fluxStatus) Step {
+	switch {
+	case status.Suspend:
+		return waiting(LinkSource, object, "spec.suspend is true: nothing new is fetched until that is taken away")
+	case status.Ready == nil || status.Observed < status.Generation && status.Ready.Status != metav1.ConditionFalse:
+		return waiting(LinkSource, object, "source-controller has not fetched it yet: is it running?")
+	case status.Ready.Status == metav1.ConditionTrue:
+		return good(LinkSource, object, status.Ready.Message)
+	case status.Ready.Status == metav1.ConditionFalse:
+		return judged(LinkSource, object, status.Ready.Reason+": "+status.Ready.Message, "flux-source")
+	default:
+		return waiting(LinkSource, object, status.Ready.Message)
+	}
+}
+
+// applied tells how far kustomize-controller came.
+func applied(target Target, status fluxStatus) Step {
+	object := target.String()
+	switch {
+	case status.Suspend:
+		return waiting(LinkApply, object, "spec.suspend is true: nothing new is applied until that is taken away")
+	case status.Ready == nil:
+		return waiting(LinkApply, object, "kustomize-controller has not looked at it yet: is it running?")
+	case status.Ready.Status == metav1.ConditionTrue:
+		return good(LinkApply, object, status.Ready.Message)
+	case status.Ready.Status == metav1.ConditionFalse:
+		return notApplied(target, status.Ready)
+	case status.Progress != nil && strings.HasPrefix(status.Progress.Message, "Building manifests"):
+		step := judged(LinkBuild, object, status.Progress.Message, "flux-build-waits")
+		step.Verdict = Waiting
+		return step
+	default:
+		return waiting(LinkApply, object, status.Ready.Message)
+	}
+}
+
+// refusedObject begins a message about one object, as Flux writes it.
+var refusedObject = regexp.MustCompile(`^(\w+)/(?:[\w.-]+/)?([\w.:-]+) (?:dry-run|apply) failed`)
+
+// notApplied tells what kept a revision from being applied.
+func notApplied(target Target, ready *metav1.Condition) Step {
+	object, message := target.String(), strings.TrimSpace(ready.Message)
+	switch ready.Reason {
+	case dependencyMissing:
+		return waiting(LinkApply, object, message)
+	case artifactFailed:
+		return judged(LinkBuild, object, message, "flux-artifact")
+	case buildFailed:
+		if step := bad(LinkBuild, object, message); step.Finding != nil {
+			return step
+		}
+		return judged(LinkBuild, object, message, "flux-build")
+	case healthCheckFailed:
+		return unhealthy(target, message)
+	}
+	if m := refusedObject.FindStringSubmatch(message); m != nil {
+		object = strings.ToLower(m[1]) + "/" + m[2]
+	}
+	step := bad(LinkAdmission, object, message)
+	if step.Finding == nil {
+		step = judged(LinkAdmission, object, ready.Reason+": "+message, "flux-refused")
+	}
+	return step
+}
+
+// sick is an object that a health check waits for.
+var sick = regexp.MustCompile(`(\w+)/([\w.-]+)/([\w.-]+) status: '\w+'`)
+
+// unhealthy names the command that says more of the first object that is not ready.
+func unhealthy(target Target, message string) Step {
+	step := judged(LinkHealth, target.String(), message, "flux-unhealthy")
+	for _, m := range sick.FindAllStringSubmatch(message, -1) {
+		if k := kindOf(m[1]); k != nil && step.Finding != nil {
+			step.Finding.Run = fmt.Sprintf("croft why %s/%s -n %s", k.name, m[3], m[2])
+			break
+		}
+	}
+	return step
+}
+
+// ofSource tells whether a source is fetched.
+func ofSource(s *Snapshot) Story {
+	story := Story{Target: s.Target, Summary: "is not fetched"}
+	o, ok := s.Object.(*unstructured.Unstructured)
+	if !ok {
+		return conclude(story)
+	}
+	status := fluxStatusOf(o)
+	story.Steps = []Step{fetched(s.Target.String(), status)}
+	if status.Ready != nil {
+		return summed(story, "is fetched, and nothing is wrong: "+status.Ready.Message)
+	}
+	return summed(story, "is fetched")
+}

@@ -1,0 +1,45 @@
+package why
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/catalog"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall"
+)
+
+// refusal is what the API server writes of an object that a rule of croft's refuses.
+// Flux appends what it has applied before, in lines of their own.
+var refusal = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: \[([a-z0-9-]+)\] ([^\n]+)`)
+
+// byRule names the rule of croft's that refuses something, with what it asks and who
+// allows more; it leaves other findings as they are.
+func byRule(f *catalog.Finding) *catalog.Finding {
+	if f.ID != catalog.PolicyRefusedID {
+		return f
+	}
+	match := refusal.FindStringSubmatch(f.Seen)
+	if match == nil {
+		return f
+	}
+	rule := ruleOf(match[1], match[2])
+	if rule == nil {
+		return f
+	}
+	f.Cause = fmt.Sprintf("rule %s of policy %s refuses the object: %s", rule.Name, rule.Policy, rule.Says)
+	f.Cure = strings.TrimSpace(match[3])
+	if rule.Exception != "" {
+		f.Cure += fmt.Sprintf(". A platform admin allows more by `%s` of the Tenant", rule.Exception)
+	}
+	f.Link = "docs/walls.md"
+	return f
+}
+
+// ruleOf looks a rule up by its policy and name. Neither depends on the Platform.
+func ruleOf(policy, name string) *wall.Rule {
+	platform := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}}}
+	return find(wall.Rules(platform), func(r *wall.Rule) bool { return r.Policy == policy && r.Name == name })
+}

@@ -1,0 +1,56 @@
+// calico-selector says of each selector that it reads, a JSON string each, which of
+// the sets of labels that it is given as its argument, a JSON array, Calico selects with
+// it: a JSON array of booleans on a line, or null where Calico refuses the selector.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/projectcalico/calico/libcalico-go/lib/selector"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "calico-selector:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, in io.Reader, out io.Writer) error {
+	if len(args) != 1 {
+		return errors.New("want one argument, a JSON array of labels")
+	}
+	var samples []map[string]string
+	if err := json.Unmarshal([]byte(args[0]), &samples); err != nil {
+		return err
+	}
+	selectors, answers := json.NewDecoder(in), json.NewEncoder(out)
+	for {
+		var text string
+		if err := selectors.Decode(&text); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := answers.Encode(selected(text, samples)); err != nil {
+			return err
+		}
+	}
+}
+
+// selected is nil where the selector is invalid.
+func selected(text string, samples []map[string]string) []bool {
+	s, err := selector.Parse(text)
+	if err != nil {
+		return nil
+	}
+	all := make([]bool, len(samples))
+	for i, labels := range samples {
+		all[i] = s.Evaluate(labels)
+	}
+	return all
+}

@@ -1,0 +1,121 @@
+// Package gitserver is the Git server of a sandbox with Flux: it takes pushes by HTTP,
+// and does for its repositories what source-controller does on a cluster. It serves what
+// a GitRepository names as an artifact, and writes that into the object's status, for
+// kustomize-controller to apply. source-controller itself is no part of a sandbox: its
+// modules cannot be built everywhere.
+package gitserver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cgi"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// largestPush is how many bytes of a push are held in memory.
+const largestPush = 64 << 20
+
+// repositoryName is what a repository of the sandbox may be called.
+var repositoryName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// Path is where a repository is below the server's address.
+func Path(name string) string { return "/" + name + ".git" }
+
+// Create creates an empty bare repository with the branch main below a directory, and
+// leaves one that is there as it is.
+func Create(dir, name string) error {
+	if !repositoryName.MatchString(name) {
+		return fmt.Errorf("repository %q: write a name of lower-case letters, digits and hyphens, such as deploy", name)
+	}
+	path := filepath.Join(dir, name+".git")
+	if _, err := os.Stat(filepath.Join(path, "HEAD")); err == nil {
+		return nil
+	}
+	if _, err := git("init", "--quiet", "--bare", "--initial-branch=main", path); err != nil {
+		return err
+	}
+	// http-backend takes pushes of nobody in particular only if the repository says so.
+	_, err := git("--git-dir", path, "config", "http.receivepack", "true")
+	return err
+}
+
+// Server serves the repositories below a directory, and their artifacts.
+type Server struct {
+	repositories, artifacts string
+	// pushed is called after each push.
+	pushed  func()
+	backend *cgi.Handler
+}
+
+// NewServer serves repositories that Create has made, and files below artifacts.
+func NewServer(repositories, artifacts string) (*Server, error) {
+	binary, err := exec.LookPath("git")
+	if err != nil {
+		return nil, err
+	}
+	return &Server{repositories: repositories, artifacts: artifacts, pushed: func() {}, backend: &cgi.Handler{
+		Path: binary, Args: []string{"http-backend"}, InheritEnv: []string{"HOME", "TMPDIR"},
+		Env: []string{"GIT_PROJECT_ROOT=" + repositories, "GIT_HTTP_EXPORT_ALL=1"},
+	}}, nil
+}
+
+// artifactPath is where artifacts are below the server's address.
+const artifactPath = "/artifacts/"
+
+// Handler answers Git, kustomize-controller, and the question whether it is ready.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
+	mux.Handle("GET "+artifactPath, http.StripPrefix(artifactPath, http.FileServer(http.Dir(s.artifacts))))
+	mux.HandleFunc("/{repository}/{rest...}", s.serveGit)
+	return mux
+}
+
+func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
+	name, isGit := strings.CutSuffix(r.PathValue("repository"), ".git")
+	if !isGit || !repositoryName.MatchString(name) {
+		http.NotFound(w, r)
+		return
+	}
+	if r.ContentLength < 0 {
+		if err := hold(r); err != nil {
+			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+			return
+		}
+	}
+	s.backend.ServeHTTP(w, r)
+	if r.Method == http.MethodPost && r.PathValue("rest") == "git-receive-pack" {
+		s.pushed()
+	}
+}
+
+// hold reads a request whose length is not known beforehand, which CGI cannot take.
+func hold(r *http.Request) error {
+	body, err := io.ReadAll(io.LimitReader(r.Body, largestPush+1))
+	if err != nil {
+		return err
+	}
+	if len(body) > largestPush {
+		return errors.New("a push to a sandbox may have 64 MiB")
+	}
+	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	return nil
+}
+
+// git runs git and returns what it prints, without white space around it.
+func git(args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command("git", args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
+	}
+	return strings.TrimSpace(stdout.String()), nil
+}

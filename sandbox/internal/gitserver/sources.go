@@ -1,0 +1,172 @@
+package gitserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+var gitRepositories = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "gitrepositories"}
+
+// lookAgain is how often all GitRepositories are compared with their repositories, should
+// writing a status have failed.
+const lookAgain = 10 * time.Second
+
+// Sources keeps the status of GitRepositories that name repositories of this server, and
+// leaves all others alone.
+type Sources struct {
+	server  *Server
+	address string // http://host:port
+	client  dynamic.Interface
+	wake    chan struct{}
+}
+
+// NewSources returns the part of source-controller for the server at an address.
+func NewSources(server *Server, address string, client dynamic.Interface) *Sources {
+	s := &Sources{server: server, address: address, client: client, wake: make(chan struct{}, 1)}
+	server.pushed = s.Wake
+	return s
+}
+
+// Wake has all GitRepositories looked at now.
+func (s *Sources) Wake() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // somebody has woken it, and it has not looked yet
+	}
+}
+
+// Run looks after each push, and after each change of a GitRepository, until the context ends.
+func (s *Sources) Run(ctx context.Context) error {
+	informers := dynamicinformer.NewDynamicSharedInformerFactory(s.client, lookAgain)
+	informer := informers.ForResource(gitRepositories)
+	wake := func(any) { s.Wake() }
+	_, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: wake, UpdateFunc: func(any, any) { s.Wake() }, DeleteFunc: wake,
+	})
+	if err != nil {
+		return err
+	}
+	informers.Start(ctx.Done())
+	informers.WaitForCacheSync(ctx.Done())
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.wake:
+		}
+		all, err := informer.Lister().List(labels.Everything())
+		if err != nil {
+			return err
+		}
+		for _, o := range all {
+			if err := s.reconcile(ctx, o); err != nil {
+				slog.Error("GitRepository", "error", err)
+			}
+		}
+	}
+}
+
+// gitRepository is the part of a GitRepository that is read here.
+type gitRepository struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		URL     string `json:"url"`
+		Suspend bool   `json:"suspend"`
+		Ref     struct {
+			Branch string `json:"branch"`
+			Tag    string `json:"tag"`
+		} `json:"ref"`
+	} `json:"spec"`
+	Status status `json:"status"`
+}
+
+type status struct {
+	ObservedGeneration int64              `json:"observedGeneration"`
+	Conditions         []metav1.Condition `json:"conditions"`
+	Artifact           *artifact          `json:"artifact,omitempty"`
+}
+
+// reconcile writes the status of one GitRepository, if it is one of this server's and
+// says something else.
+func (s *Sources) reconcile(ctx context.Context, o runtime.Object) error {
+	u, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("got a %T", o)
+	}
+	var live gitRepository
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &live); err != nil {
+		return fmt.Errorf("%s/%s: %w", u.GetNamespace(), u.GetName(), err)
+	}
+	path, ours := strings.CutPrefix(live.Spec.URL, s.address+"/")
+	if !ours || live.Spec.Suspend || live.DeletionTimestamp != nil {
+		return nil
+	}
+	wanted := s.fetch(strings.TrimSuffix(path, ".git"), &live)
+	if len(live.Status.Conditions) == 1 && same(&live.Status.Conditions[0], &wanted.Conditions[0]) && reflect.DeepEqual(live.Status.Artifact, wanted.Artifact) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"status": wanted})
+	if err != nil {
+		return err
+	}
+	_, err = s.client.Resource(gitRepositories).Namespace(live.Namespace).Patch(ctx, live.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+// same ignores since when a condition is as it is.
+func same(a, b *metav1.Condition) bool {
+	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration
+}
+
+// fetch says how a GitRepository is, in the words of source-controller. What was fetched
+// before is kept if the repository cannot be read.
+func (s *Sources) fetch(repository string, live *gitRepository) status {
+	branch := live.Spec.Ref.Branch
+	if branch == "" {
+		branch = "main"
+	}
+	now := metav1.Now()
+	ready := metav1.Condition{Type: "Ready", ObservedGeneration: live.Generation, LastTransitionTime: now}
+	a, err := s.artifactOf(repository, branch, live.Spec.Ref.Tag)
+	if err != nil {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "GitOperationFailed", "failed to checkout and determine revision: "+err.Error()
+		return status{ObservedGeneration: live.Generation, Conditions: []metav1.Condition{ready}, Artifact: live.Status.Artifact}
+	}
+	ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, "Succeeded", fmt.Sprintf("stored artifact for revision '%s'", a.Revision)
+	if before := live.Status.Artifact; before != nil && before.Revision == a.Revision {
+		a.LastUpdateTime = before.LastUpdateTime
+	} else {
+		a.LastUpdateTime = now.UTC().Format(time.RFC3339)
+	}
+	return status{ObservedGeneration: live.Generation, Conditions: []metav1.Condition{ready}, Artifact: a}
+}
+
+func (s *Sources) artifactOf(repository, branch, tag string) (*artifact, error) {
+	if !repositoryName.MatchString(repository) {
+		return nil, fmt.Errorf("repository %s not found", repository)
+	}
+	commit, revision, err := s.server.resolve(repository, branch, tag)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.server.store(repository, commit, revision)
+	if err == nil {
+		a.URL = s.address + artifactPath + a.Path
+	}
+	return a, err
+}
