@@ -117,8 +117,12 @@ func newField(t testing.TB, components []string, with ...string) *field {
 	return &field{TB: t, client: c, config: cluster.Config, cluster: cluster, writes: &writes{}, lines: &lines{}}
 }
 
-// operate runs an operator with the rights that Install gives it, and returns
-// what stops it.
+// leaseLost is what controller-runtime returns where another replica may lead.
+const leaseLost = "leader election lost"
+
+// operate runs an operator with the rights that Install gives it, and returns what stops
+// it. One that loses its lease, since the API server did not answer it for ten seconds,
+// begins again, as its Deployment has it.
 func (f *field) operate() (stop func()) {
 	f.Helper()
 	cfg := rest.CopyConfig(f.config)
@@ -130,7 +134,14 @@ func (f *field) operate() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- operator.Run(ctx, cfg, operator.Options{HealthAddr: "0", MetricsAddr: "0", LeaderElect: true, Log: f.log()})
+		for {
+			err := operator.Run(ctx, cfg, operator.Options{HealthAddr: "0", MetricsAddr: "0", LeaderElect: true, Log: f.log()})
+			if err == nil || ctx.Err() != nil || err.Error() != leaseLost {
+				done <- err
+				return
+			}
+			f.Logf("the operator begins again: %v", err)
+		}
 	}()
 	return sync.OnceFunc(func() {
 		cancel()

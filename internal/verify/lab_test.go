@@ -97,8 +97,8 @@ func (l *lab) add(s *proving) {
 		}
 	}
 	if l.compares {
+		answered.agree(l.t, s, l.runners[s])
 		l.runners[s].Tell(nil)
-		answered.agree(l.t, s)
 	}
 	for _, r := range results {
 		a := s.attack(l.t, r.Name)

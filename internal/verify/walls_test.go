@@ -234,7 +234,7 @@ func TestWallsHold(t *testing.T) {
 	answered := &answers{}
 	runner.Tell(answered.note)
 	results := p.settled(t, runner, p.scratch.Attacks())
-	answered.agree(t, p)
+	answered.agree(t, p, runner)
 	if err := runner.Leftovers(); err != nil {
 		t.Errorf("not everything that was prepared is deleted again: %v", err)
 	}
