@@ -157,10 +157,31 @@ func (k *clinic) patch(t *testing.T, o client.Object, do, undo string) {
 	})
 }
 
-// TestKinds fails if doctor does not name a field of croft's own kinds, or one that
+// TestChecks looks over one cluster, in which one thing after the other is wrong. What
+// cannot be mended comes last.
+func TestChecks(t *testing.T) {
+	k := open(t, sandbox.Options{}, served)
+	for _, test := range []struct {
+		name string
+		run  func(*clinic, *testing.T)
+	}{
+		{"Engine", (*clinic).native}, {"Walls", (*clinic).walls}, {"Others", (*clinic).others}, {"Kinds", (*clinic).kinds},
+	} {
+		if !t.Run(test.name, func(t *testing.T) { test.run(k, t) }) {
+			return
+		}
+	}
+}
+
+// native fails if doctor finds fault with the API server's own policies.
+func (k *clinic) native(t *testing.T) {
+	k.silent(t, "engine")
+	k.finds(t, "platform", doctor.Problem, "Pool/apps", "the operator has not looked") // none runs here
+}
+
+// kinds fails if doctor does not name a field of croft's own kinds, or one that
 // croft writes into Karpenter's, which the cluster's definitions do not know.
-func TestKinds(t *testing.T) {
-	k := open(t, sandbox.Options{}, declared)
+func (k *clinic) kinds(t *testing.T) {
 	k.silent(t, "kinds")
 	definition := func(name string) *apiextensionsv1.CustomResourceDefinition {
 		return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -204,13 +225,8 @@ func TestKinds(t *testing.T) {
 	})
 }
 
-// TestOthers fails if doctor does not name what else changes tenants' pods.
-func TestOthers(t *testing.T) {
-	k := open(t, sandbox.Options{}, declared)
-	e := estateOf(t, declared)
-	for _, o := range wall.PlatformObjects(&e.Platform) {
-		k.make(t, o)
-	}
+// others fails if doctor does not name what else changes tenants' pods. The walls stand.
+func (k *clinic) others(t *testing.T) {
 	k.silent(t, "others") // croft's own policies are no others
 	pods := []admissionv1.RuleWithOperations{{
 		Operations: []admissionv1.OperationType{admissionv1.Create},
@@ -286,12 +302,8 @@ func (k *clinic) kyverno(t *testing.T) {
 
 // TestEngine fails if doctor does not see that nothing places pods.
 func TestEngine(t *testing.T) {
-	t.Run("native", func(t *testing.T) {
-		k := open(t, sandbox.Options{}, declared)
-		k.silent(t, "engine")
-		k.finds(t, "platform", doctor.Problem, "Pool/apps", "the operator has not looked") // none runs here
-	})
 	t.Run("native where it is not served", func(t *testing.T) {
+		sandbox.Thorough(t)
 		k := open(t, sandbox.Options{Without: []string{"MutatingAdmissionPolicy"}}, declared)
 		k.finds(t, "engine", doctor.Problem, "does not serve MutatingAdmissionPolicy")
 	})

@@ -20,7 +20,6 @@ import (
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/heartbeat"
 	"croft.dev/croft/internal/manifest"
-	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/version"
 	"croft.dev/croft/internal/wall"
 )
@@ -31,11 +30,10 @@ pools: {apps: {instances: {instanceTypes: [t3a.large]}}}
 tenants: {shop: {pool: apps, access: [{group: shop, role: operator}]}}
 `
 
-// TestWalls fails if doctor takes a wall that is down for one that stands, believes an
+// walls fails if doctor takes a wall that is down for one that stands, believes an
 // operator that does not run, or says nothing of a platform namespace that does not
 // exist.
-func TestWalls(t *testing.T) {
-	k := open(t, sandbox.Options{}, served)
+func (k *clinic) walls(t *testing.T) {
 	declaration, problems := manifest.Parse("croft.yaml", []byte(served))
 	if len(problems) > 0 {
 		t.Fatal(problems)

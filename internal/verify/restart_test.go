@@ -24,7 +24,7 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// envRestarts is how many times TestRestart kills the API server; restarts if it is
+// envRestarts is how many times TestWallsHold/Restart kills the API server; restarts if it is
 // not set.
 const envRestarts = "CROFT_RESTARTS"
 
@@ -36,15 +36,13 @@ const (
 	judged = 3 * time.Second
 )
 
-// TestRestart kills the API server while tenants send requests. From the moment that
+// restart kills the API server while tenants send requests. From the moment that
 // it is ready again, what tenants may do is done, and what they may not is refused all
 // the time. It fails if a policy needs something that an API server learns only later,
 // such as a kind that is not its own.
-func TestRestart(t *testing.T) {
-	cluster := startBare(t)
+func (p *proving) restart(t *testing.T, cluster *sandbox.Cluster) {
 	config := rest.CopyConfig(cluster.Config)
 	config.QPS = -1
-	p := build(t, config, "whole", platformWith("ingress"))
 	admin, err := client.New(config, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		t.Fatal(err)

@@ -20,11 +20,10 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// TestWhatWasMayStay takes from a tenant what it was allowed. What it has made of
+// mayStay takes from a tenant what it was allowed. What it has made of
 // that can still be changed otherwise, or nobody could take finalizers off it; but
 // nothing of the kind can be added, not even to the same list.
-func TestWhatWasMayStay(t *testing.T) {
-	p := build(t, startBare(t).Config, "whole", platformWith("ingress"))
+func (p *proving) mayStay(t *testing.T) {
 	const was, others = "was.example.net", "others.example.net"
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: p.by.Namespaces[0], Name: name}

@@ -221,7 +221,8 @@ func (p *proving) object(t *testing.T, kind, name string) client.Object {
 
 // TestWallsHold tries every attack on a cluster on which all walls stand. The
 // kinds of others come when the walls stand already: nothing is written anew for
-// them.
+// them. Other tests of the same walls follow on the same cluster, which takes longer
+// to start than they do; the last one kills it.
 func TestWallsHold(t *testing.T) {
 	cluster := startBare(t)
 	p := build(t, cluster.Config, "whole", platformWith("ingress"))
@@ -251,4 +252,6 @@ func TestWallsHold(t *testing.T) {
 			t.Errorf("wall %s has %d attacks; a wall with fewer than three proves little", w.Name(), perWall[w.Name()])
 		}
 	}
+	t.Run("MayStay", p.mayStay)
+	t.Run("Restart", func(t *testing.T) { p.restart(t, cluster) })
 }
