@@ -284,11 +284,17 @@ func rejectSystemTokens(tokens authenticator.Token) authenticator.Token {
 // rejectSystemNames rejects users whose name begins with system:, and removes such groups:
 // these names belong to Kubernetes, and a provider whose names are mapped without a prefix
 // could otherwise make its users kube-controller-manager or members of system:masters.
+// It also rejects users without a name, such as those of an empty claim that is mapped without
+// a prefix: for the API server an empty Impersonate-User header is none, and it would answer
+// the request with the proxy's own permissions (CVE-2026-23990).
 func rejectSystemNames(response *authenticator.Response, ok bool, err error) (*authenticator.Response, bool, error) {
 	if !ok || err != nil {
 		return response, ok, err
 	}
 	u := response.User
+	if u.GetName() == "" {
+		return nil, false, errors.New("the user has no name")
+	}
 	if strings.HasPrefix(u.GetName(), systemPrefix) {
 		return nil, false, fmt.Errorf("user names that begin with %s are reserved", systemPrefix)
 	}

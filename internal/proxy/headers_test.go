@@ -37,6 +37,7 @@ func newRecordingCluster(t *testing.T) *recordingCluster {
 		"janes":       jane,
 		"promoted":    {Name: "jane", UID: "7", Groups: []string{"devs", "system:masters", "system:nodes"}, Extra: jane.Extra},
 		"controllers": {Name: "system:kube-controller-manager"},
+		"nameless":    {},
 		"nodes":       {Name: "system:node:n1", Groups: []string{"system:nodes"}},
 		"claims":      {Name: "system:serviceaccount:shop:robot"},
 	}), tokenfile.New(map[string]*user.DefaultInfo{
@@ -122,6 +123,7 @@ func TestIdentityHeaders(t *testing.T) {
 		{"an unknown token in a WebSocket subprotocol", 401, []string{"Sec-WebSocket-Protocol: base64url.bearer.authorization.k8s.io.ZXZlcw, base64.binary.k8s.io", "Connection: Upgrade", "Upgrade: websocket"}},
 		{"a robot's own token", 200, []string{"Authorization: Bearer robots"}},
 		{"Kubernetes' own groups, from an identity provider", 200, []string{"Authorization: Bearer promoted"}},
+		{"no user name, from an identity provider", 401, []string{"Authorization: Bearer nameless"}},
 		{"Kubernetes' own user, from an identity provider", 401, []string{"Authorization: Bearer controllers"}},
 		{"a node, from an identity provider", 401, []string{"Authorization: Bearer nodes"}},
 		{"a service account, from an identity provider", 401, []string{"Authorization: Bearer claims"}},

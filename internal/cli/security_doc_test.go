@@ -1,0 +1,161 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestSecurityDoc holds docs/security.md, SECURITY.md and CONTRIBUTING.md to the code: each
+// attack and each test that is said to stop a vulnerability exists, each vulnerability is
+// decided and linked by its own number, and each link within the repository leads somewhere.
+func TestSecurityDoc(t *testing.T) {
+	const doc = "docs/security.md"
+	content := readDoc(t, doc)
+	_, others, found := strings.Cut(content, "\n## What happened to others\n")
+	if !found {
+		t.Fatalf("%s says nothing of others", doc)
+	}
+	attacks, references := listedAttacks(t)
+	tests := testNames(t)
+	row := regexp.MustCompile(`(?m)^\| (.+) \| (.+) \| (.+) \|$`)
+	stopper := regexp.MustCompile("`([^`]+)`")
+	vulnerability := regexp.MustCompile(`\[(CVE-\d{4}-\d+|GHSA-[-0-9a-z]+)\]\(https://\S+?/((?:CVE|GHSA)-[-0-9a-z]+)\)`)
+	rows := 0
+	for _, cells := range row.FindAllStringSubmatch(others, -1) {
+		which, here := cells[1], cells[3]
+		if which == "vulnerability" {
+			continue
+		}
+		rows++
+		stoppers := stopper.FindAllStringSubmatch(here, -1)
+		if len(stoppers) == 0 && !strings.Contains(here, "**not promised**") && !strings.Contains(here, "**Not promised**") {
+			t.Errorf("%s: %s is neither stopped by an attack or a test nor not promised", doc, which)
+		}
+		for _, s := range stoppers {
+			if name := s[1]; !attacks[name] && !tests[name] {
+				t.Errorf("%s: %s: there is no attack and no test %s", doc, which, name)
+			}
+		}
+		for _, link := range vulnerability.FindAllStringSubmatch(which, -1) {
+			if link[1] != link[2] {
+				t.Errorf("%s: %s links to %s", doc, link[1], link[2])
+			}
+		}
+	}
+	if rows == 0 {
+		t.Errorf("%s has no table of vulnerabilities", doc)
+	}
+	for _, reference := range references {
+		if !strings.Contains(others, "["+reference+"]") {
+			t.Errorf("%s does not name %s, which an attack is known from", doc, reference)
+		}
+	}
+	for _, linking := range []string{doc, "SECURITY.md", "CONTRIBUTING.md"} {
+		checkLinks(t, linking)
+	}
+}
+
+// listedAttacks returns the names of the attacks that croft verify lists for a Platform that
+// uses all that has attacks of its own, and the CVEs that they are known from.
+func listedAttacks(t *testing.T) (names map[string]bool, cves []string) {
+	t.Helper()
+	file := write(t, "platform: {clusterName: demo, nodeClass: {kwok: {}}, elevation: {approvers: [approvers]}}\n"+
+		"pools: {apps: {}}\ntenants: {shop: {pool: apps}}\n")
+	status, stdout, stderr := run(t, "", "verify", "--list", "-f", file, "-o", "json")
+	if status != 0 {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	var list struct {
+		Attacks []struct {
+			Name, Kind string
+			References []string
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil {
+		t.Fatal(err)
+	}
+	names, known := map[string]bool{}, map[string]bool{}
+	for _, a := range list.Attacks {
+		if a.Kind != "attack" {
+			continue
+		}
+		names[a.Name] = true
+		for _, reference := range a.References {
+			if strings.HasPrefix(reference, "CVE-") {
+				known[reference] = true
+			}
+		}
+	}
+	return names, slices.Sorted(maps.Keys(known))
+}
+
+// testNames returns the names of croft's tests.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		code, err := os.ReadFile(path)
+		for _, name := range declared.FindAllSubmatch(code, -1) {
+			names[string(name[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// checkLinks fails if a link of a document to a file of the repository, or to a heading of
+// one, leads nowhere.
+func checkLinks(t *testing.T, doc string) {
+	t.Helper()
+	for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(readDoc(t, doc), -1) {
+		if strings.Contains(link[1], "://") || strings.HasPrefix(link[1], "mailto:") {
+			continue
+		}
+		path, anchor, _ := strings.Cut(link[1], "#")
+		target := doc
+		if path != "" {
+			target = filepath.Join(filepath.Dir(doc), path)
+		}
+		if _, err := os.Stat(filepath.Join("../..", target)); err != nil {
+			t.Errorf("%s links to %s, which is not there", doc, target)
+			continue
+		}
+		if anchor != "" && !slices.Contains(anchors(readDoc(t, target)), anchor) {
+			t.Errorf("%s links to %s, which has no heading #%s", doc, target, anchor)
+		}
+	}
+}
+
+// anchors are the headings of a document, as links name them: the first of each name.
+func anchors(content string) []string {
+	var list []string
+	dropped := regexp.MustCompile("[^\\w\\- ]")
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(content, -1) {
+		name := dropped.ReplaceAllString(strings.ToLower(heading[1]), "")
+		list = append(list, strings.ReplaceAll(name, " ", "-"))
+	}
+	return list
+}
+
+func readDoc(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("../..", path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
