@@ -87,7 +87,7 @@ func (a *app) addCompletions(root *cobra.Command) {
 		"croft verify": {"tenant": one(tenants), "attack": completeFrom(attackNames), "explain": one(attackNames), "wall": completeFrom(wallNames)},
 		"croft reach":  {"from": one(namespaces), "to": one(namespaces), "protocol": one(fixed("TCP", "UDP", "SCTP"))},
 		"croft why":    {"namespace": one(namespaces)}, "croft latency": {"pool": one(pools)},
-		"croft login":  {"token-storage": one(login.Storages)}, "croft login get-token": {"token-storage": one(login.Storages)}, "croft login forget": {"token-storage": one(login.Storages)},
+		"croft login": {"token-storage": one(login.Storages)}, "croft login get-token": {"token-storage": one(login.Storages)}, "croft login forget": {"token-storage": one(login.Storages)},
 		"croft kubeconfig": {
 			"tenant": one(tenants), "namespace": one(namespaces), "token-storage": one(login.Storages),
 		},

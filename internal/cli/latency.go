@@ -207,7 +207,7 @@ func latencySummary(groups []latency.Group) (header []string, rows [][]string) {
 		for _, d := range latency.Definitions() {
 			cell := "-"
 			if p, known := g.Phases[d.Phase]; known {
-				cell = short(p.P50) + "/" + short(p.P90) + "/" + short(p.P99)
+				cell = decimal(p.P50) + "/" + decimal(p.P90) + "/" + decimal(p.P99)
 			}
 			row = append(row, cell)
 		}
@@ -216,7 +216,7 @@ func latencySummary(groups []latency.Group) (header []string, rows [][]string) {
 	return header, rows
 }
 
-func short(seconds float64) string { return strconv.FormatFloat(seconds, 'f', -1, 64) }
+func decimal(seconds float64) string { return strconv.FormatFloat(seconds, 'f', -1, 64) }
 
 func orDash(text string) string {
 	if text == "" {

@@ -18,7 +18,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// The events of a timeline, in the order in which they usually come.
+// The events of a timeline.
 const (
 	PodCreated       = "Pod Created"
 	ClaimCreated     = "NodeClaim Created"
@@ -165,9 +165,17 @@ func (x *index) timeline(claim *karpenterv1.NodeClaim, node *corev1.Node) Timeli
 	return t
 }
 
+// usual is the order of events that came within the same second.
+var usual = []string{
+	PodCreated, ClaimCreated, PodNominated, ClaimLaunched, NodeCreated, ClaimRegistered, NodeReady, ClaimInitialized,
+	PodScheduled, PodStarted, PodSandboxReady, PodReady,
+}
+
 // order sorts the events by time and counts from the first.
 func (t *Timeline) order() {
-	slices.SortStableFunc(t.Events, func(a, b Event) int { return a.Time.Compare(b.Time) })
+	slices.SortFunc(t.Events, func(a, b Event) int {
+		return cmp.Or(a.Time.Compare(b.Time), slices.Index(usual, a.Name)-slices.Index(usual, b.Name))
+	})
 	for i := range t.Events {
 		t.Events[i].Seconds = t.Events[i].Time.Sub(t.Events[0].Time).Seconds()
 	}

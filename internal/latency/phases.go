@@ -1,6 +1,7 @@
 package latency
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -62,6 +63,29 @@ func (t *Timeline) measure() {
 			t.Phases[d.Phase] = to.Sub(from).Seconds()
 		}
 	}
+}
+
+// Sentence says in one line how long the node took until it was Ready, and which phase
+// took longest; "" if that is not known.
+func (t *Timeline) Sentence() string {
+	total, from := t.Phases[PodToNodeReady], "the pod that needed it"
+	if _, known := t.Phases[PodToNodeReady]; !known {
+		total, from = t.Phases[ClaimToNodeReady], "its NodeClaim"
+		if _, known := t.Phases[ClaimToNodeReady]; !known {
+			return ""
+		}
+	}
+	sentence := fmt.Sprintf("it took %s from %s to Ready", Seconds(total), from)
+	var longest Definition
+	for _, d := range Definitions() {
+		if slices.Contains([]Phase{Decision, Launch, Boot, Ready}, d.Phase) && t.Phases[d.Phase] > t.Phases[longest.Phase] {
+			longest = d
+		}
+	}
+	if longest.Phase == "" {
+		return sentence
+	}
+	return fmt.Sprintf("%s; %s of them in %s (%s)", sentence, Seconds(t.Phases[longest.Phase]), longest.Phase, longest.Says)
 }
 
 // Group is several nodes that have something in common.

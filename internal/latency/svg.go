@@ -15,7 +15,7 @@ import (
 const (
 	pictureWidth = 1000
 	namesWidth   = 270
-	totalWidth   = 60
+	totalWidth   = 80
 	rowHeight    = 40
 	barHeight    = 18
 	legendRow    = 20
@@ -109,7 +109,7 @@ func (p *picture) legend(shown string) int {
 	}
 	x := place()
 	fmt.Fprintf(p, "<rect class=\"known\" x=\"%d\" y=\"%d\" width=\"12\" height=\"4\"/>\n", x, y+4)
-	p.text("dim", "start", float64(x+18), y+11, "not known")
+	p.text("dim", "start", float64(x+18), y+11, "not known; … not Ready as far as is known")
 	return y + legendRow + 20
 }
 
@@ -149,10 +149,13 @@ func (p *picture) row(t *Timeline, y int) {
 		if !known || d.Total {
 			continue
 		}
-		from := t.since(d.From)
-		p.bar(d, from, seconds, y)
+		p.bar(d, t.since(d.From), seconds, y)
 	}
-	p.text("ink", "start", p.x(t.end())+8, y+13, Seconds(t.end()))
+	total := Seconds(t.end())
+	if _, ready := t.at(NodeReady); !ready {
+		total += " …"
+	}
+	p.text("ink", "start", p.x(t.end())+8, y+13, total)
 }
 
 // since is when a known event was, in seconds since the first.
