@@ -89,7 +89,8 @@ func noNodes(o latencyOptions) string {
 	if o.since == 0 {
 		return text + " is there"
 	}
-	return fmt.Sprintf("%s was asked for in the last %s; --since looks further back", text, latency.Seconds(o.since.Seconds()))
+	return fmt.Sprintf("%s was asked for in the last %s; --since looks further back", text,
+		latency.Seconds(o.since.Seconds()))
 }
 
 // latencyObjects reads what times are in. A cluster without Karpenter has no NodeClaims.
@@ -120,8 +121,9 @@ func latencyObjects(ctx context.Context, c client.Reader) (latency.Objects, erro
 		}
 	}
 	if len(missing) > 0 {
-		return latency.Objects{}, fmt.Errorf("you may not read %s: ask a platform admin for the right to list them in all namespaces",
-			strings.Join(missing, ", "))
+		return latency.Objects{},
+			fmt.Errorf("you may not read %s: ask a platform admin for the right to list them in all namespaces",
+				strings.Join(missing, ", "))
 	}
 	return latency.Objects{Claims: claims.Items, Nodes: nodes.Items, Pods: pods.Items, Events: events.Items}, nil
 }
@@ -155,7 +157,8 @@ func (a *app) printLatency(nodes []latency.Timeline, output format) error {
 
 // latencyColumns are the phases of the table of nodes.
 func latencyColumns() []latency.Definition {
-	return slices.DeleteFunc(latency.Definitions(), func(d latency.Definition) bool { return d.Phase == latency.ClaimToNodeReady })
+	return slices.DeleteFunc(latency.Definitions(),
+		func(d latency.Definition) bool { return d.Phase == latency.ClaimToNodeReady })
 }
 
 func phaseTitle(p latency.Phase) string {

@@ -32,7 +32,8 @@ func listing(t *testing.T, forbidden ...string) (kubeconfig string) {
 		"/apis/karpenter.sh/v1": resources("karpenter.sh/v1", "NodeClaim", "nodeclaims"),
 	}
 	for path, kind := range map[string]string{
-		"/api/v1/nodes": "Node", "/api/v1/pods": "Pod", "/api/v1/events": "Event", "/apis/karpenter.sh/v1/nodeclaims": "NodeClaim",
+		"/api/v1/nodes": "Node", "/api/v1/pods": "Pod", "/api/v1/events": "Event",
+		"/apis/karpenter.sh/v1/nodeclaims": "NodeClaim",
 	} {
 		items := slices.DeleteFunc(slices.Clone(all.Items), func(o map[string]any) bool { return o["kind"] != kind })
 		answers[path] = map[string]any{"apiVersion": items[0]["apiVersion"], "kind": kind + "List", "items": items}
@@ -43,15 +44,17 @@ func listing(t *testing.T, forbidden ...string) (kubeconfig string) {
 		for _, kind := range forbidden {
 			if strings.HasSuffix(r.URL.Path, "/"+kind) {
 				w.WriteHeader(http.StatusForbidden)
-				answer, found = metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden}, true
+				answer, found = metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden,
+					Code: http.StatusForbidden}, true
 			}
 		}
 		if !found {
 			http.NotFound(w, r)
 			return
 		}
-		if want := map[bool]string{true: "reason=Nominated"}[r.URL.Path == "/api/v1/events"]; r.URL.Query().Get("fieldSelector") != want {
-			t.Errorf("%s: fieldSelector %q, want %q", r.URL.Path, r.URL.Query().Get("fieldSelector"), want)
+		want := map[bool]string{true: "reason=Nominated"}[r.URL.Path == "/api/v1/events"]
+		if selector := r.URL.Query().Get("fieldSelector"); selector != want {
+			t.Errorf("%s: fieldSelector %q, want %q", r.URL.Path, selector, want)
 		}
 		_ = json.NewEncoder(w).Encode(answer)
 	}))
@@ -70,7 +73,8 @@ func groups() metav1.APIGroupList {
 func resources(version string, pairs ...string) metav1.APIResourceList {
 	list := metav1.APIResourceList{GroupVersion: version}
 	for i := 0; i < len(pairs); i += 2 {
-		list.APIResources = append(list.APIResources, metav1.APIResource{Kind: pairs[i], Name: pairs[i+1], Namespaced: pairs[i] == "Pod" || pairs[i] == "Event", Verbs: metav1.Verbs{"list"}})
+		list.APIResources = append(list.APIResources, metav1.APIResource{Kind: pairs[i], Name: pairs[i+1],
+			Namespaced: pairs[i] == "Pod" || pairs[i] == "Event", Verbs: metav1.Verbs{"list"}})
 	}
 	return list
 }
@@ -82,7 +86,9 @@ func TestLatency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for format, golden := range map[string]string{"table": "testdata/latency.golden.txt", "markdown": "testdata/latency.golden.md"} {
+	for format, golden := range map[string]string{
+		"table": "testdata/latency.golden.txt", "markdown": "testdata/latency.golden.md",
+	} {
 		status, stdout, stderr := run(t, "", "latency", "--since", "0", "-o", format, "--kubeconfig", kubeconfig)
 		if status != 0 || stderr != "" {
 			t.Fatalf("-o %s: exit status %d: %s", format, status, stderr)
@@ -111,7 +117,8 @@ func TestLatency(t *testing.T) {
 		}
 		Summary []struct{ By string }
 	}
-	if err := json.Unmarshal([]byte(stdout), &said); err != nil || len(said.Nodes) != 2 || said.Nodes[0].Phases["boot"] != 41 || len(said.Summary) == 0 {
+	if err := json.Unmarshal([]byte(stdout), &said); err != nil || len(said.Nodes) != 2 ||
+		said.Nodes[0].Phases["boot"] != 41 || len(said.Summary) == 0 {
 		t.Errorf("-o json: %v: %s", err, stdout)
 	}
 }
@@ -133,10 +140,12 @@ func TestLatencyOfNothing(t *testing.T) {
 
 // TestLatencyRights: one line says all rights that are missing.
 func TestLatencyRights(t *testing.T) {
-	for _, forbidden := range [][]string{{"nodes"}, {"nodeclaims"}, {"pods"}, {"events"}, {"nodes", "nodeclaims", "pods", "events"}} {
+	all := []string{"nodes", "nodeclaims", "pods", "events"}
+	for _, forbidden := range [][]string{{"nodes"}, {"nodeclaims"}, {"pods"}, {"events"}, all} {
 		status, stdout, stderr := run(t, "", "latency", "--kubeconfig", listing(t, forbidden...))
 		names := strings.Replace(strings.Join(forbidden, ", "), "nodeclaims", "nodeclaims.karpenter.sh", 1)
-		says := "croft: you may not read " + names + ": ask a platform admin for the right to list them in all namespaces\n"
+		says := "croft: you may not read " + names +
+			": ask a platform admin for the right to list them in all namespaces\n"
 		if status != 1 || stdout != "" || stderr != says {
 			t.Errorf("without %s: exit status %d: %s%s", names, status, stdout, stderr)
 		}

@@ -26,7 +26,8 @@ type podKey struct {
 func newIndex(o Objects) *index {
 	x := &index{
 		nodesByID: map[string]*corev1.Node{}, nodesByName: map[string]*corev1.Node{},
-		pods: map[podKey]*corev1.Pod{}, podsByNode: map[string][]*corev1.Pod{}, nominations: map[string][]*corev1.Event{},
+		pods: map[podKey]*corev1.Pod{}, podsByNode: map[string][]*corev1.Pod{},
+		nominations: map[string][]*corev1.Event{},
 	}
 	for i := range o.Nodes {
 		node := &o.Nodes[i]

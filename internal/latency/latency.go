@@ -244,7 +244,8 @@ func (t *Timeline) addNode(node *corev1.Node, claim *karpenterv1.NodeClaim) {
 		return
 	}
 	left := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(taint corev1.Taint) bool {
-		return !slices.ContainsFunc(claim.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&taint) })
+		return !slices.ContainsFunc(claim.Spec.StartupTaints,
+			func(s corev1.Taint) bool { return s.MatchTaint(&taint) })
 	})
 	if len(left) > 0 {
 		t.note("still has startup taints: %s", keysOf(left))

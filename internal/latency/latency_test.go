@@ -27,8 +27,9 @@ func at(seconds int) metav1.Time {
 // one is a node of which everything is known.
 func one() *latency.Objects {
 	claim := karpenterv1.NodeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: "apps-1", CreationTimestamp: at(2), Labels: map[string]string{karpenterv1.NodePoolLabelKey: "apps"}},
-		Status:     karpenterv1.NodeClaimStatus{NodeName: "node-1", ProviderID: "aws:///a/i-1", ImageID: "ami-1"},
+		ObjectMeta: metav1.ObjectMeta{Name: "apps-1", CreationTimestamp: at(2),
+			Labels: map[string]string{karpenterv1.NodePoolLabelKey: "apps"}},
+		Status: karpenterv1.NodeClaimStatus{NodeName: "node-1", ProviderID: "aws:///a/i-1", ImageID: "ami-1"},
 	}
 	for _, c := range []metav1.Condition{
 		{Type: karpenterv1.ConditionTypeLaunched, LastTransitionTime: at(5)},
@@ -47,13 +48,15 @@ func one() *latency.Objects {
 		Nodes: []corev1.Node{{
 			ObjectMeta: metav1.ObjectMeta{Name: "node-1", CreationTimestamp: at(20)},
 			Spec:       corev1.NodeSpec{ProviderID: "aws:///a/i-1"},
-			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: at(30)}}},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+				Status: corev1.ConditionTrue, LastTransitionTime: at(30)}}},
 		}},
 		Pods: []corev1.Pod{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", CreationTimestamp: at(0)},
 			Spec:       corev1.PodSpec{NodeName: "node-1"},
 			Status: corev1.PodStatus{StartTime: &started, Conditions: []corev1.PodCondition{
-				podTrue(corev1.PodScheduled, 35), podTrue(corev1.PodReadyToStartContainers, 38), podTrue(corev1.PodReady, 45),
+				podTrue(corev1.PodScheduled, 35), podTrue(corev1.PodReadyToStartContainers, 38),
+				podTrue(corev1.PodReady, 45),
 			}},
 		}},
 		Events: []corev1.Event{nomination("web", "1", "nodeclaim/apps-1")},
@@ -77,15 +80,18 @@ func setCondition(claim *karpenterv1.NodeClaim, c metav1.Condition) {
 
 // all are the phases of one.
 var all = map[latency.Phase]float64{
-	latency.Decision: 2, latency.Launch: 3, latency.Boot: 15, latency.Ready: 10, latency.Initialization: 3, latency.Scheduling: 5, latency.Start: 10,
+	latency.Decision: 2, latency.Launch: 3, latency.Boot: 15, latency.Ready: 10, latency.Initialization: 3,
+	latency.Scheduling: 5, latency.Start: 10,
 	latency.ClaimToNodeReady: 28, latency.PodToNodeReady: 30, latency.PodToPodReady: 45,
 }
 
 // TestPhases takes away, or spoils, what a phase is known by: the phase is absent then,
 // and no other is.
 func TestPhases(t *testing.T) {
-	withPod := []latency.Phase{latency.Decision, latency.Scheduling, latency.Start, latency.PodToNodeReady, latency.PodToPodReady}
-	withReady := []latency.Phase{latency.Ready, latency.Initialization, latency.Scheduling, latency.ClaimToNodeReady, latency.PodToNodeReady}
+	withPod := []latency.Phase{latency.Decision, latency.Scheduling, latency.Start, latency.PodToNodeReady,
+		latency.PodToPodReady}
+	withReady := []latency.Phase{latency.Ready, latency.Initialization, latency.Scheduling, latency.ClaimToNodeReady,
+		latency.PodToNodeReady}
 	for name, c := range map[string]struct {
 		change func(*latency.Objects)
 		absent []latency.Phase
@@ -95,26 +101,37 @@ func TestPhases(t *testing.T) {
 		"everything is known": {func(*latency.Objects) {}, nil, "shop/web", ""},
 		"not launched": {func(o *latency.Objects) { o.Claims[0].Status.Conditions[0].Status = metav1.ConditionFalse },
 			[]latency.Phase{latency.Launch, latency.Boot}, "shop/web", ""},
-		"launched at an unknown time": {func(o *latency.Objects) { o.Claims[0].Status.Conditions[0].LastTransitionTime = metav1.Time{} },
+		"launched at an unknown time": {func(o *latency.Objects) {
+			o.Claims[0].Status.Conditions[0].LastTransitionTime = metav1.Time{}
+		},
 			[]latency.Phase{latency.Launch, latency.Boot}, "shop/web", ""},
-		"not initialized": {func(o *latency.Objects) { o.Claims[0].Status.Conditions = o.Claims[0].Status.Conditions[:2] },
+		"not initialized": {func(o *latency.Objects) {
+			o.Claims[0].Status.Conditions = o.Claims[0].Status.Conditions[:2]
+		},
 			[]latency.Phase{latency.Initialization}, "shop/web", ""},
 		"startup taint left": {func(o *latency.Objects) {
 			taint := corev1.Taint{Key: "wait", Effect: corev1.TaintEffectNoSchedule}
-			o.Claims[0].Status.Conditions, o.Claims[0].Spec.StartupTaints = o.Claims[0].Status.Conditions[:2], []corev1.Taint{taint}
+			claim := &o.Claims[0]
+			claim.Status.Conditions, claim.Spec.StartupTaints = claim.Status.Conditions[:2], []corev1.Taint{taint}
 			o.Nodes[0].Spec.Taints = []corev1.Taint{{Key: "other", Effect: corev1.TaintEffectNoSchedule}, taint}
 		}, []latency.Phase{latency.Initialization}, "shop/web", "still has startup taints: wait"},
-		"not ready": {func(o *latency.Objects) { o.Nodes[0].Status.Conditions[0].Status = corev1.ConditionUnknown }, withReady, "shop/web", ""},
-		"ready again": {func(o *latency.Objects) { o.Nodes[0].Status.Conditions[0].LastTransitionTime = at(300) }, withReady,
+		"not ready": {func(o *latency.Objects) { o.Nodes[0].Status.Conditions[0].Status = corev1.ConditionUnknown },
+			withReady, "shop/web", ""},
+		"ready again": {func(o *latency.Objects) { o.Nodes[0].Status.Conditions[0].LastTransitionTime = at(300) },
+			withReady,
 			"shop/web", "turned Ready again at 2026-11-23T10:05:00Z: when it did so first is not known"},
-		"a node's clock is ahead": {func(o *latency.Objects) { o.Claims[0].Status.Conditions[2].LastTransitionTime = at(29) },
+		"a node's clock is ahead": {func(o *latency.Objects) {
+			o.Claims[0].Status.Conditions[2].LastTransitionTime = at(29)
+		},
 			[]latency.Phase{latency.Initialization}, "shop/web", ""},
 		"no event left": {func(o *latency.Objects) { o.Events = nil }, nil, "shop/web", ""},
 		"no event left, a DaemonSet's": {func(o *latency.Objects) {
 			yes := true
 			o.Events, o.Pods[0].OwnerReferences = nil, []metav1.OwnerReference{{Kind: "DaemonSet", Controller: &yes}}
 		}, withPod, "", ""},
-		"no event left, pod came later": {func(o *latency.Objects) { o.Events, o.Pods[0].CreationTimestamp = nil, at(4) }, withPod, "", ""},
+		"no event left, pod came later": {func(o *latency.Objects) {
+			o.Events, o.Pods[0].CreationTimestamp = nil, at(4)
+		}, withPod, "", ""},
 		"no event left, pod was scheduled before": {func(o *latency.Objects) {
 			o.Events, o.Pods[0].Status.Conditions[0].LastTransitionTime = nil, at(1)
 		}, withPod, "", ""},
@@ -128,17 +145,22 @@ func TestPhases(t *testing.T) {
 		}, nil, "shop/web", ""},
 		"pod is gone": {func(o *latency.Objects) { o.Pods = nil }, withPod, "shop/web",
 			"pod shop/web, which the node was made for, is gone: its times are not known"},
-		"pod is another of the same name": {func(o *latency.Objects) { o.Pods[0].UID, o.Pods[0].CreationTimestamp = "2", at(40) }, withPod, "shop/web",
+		"pod is another of the same name": {func(o *latency.Objects) {
+			o.Pods[0].UID, o.Pods[0].CreationTimestamp = "2", at(40)
+		}, withPod, "shop/web",
 			"pod shop/web, which the node was made for, is gone: its times are not known"},
 		"pod went elsewhere": {func(o *latency.Objects) { o.Pods[0].Spec.NodeName = "node-2" },
-			[]latency.Phase{latency.Scheduling, latency.Start, latency.PodToPodReady}, "shop/web", "pod shop/web, which the node was made for, runs on node node-2"},
+			[]latency.Phase{latency.Scheduling, latency.Start, latency.PodToPodReady}, "shop/web",
+			"pod shop/web, which the node was made for, runs on node node-2"},
 		"containers restarted": {func(o *latency.Objects) {
 			o.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}}
 		}, []latency.Phase{latency.Start, latency.PodToPodReady}, "shop/web",
 			"containers of pod shop/web have restarted: when it was ready first is not known"},
 		"pod not ready": {func(o *latency.Objects) { o.Pods[0].Status.Conditions[2].Status = corev1.ConditionFalse },
 			[]latency.Phase{latency.Start, latency.PodToPodReady}, "shop/web", ""},
-		"a node of the same name, of another instance": {func(o *latency.Objects) { o.Claims[0].Status.ProviderID, o.Events = "aws:///a/i-0", nil },
+		"a node of the same name, of another instance": {func(o *latency.Objects) {
+			o.Claims[0].Status.ProviderID, o.Events = "aws:///a/i-0", nil
+		},
 			slices.Collect(maps.Keys(without(all, latency.Launch))), "", ""},
 		"no provider ID": {func(o *latency.Objects) { o.Claims[0].Status.ProviderID = "" }, nil, "shop/web", ""},
 	} {
@@ -172,13 +194,16 @@ func TestEvents(t *testing.T) {
 		events = append(events, latency.Seconds(e.Seconds)+" "+e.Name)
 	}
 	want := []string{
-		"0s Pod Created", "2s NodeClaim Created", "3s Pod Nominated", "5s NodeClaim Launched", "20s Node Created", "21s NodeClaim Registered",
-		"30s Node Ready", "33s NodeClaim Initialized", "35s Pod Scheduled", "36s Pod Started", "38s Pod Sandbox Ready", "45s Pod Ready",
+		"0s Pod Created", "2s NodeClaim Created", "3s Pod Nominated", "5s NodeClaim Launched", "20s Node Created",
+		"21s NodeClaim Registered",
+		"30s Node Ready", "33s NodeClaim Initialized", "35s Pod Scheduled", "36s Pod Started",
+		"38s Pod Sandbox Ready", "45s Pod Ready",
 	}
 	if !slices.Equal(events, want) {
 		t.Errorf("events %q, want %q", events, want)
 	}
-	if got.Pool != "apps" || got.Image != "ami-1" || got.InstanceID != "i-1" || got.Node != "node-1" || got.Claim != "apps-1" {
+	if got.Pool != "apps" || got.Image != "ami-1" || got.InstanceID != "i-1" || got.Node != "node-1" ||
+		got.Claim != "apps-1" {
 		t.Errorf("it is described as %+v", got)
 	}
 }
@@ -203,10 +228,16 @@ func TestSentence(t *testing.T) {
 		absent []latency.Phase
 		want   string
 	}{
-		"all":     {nil, "it took 30s from the pod that needed it to Ready; 15s of them in boot (instance boots, kubelet registers)"},
-		"no pod":  {[]latency.Phase{latency.Decision, latency.PodToNodeReady}, "it took 28s from its NodeClaim to Ready; 15s of them in boot (instance boots, kubelet registers)"},
-		"no boot": {[]latency.Phase{latency.Boot}, "it took 30s from the pod that needed it to Ready; 10s of them in ready (network plugin starts, node turns Ready)"},
-		"totals":  {[]latency.Phase{latency.Decision, latency.Launch, latency.Boot, latency.Ready}, "it took 30s from the pod that needed it to Ready"},
+		"all": {nil,
+			"it took 30s from the pod that needed it to Ready; " +
+				"15s of them in boot (instance boots, kubelet registers)"},
+		"no pod": {[]latency.Phase{latency.Decision, latency.PodToNodeReady},
+			"it took 28s from its NodeClaim to Ready; 15s of them in boot (instance boots, kubelet registers)"},
+		"no boot": {[]latency.Phase{latency.Boot},
+			"it took 30s from the pod that needed it to Ready; " +
+				"10s of them in ready (network plugin starts, node turns Ready)"},
+		"totals": {[]latency.Phase{latency.Decision, latency.Launch, latency.Boot, latency.Ready},
+			"it took 30s from the pod that needed it to Ready"},
 		"nothing": {[]latency.Phase{latency.ClaimToNodeReady, latency.PodToNodeReady}, ""},
 	} {
 		line := latency.Timeline{Phases: without(all, c.absent...)}
@@ -242,7 +273,8 @@ func TestNeededBy(t *testing.T) {
 func TestChoose(t *testing.T) {
 	o := one()
 	o.Nodes = append(o.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "managed", CreationTimestamp: at(-60)},
-		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: at(-50)}}}})
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+			Status: corev1.ConditionTrue, LastTransitionTime: at(-50)}}}})
 	for name, c := range map[string]struct {
 		opts latency.Options
 		want []string
@@ -272,7 +304,8 @@ func TestChoose(t *testing.T) {
 func TestSummarize(t *testing.T) {
 	var nodes []latency.Timeline
 	for i := range 100 {
-		nodes = append(nodes, latency.Timeline{Pool: "apps", Phases: map[latency.Phase]float64{latency.Boot: float64(100 - i)}})
+		nodes = append(nodes, latency.Timeline{Pool: "apps",
+			Phases: map[latency.Phase]float64{latency.Boot: float64(100 - i)}})
 	}
 	nodes = append(nodes, latency.Timeline{Pool: "jobs", Zone: "a", Phases: map[latency.Phase]float64{}})
 	groups := map[string]latency.Group{}
@@ -292,8 +325,8 @@ func TestSummarize(t *testing.T) {
 	if g := groups["zone "]; g.Nodes != 100 {
 		t.Errorf("of unknown zones: %+v", g)
 	}
-	single := latency.Summarize([]latency.Timeline{{Phases: map[latency.Phase]float64{latency.Boot: 7}}})[0].Phases[latency.Boot]
-	if single != (latency.Percentiles{Count: 1, P50: 7, P90: 7, P99: 7}) {
+	alone := latency.Summarize([]latency.Timeline{{Phases: map[latency.Phase]float64{latency.Boot: 7}}})
+	if single := alone[0].Phases[latency.Boot]; single != (latency.Percentiles{Count: 1, P50: 7, P90: 7, P99: 7}) {
 		t.Errorf("of one node: %+v", single)
 	}
 }
@@ -316,17 +349,20 @@ func TestMetrics(t *testing.T) {
 			labels[l.GetName()] = l.GetValue()
 		}
 		if labels["phase"] == "boot" {
-			boots[labels["pool"]+" "+labels["instance_type"]+" "+labels["zone"]+" "+labels["image"]] = m.GetHistogram().GetSampleCount()
+			of := []string{labels["pool"], labels["instance_type"], labels["zone"], labels["image"]}
+			boots[strings.Join(of, " ")] = m.GetHistogram().GetSampleCount()
 		}
 	}
-	want := map[string]uint64{"apps m5.large eu-west-1a ami-03eaa1eb8976e21a9": 2, "telco c6i.2xlarge eu-west-1b ami-03eaa1eb8976e21a9": 1}
+	want := map[string]uint64{"apps m5.large eu-west-1a ami-03eaa1eb8976e21a9": 2,
+		"telco c6i.2xlarge eu-west-1b ami-03eaa1eb8976e21a9": 1}
 	if !maps.Equal(boots, want) {
 		t.Errorf("boots %v, want %v", boots, want)
 	}
 }
 
 func TestSeconds(t *testing.T) {
-	for seconds, want := range map[float64]string{0: "0s", 0.04: "0s", 57: "57s", 1.25: "1.3s", 119.9: "119.9s", 120: "2m", 125: "2m5s", 3600: "1h", 3661: "1h1m1s"} {
+	for seconds, want := range map[float64]string{0: "0s", 0.04: "0s", 57: "57s", 1.25: "1.3s", 119.9: "119.9s",
+		120: "2m", 125: "2m5s", 3600: "1h", 3661: "1h1m1s"} {
 		if got := latency.Seconds(seconds); got != want {
 			t.Errorf("%v is written as %s, want %s", seconds, got, want)
 		}

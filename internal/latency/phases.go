@@ -78,14 +78,16 @@ func (t *Timeline) Sentence() string {
 	sentence := fmt.Sprintf("it took %s from %s to Ready", Seconds(total), from)
 	var longest Definition
 	for _, d := range Definitions() {
-		if slices.Contains([]Phase{Decision, Launch, Boot, Ready}, d.Phase) && t.Phases[d.Phase] > t.Phases[longest.Phase] {
+		if slices.Contains([]Phase{Decision, Launch, Boot, Ready}, d.Phase) &&
+			t.Phases[d.Phase] > t.Phases[longest.Phase] {
 			longest = d
 		}
 	}
 	if longest.Phase == "" {
 		return sentence
 	}
-	return fmt.Sprintf("%s; %s of them in %s (%s)", sentence, Seconds(t.Phases[longest.Phase]), longest.Phase, longest.Says)
+	return fmt.Sprintf("%s; %s of them in %s (%s)", sentence, Seconds(t.Phases[longest.Phase]), longest.Phase,
+		longest.Says)
 }
 
 // Group is several nodes that have something in common.
@@ -150,7 +152,8 @@ func group(by, value string, of []*Timeline) Group {
 			continue
 		}
 		slices.Sort(seconds)
-		g.Phases[d.Phase] = Percentiles{len(seconds), nearestRank(seconds, 50), nearestRank(seconds, 90), nearestRank(seconds, 99)}
+		g.Phases[d.Phase] = Percentiles{len(seconds), nearestRank(seconds, 50), nearestRank(seconds, 90),
+			nearestRank(seconds, 99)}
 	}
 	return g
 }

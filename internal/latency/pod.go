@@ -79,7 +79,8 @@ func waited(pod *corev1.Pod, claim *karpenterv1.NodeClaim) bool {
 		return false
 	}
 	scheduled := turned(pod, corev1.PodScheduled)
-	return !pod.CreationTimestamp.After(claim.CreationTimestamp.Time) && !scheduled.Before(claim.CreationTimestamp.Time)
+	return !pod.CreationTimestamp.After(claim.CreationTimestamp.Time) &&
+		!scheduled.Before(claim.CreationTimestamp.Time)
 }
 
 // turned is when a condition of a pod became true; zero if it is not.
@@ -135,5 +136,6 @@ func (t *Timeline) addPod(n need, node *corev1.Node) {
 }
 
 func restarted(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.RestartCount > 0 })
+	return slices.ContainsFunc(pod.Status.ContainerStatuses,
+		func(c corev1.ContainerStatus) bool { return c.RestartCount > 0 })
 }

@@ -35,10 +35,13 @@ var colors = map[Phase]struct{ fill, ink string }{
 	Start:          {"#cc79a7", "#000"},
 }
 
+const pictureFonts = "ui-sans-serif, system-ui, Segoe UI, Helvetica, Arial, sans-serif"
+
 // pictureStyle gives the picture a background of its own: it is readable on light and
 // on dark pages.
 const pictureStyle = `.bg{fill:#fff}.ink{fill:#1f2328}.dim{fill:#59636e}.grid{stroke:#d1d9e0}.known{fill:#d1d9e0}` +
-	`@media(prefers-color-scheme:dark){.bg{fill:#0d1117}.ink{fill:#f0f6fc}.dim{fill:#9198a1}.grid{stroke:#3d444d}.known{fill:#3d444d}}`
+	`@media(prefers-color-scheme:dark){.bg{fill:#0d1117}.ink{fill:#f0f6fc}.dim{fill:#9198a1}` +
+	`.grid{stroke:#3d444d}.known{fill:#3d444d}}`
 
 // SVG draws a row for each node, with its phases one after the other.
 func SVG(all []Timeline) string {
@@ -64,10 +67,14 @@ func SVG(all []Timeline) string {
 		p.row(&rows[i], top+rowHeight*i)
 	}
 	height := bottom + 40
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="ui-sans-serif, system-ui, `+
-		`Segoe UI, Helvetica, Arial, sans-serif" font-size="12" role="img" aria-labelledby="t"><title id="t">`+
-		"Where the time of %s went</title>\n<style>%s</style>\n<rect class=\"bg\" width=\"%d\" height=\"%d\" rx=\"8\"/>\n%s</svg>\n",
-		pictureWidth, height, shown, pictureStyle, pictureWidth, height, p.String())
+	var svg strings.Builder
+	fmt.Fprintf(&svg, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family=%q `,
+		pictureWidth, height, pictureFonts)
+	fmt.Fprintf(&svg, "font-size=\"12\" role=\"img\" aria-labelledby=\"t\">"+
+		"<title id=\"t\">Where the time of %s went</title>\n<style>%s</style>\n", shown, pictureStyle)
+	fmt.Fprintf(&svg, "<rect class=\"bg\" width=\"%d\" height=\"%d\" rx=\"8\"/>\n%s</svg>\n",
+		pictureWidth, height, p.String())
+	return svg.String()
 }
 
 // end is when the last event was, in seconds since the first.
@@ -104,7 +111,8 @@ func (p *picture) legend(shown string) int {
 		if d.Phase == Initialization {
 			height = 5
 		}
-		fmt.Fprintf(p, "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"%d\" fill=%q/>\n", x, y+12-height, height, colors[d.Phase].fill)
+		fmt.Fprintf(p, "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"%d\" fill=%q/>\n", x, y+12-height, height,
+			colors[d.Phase].fill)
 		p.text("dim", "start", float64(x+18), y+11, says)
 	}
 	x := place()
@@ -117,7 +125,8 @@ func (p *picture) legend(shown string) int {
 func (p *picture) axis(longest float64, top, bottom int) {
 	step := roundStep(longest / 8)
 	for at := 0.0; at <= longest; at += step {
-		fmt.Fprintf(p, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", p.x(at), p.x(at), top-6, bottom+4)
+		fmt.Fprintf(p, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", p.x(at), p.x(at),
+			top-6, bottom+4)
 		p.text("dim", "middle", p.x(at), bottom+20, Seconds(at))
 	}
 	p.text("dim", "end", namesWidth-12, bottom+20, "since the first event")
@@ -143,7 +152,8 @@ func (p *picture) row(t *Timeline, y int) {
 		}
 	}
 	p.text("dim", "end", namesWidth-12, y+28, cut(strings.Join(about, " · "), 42))
-	fmt.Fprintf(p, "<rect class=\"known\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"4\"/>\n", p.x(0), y+7, t.end()*p.scale)
+	fmt.Fprintf(p, "<rect class=\"known\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"4\"/>\n", p.x(0), y+7,
+		t.end()*p.scale)
 	for _, d := range Definitions() {
 		seconds, known := t.Phases[d.Phase]
 		if !known || d.Total {
@@ -171,7 +181,8 @@ func (p *picture) bar(d Definition, from, seconds float64, y int) {
 		y, height = y+barHeight+2, 5
 	}
 	fmt.Fprintf(p, "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=%q><title>%s</title></rect>\n",
-		p.x(from), y, width, height, colors[d.Phase].fill, asText(fmt.Sprintf("%s %s: %s", d.Phase, Seconds(seconds), d.Says)))
+		p.x(from), y, width, height, colors[d.Phase].fill, asText(fmt.Sprintf("%s %s: %s", d.Phase, Seconds(seconds),
+			d.Says)))
 	label := Seconds(seconds)
 	if d.Phase == Initialization || width < float64(8*len(label)) {
 		return

@@ -121,7 +121,8 @@ func TestPictureOfMany(t *testing.T) {
 	}
 	got := latency.SVG(many)
 	wellFormed(t, got)
-	if !strings.Contains(got, "the slowest 40 of 60 nodes") || !strings.Contains(got, "node-20-") || strings.Contains(got, "node-19-") {
+	if !strings.Contains(got, "the slowest 40 of 60 nodes") || !strings.Contains(got, "node-20-") ||
+		strings.Contains(got, "node-19-") {
 		t.Error("the picture does not show the slowest 40")
 	}
 	if many[0].Node != "node-0-" {
