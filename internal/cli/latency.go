@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,22 +134,13 @@ func (a *app) printLatency(nodes []latency.Timeline, output format) error {
 	case formatJSON:
 		return output.print(a.out, map[string]any{"nodes": nodes, "summary": groups})
 	case formatSVG:
-		_, err := fmt.Fprint(a.out, latency.SVG(nodes))
+		_, err := io.WriteString(a.out, latency.SVG(nodes))
 		return failed(err)
 	case formatPrometheus:
-		var text bytes.Buffer
-		if err := latency.WriteMetrics(&text, nodes); err != nil {
-			return failed(err)
-		}
-		_, err := a.out.Write(text.Bytes())
-		return failed(err)
-	}
-	if len(nodes) == 0 {
-		return nil
-	}
-	if output == formatMarkdown {
+		return failed(latency.WriteMetrics(a.out, nodes))
+	case formatMarkdown:
 		a.latencyMarkdown(nodes, groups)
-	} else {
+	default:
 		a.latencyTables(nodes, groups)
 	}
 	return nil
@@ -166,6 +157,9 @@ func phaseTitle(p latency.Phase) string {
 }
 
 func (a *app) latencyTables(nodes []latency.Timeline, groups []latency.Group) {
+	if len(nodes) == 0 {
+		return
+	}
 	header := []string{"NODE", "POOL", "TYPE", "POD"}
 	for _, d := range latencyColumns() {
 		header = append(header, strings.ToUpper(phaseTitle(d.Phase)))
@@ -230,6 +224,9 @@ func orDash(text string) string {
 
 // latencyMarkdown has the columns of node-latency-for-k8s.
 func (a *app) latencyMarkdown(nodes []latency.Timeline, groups []latency.Group) {
+	if len(nodes) == 0 {
+		return
+	}
 	for i := range nodes {
 		t := &nodes[i]
 		title := t.Title()

@@ -86,15 +86,17 @@ type picture struct {
 	scale float64
 }
 
+func (p *picture) draw(format string, args ...any) { fmt.Fprintf(&p.Builder, format, args...) }
+
 func (p *picture) x(seconds float64) float64 { return namesWidth + seconds*p.scale }
 
 func (p *picture) text(class, anchor string, x float64, y int, text string) {
-	fmt.Fprintf(p, "<text class=%q text-anchor=%q x=\"%.1f\" y=\"%d\">%s</text>\n", class, anchor, x, y, asText(text))
+	p.draw("<text class=%q text-anchor=%q x=\"%.1f\" y=\"%d\">%s</text>\n", class, anchor, x, y, asText(text))
 }
 
 // legend explains the colours; it returns where the rows begin.
 func (p *picture) legend(shown string) int {
-	fmt.Fprintf(p, "<text class=\"ink\" x=\"16\" y=\"26\" font-size=\"15\" font-weight=\"700\">%s</text>\n",
+	p.draw("<text class=\"ink\" x=\"16\" y=\"26\" font-size=\"15\" font-weight=\"700\">%s</text>\n",
 		asText("Where the time of "+shown+" went"))
 	entries, y := 0, 0
 	place := func() (x int) {
@@ -111,12 +113,12 @@ func (p *picture) legend(shown string) int {
 		if d.Phase == Initialization {
 			height = 5
 		}
-		fmt.Fprintf(p, "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"%d\" fill=%q/>\n", x, y+12-height, height,
+		p.draw("<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"%d\" fill=%q/>\n", x, y+12-height, height,
 			colors[d.Phase].fill)
 		p.text("dim", "start", float64(x+18), y+11, says)
 	}
 	x := place()
-	fmt.Fprintf(p, "<rect class=\"known\" x=\"%d\" y=\"%d\" width=\"12\" height=\"4\"/>\n", x, y+4)
+	p.draw("<rect class=\"known\" x=\"%d\" y=\"%d\" width=\"12\" height=\"4\"/>\n", x, y+4)
 	p.text("dim", "start", float64(x+18), y+11, "not known; … not Ready as far as is known")
 	return y + legendRow + 20
 }
@@ -125,7 +127,7 @@ func (p *picture) legend(shown string) int {
 func (p *picture) axis(longest float64, top, bottom int) {
 	step := roundStep(longest / 8)
 	for at := 0.0; at <= longest; at += step {
-		fmt.Fprintf(p, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", p.x(at), p.x(at),
+		p.draw("<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", p.x(at), p.x(at),
 			top-6, bottom+4)
 		p.text("dim", "middle", p.x(at), bottom+20, Seconds(at))
 	}
@@ -152,7 +154,7 @@ func (p *picture) row(t *Timeline, y int) {
 		}
 	}
 	p.text("dim", "end", namesWidth-12, y+28, cut(strings.Join(about, " · "), 42))
-	fmt.Fprintf(p, "<rect class=\"known\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"4\"/>\n", p.x(0), y+7,
+	p.draw("<rect class=\"known\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"4\"/>\n", p.x(0), y+7,
 		t.end()*p.scale)
 	for _, d := range Definitions() {
 		seconds, known := t.Phases[d.Phase]
@@ -180,14 +182,14 @@ func (p *picture) bar(d Definition, from, seconds float64, y int) {
 	if d.Phase == Initialization {
 		y, height = y+barHeight+2, 5
 	}
-	fmt.Fprintf(p, "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=%q><title>%s</title></rect>\n",
+	p.draw("<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=%q><title>%s</title></rect>\n",
 		p.x(from), y, width, height, colors[d.Phase].fill, asText(fmt.Sprintf("%s %s: %s", d.Phase, Seconds(seconds),
 			d.Says)))
 	label := Seconds(seconds)
 	if d.Phase == Initialization || width < float64(8*len(label)) {
 		return
 	}
-	fmt.Fprintf(p, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" font-size=\"11\" fill=%q>%s</text>\n",
+	p.draw("<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" font-size=\"11\" fill=%q>%s</text>\n",
 		p.x(from)+width/2, y+13, colors[d.Phase].ink, label)
 }
 
