@@ -86,8 +86,8 @@ func (a *app) addCompletions(root *cobra.Command) {
 		"croft status": {"tenant": completeFrom(tenants)},
 		"croft verify": {"tenant": one(tenants), "attack": completeFrom(attackNames), "explain": one(attackNames), "wall": completeFrom(wallNames)},
 		"croft reach":  {"from": one(namespaces), "to": one(namespaces), "protocol": one(fixed("TCP", "UDP", "SCTP"))},
-		"croft why":    {"namespace": one(namespaces)},
-		"croft login":  {"token-storage": one(login.Storages)}, "croft login get-token": {"token-storage": one(login.Storages)}, "croft login forget": {"token-storage": one(login.Storages)},
+		"croft why":    {"namespace": one(namespaces)}, "croft latency": {"pool": one(pools)},
+		"croft login": {"token-storage": one(login.Storages)}, "croft login get-token": {"token-storage": one(login.Storages)}, "croft login forget": {"token-storage": one(login.Storages)},
 		"croft kubeconfig": {
 			"tenant": one(tenants), "namespace": one(namespaces), "token-storage": one(login.Storages),
 		},

@@ -28,6 +28,7 @@ func TestRights(t *testing.T) {
 		"croft delete tenant NAME":  {"delete", "tenant", "gone", "--yes"},
 		"croft doctor":              {"doctor"},
 		"croft reach":               {"reach"},
+		"croft latency":             {"latency"},
 		"croft why nodepool/NAME":   {"why", "nodepool/apps"},
 		"croft why deployment/NAME": {"why", "deployment/web", "-n", "shop-prod"},
 		"croft me":                  {"me", "-n", "shop-prod"},

@@ -25,6 +25,7 @@ func TestExitStatus(t *testing.T) {
 		"list and tenant":      {[]string{"verify", "--list", "--tenant", "a"}, 2, "[list explain tenant]"},
 		"from without to":      {[]string{"reach", "--from", "a"}, 2, "missing [to]"},
 		"unknown protocol":     {[]string{"reach", "--protocol", "tcp"}, 2, "write TCP, UDP or SCTP"},
+		"since the future":     {[]string{"latency", "--since", "-1h"}, 2, "such as 1h, or 0 for all nodes"},
 		"why nothing":          {[]string{"why"}, 2, "KIND/NAME"},
 		"why no name":          {[]string{"why", "pod/"}, 2, "write what to ask about as KIND/NAME"},
 		"why unknown kind":     {[]string{"why", "gateway/web"}, 2, "write one of pod, deployment"},

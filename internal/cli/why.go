@@ -174,6 +174,9 @@ func printStory(w io.Writer, s why.Story) {
 			}
 		}
 	}
+	if s.Latency != "" {
+		say(w, "\n%s\n", s.Latency)
+	}
 }
 
 // printCures says what mends a failure, as far as the catalogue knows it.

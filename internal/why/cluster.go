@@ -1,6 +1,11 @@
 package why
 
-import karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/internal/latency"
+)
 
 func ofNode(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "the node is not as it should be"}
@@ -13,7 +18,18 @@ func ofNode(s *Snapshot) Story {
 	case claim == nil && s.hidden("nodeclaim"):
 		story.Steps = append(story.Steps, askAdmin(LinkClaim, "nodeclaim of "+node.Name, "croft why node/"+node.Name))
 	}
+	if claim != nil {
+		story.Latency = latencyOf(s, node, claim)
+	}
 	return summed(story, "is ready, and nothing is wrong")
+}
+
+// latencyOf says how long a node took.
+func latencyOf(s *Snapshot, node *corev1.Node, claim *karpenterv1.NodeClaim) string {
+	timelines := latency.Build(latency.Objects{
+		Claims: []karpenterv1.NodeClaim{*claim}, Nodes: []corev1.Node{*node}, Pods: s.Pods, Events: s.Events,
+	}, latency.Options{})
+	return timelines[0].Sentence()
 }
 
 func ofClaim(s *Snapshot) Story {

@@ -75,6 +75,8 @@ type Story struct {
 	// First is what to mend first.
 	First *catalog.Finding `json:"first,omitempty"`
 	Steps []Step           `json:"steps,omitempty"`
+	// Latency says how long a node took to become Ready, if that is known.
+	Latency string `json:"latency,omitempty"`
 }
 
 // conclude fills in what follows from the steps.

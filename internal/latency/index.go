@@ -1,0 +1,87 @@
+package latency
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+)
+
+// index finds objects; a cluster may have many.
+type index struct {
+	nodesByID, nodesByName map[string]*corev1.Node
+	pods                   map[podKey]*corev1.Pod
+	podsByNode             map[string][]*corev1.Pod
+	// nominations are events by the NodeClaim that they name.
+	nominations map[string][]*corev1.Event
+}
+
+// podKey has the UID: a later pod of the same name is another.
+type podKey struct {
+	namespace, name string
+	uid             types.UID
+}
+
+func newIndex(o Objects) *index {
+	x := &index{
+		nodesByID: map[string]*corev1.Node{}, nodesByName: map[string]*corev1.Node{},
+		pods: map[podKey]*corev1.Pod{}, podsByNode: map[string][]*corev1.Pod{},
+		nominations: map[string][]*corev1.Event{},
+	}
+	for i := range o.Nodes {
+		node := &o.Nodes[i]
+		x.nodesByName[node.Name] = node
+		if node.Spec.ProviderID != "" {
+			x.nodesByID[node.Spec.ProviderID] = node
+		}
+	}
+	for i := range o.Pods {
+		pod := &o.Pods[i]
+		x.pods[podKey{pod.Namespace, pod.Name, pod.UID}] = pod
+		if pod.Spec.NodeName != "" {
+			x.podsByNode[pod.Spec.NodeName] = append(x.podsByNode[pod.Spec.NodeName], pod)
+		}
+	}
+	for i := range o.Events {
+		for _, claim := range nominees(&o.Events[i]) {
+			x.nominations[claim] = append(x.nominations[claim], &o.Events[i])
+		}
+	}
+	return x
+}
+
+// nominees are the NodeClaims to which a pod goes by Karpenter's word:
+// "Pod should schedule on: nodeclaim/NAME, node/NAME".
+func nominees(e *corev1.Event) []string {
+	if e.Reason != Nominated || e.InvolvedObject.Kind != "Pod" {
+		return nil
+	}
+	var claims []string
+	_, targets, _ := strings.Cut(e.Message, ": ")
+	for _, target := range strings.Split(targets, ", ") {
+		if claim, is := strings.CutPrefix(target, "nodeclaim/"); is {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
+
+// podOf is the pod that an event is about; nil if it is gone.
+func (x *index) podOf(e *corev1.Event) *corev1.Pod {
+	return x.pods[podKey{e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.InvolvedObject.UID}]
+}
+
+// nodeOf is the node of a NodeClaim: that of its instance. The name alone may be that
+// of another instance.
+func (x *index) nodeOf(claim *karpenterv1.NodeClaim) *corev1.Node {
+	id := claim.Status.ProviderID
+	if node := x.nodesByID[id]; node != nil {
+		return node
+	}
+	node := x.nodesByName[claim.Status.NodeName]
+	if node == nil || id != "" && node.Spec.ProviderID != "" {
+		return nil
+	}
+	return node
+}

@@ -1,0 +1,261 @@
+// Package latency tells how long each node took, from the pod that needed it until
+// that pod was ready, and where the time went. It knows only what objects of the API
+// say: NodeClaims, Nodes, Pods and Karpenter's events. It does no I/O.
+//
+// Most times in the API have a resolution of a second, and some are of the node's
+// clock. What no object says is absent: it is never 0, and never guessed.
+package latency
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+)
+
+// The events of a timeline.
+const (
+	PodCreated       = "Pod Created"
+	ClaimCreated     = "NodeClaim Created"
+	PodNominated     = "Pod Nominated"
+	ClaimLaunched    = "NodeClaim Launched"
+	NodeCreated      = "Node Created"
+	ClaimRegistered  = "NodeClaim Registered"
+	NodeReady        = "Node Ready"
+	ClaimInitialized = "NodeClaim Initialized"
+	PodScheduled     = "Pod Scheduled"
+	PodStarted       = "Pod Started"
+	PodSandboxReady  = "Pod Sandbox Ready"
+	PodReady         = "Pod Ready"
+)
+
+// clockSkew is how far the clock of a node may be ahead of Karpenter's. A node that
+// turned Ready later than this after it was Initialized has turned Ready before.
+const clockSkew = 5 * time.Second
+
+// imageLabel is the image of nodes in EKS' managed node groups, which have no NodeClaim.
+const imageLabel = "eks.amazonaws.com/nodegroup-image"
+
+// Objects are what the times are read from.
+type Objects struct {
+	Claims []karpenterv1.NodeClaim
+	Nodes  []corev1.Node
+	Pods   []corev1.Pod
+	// Events are those that Karpenter writes with the reason Nominated; others are ignored.
+	Events []corev1.Event
+}
+
+// Options choose nodes.
+type Options struct {
+	// Pool is the name of a NodePool; all if empty.
+	Pool string
+	// Since leaves out nodes that were asked for earlier; none if zero.
+	Since time.Time
+}
+
+// Timeline is what is known of one node.
+type Timeline struct {
+	// Node is empty until the node has registered.
+	Node string `json:"node,omitempty"`
+	// Claim is empty for nodes that Karpenter did not make.
+	Claim        string `json:"nodeClaim,omitempty"`
+	Pool         string `json:"pool,omitempty"`
+	InstanceType string `json:"instanceType,omitempty"`
+	InstanceID   string `json:"instanceID,omitempty"`
+	Address      string `json:"address,omitempty"`
+	Architecture string `json:"architecture,omitempty"`
+	Zone         string `json:"zone,omitempty"`
+	// Image is the machine image, on AWS the AMI.
+	Image string `json:"image,omitempty"`
+	// Pod is the pod that the node was made for, as namespace/name.
+	Pod string `json:"pod,omitempty"`
+	// Events are in the order of their times.
+	Events []Event `json:"events"`
+	// Phases are in seconds. A phase is absent unless both of its ends are known.
+	Phases map[Phase]float64 `json:"phases"`
+	// Notes say why something that one would expect is absent.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Event is one moment of a timeline.
+type Event struct {
+	Name string    `json:"event"`
+	Time time.Time `json:"time"`
+	// Seconds is the time since the first event.
+	Seconds float64 `json:"seconds"`
+	Comment string  `json:"comment,omitempty"`
+}
+
+// Title names the node, or the NodeClaim if there is no node yet.
+func (t *Timeline) Title() string { return cmp.Or(t.Node, t.Claim) }
+
+// at is when an event was; false if that is not known.
+func (t *Timeline) at(name string) (time.Time, bool) {
+	i := slices.IndexFunc(t.Events, func(e Event) bool { return e.Name == name })
+	if i < 0 {
+		return time.Time{}, false
+	}
+	return t.Events[i].Time, true
+}
+
+// add notes an event; a zero time is none.
+func (t *Timeline) add(name string, at time.Time, comment string) {
+	if !at.IsZero() {
+		t.Events = append(t.Events, Event{Name: name, Time: at.UTC(), Comment: comment})
+	}
+}
+
+func (t *Timeline) note(format string, args ...any) {
+	t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
+}
+
+// Build makes a timeline of each node, and of each NodeClaim whose node has not come
+// yet, in the order in which they were asked for.
+func Build(o Objects, opts Options) []Timeline {
+	x := newIndex(o)
+	all := []Timeline{}
+	found := map[string]bool{}
+	for i := range o.Claims {
+		node := x.nodeOf(&o.Claims[i])
+		if node != nil {
+			found[node.Name] = true
+		}
+		all = append(all, x.timeline(&o.Claims[i], node))
+	}
+	for i := range o.Nodes {
+		if !found[o.Nodes[i].Name] {
+			all = append(all, x.timeline(nil, &o.Nodes[i]))
+		}
+	}
+	asked := func(t *Timeline) time.Time {
+		at, ok := t.at(ClaimCreated)
+		if !ok {
+			at, _ = t.at(NodeCreated)
+		}
+		return at
+	}
+	all = slices.DeleteFunc(all, func(t Timeline) bool {
+		return opts.Pool != "" && t.Pool != opts.Pool || asked(&t).Before(opts.Since)
+	})
+	slices.SortStableFunc(all, func(a, b Timeline) int {
+		return cmp.Or(asked(&a).Compare(asked(&b)), strings.Compare(a.Title(), b.Title()))
+	})
+	return all
+}
+
+// timeline puts together what is known of a node; claim or node may be nil.
+func (x *index) timeline(claim *karpenterv1.NodeClaim, node *corev1.Node) Timeline {
+	t := Timeline{Events: []Event{}}
+	if claim != nil {
+		t.describeClaim(claim)
+		t.addClaim(claim)
+		t.addPod(x.neededBy(claim, node), node)
+	}
+	if node != nil {
+		t.describeNode(node)
+		t.addNode(node, claim)
+	}
+	t.order()
+	t.measure()
+	return t
+}
+
+// usual is the order of events that came within the same second.
+var usual = []string{
+	PodCreated, ClaimCreated, PodNominated, ClaimLaunched, NodeCreated, ClaimRegistered, NodeReady, ClaimInitialized,
+	PodScheduled, PodStarted, PodSandboxReady, PodReady,
+}
+
+// order sorts the events by time and counts from the first.
+func (t *Timeline) order() {
+	slices.SortFunc(t.Events, func(a, b Event) int {
+		return cmp.Or(a.Time.Compare(b.Time), slices.Index(usual, a.Name)-slices.Index(usual, b.Name))
+	})
+	for i := range t.Events {
+		t.Events[i].Seconds = t.Events[i].Time.Sub(t.Events[0].Time).Seconds()
+	}
+}
+
+func (t *Timeline) describeClaim(claim *karpenterv1.NodeClaim) {
+	t.Claim, t.Node, t.Image = claim.Name, claim.Status.NodeName, claim.Status.ImageID
+	t.describe(claim.Labels, claim.Status.ProviderID)
+}
+
+func (t *Timeline) describeNode(node *corev1.Node) {
+	t.Node = node.Name
+	t.describe(node.Labels, node.Spec.ProviderID)
+	t.Image = cmp.Or(t.Image, node.Labels[imageLabel])
+	for _, address := range node.Status.Addresses {
+		if address.Type == corev1.NodeInternalIP {
+			t.Address = cmp.Or(t.Address, address.Address)
+		}
+	}
+}
+
+func (t *Timeline) describe(labels map[string]string, providerID string) {
+	t.Pool = cmp.Or(t.Pool, labels[karpenterv1.NodePoolLabelKey])
+	t.InstanceType = cmp.Or(t.InstanceType, labels[corev1.LabelInstanceTypeStable])
+	t.Zone = cmp.Or(t.Zone, labels[corev1.LabelTopologyZone])
+	t.Architecture = cmp.Or(t.Architecture, labels[corev1.LabelArchStable])
+	t.InstanceID = cmp.Or(t.InstanceID, providerID[strings.LastIndexByte(providerID, '/')+1:])
+}
+
+func (t *Timeline) addClaim(claim *karpenterv1.NodeClaim) {
+	t.add(ClaimCreated, claim.CreationTimestamp.Time, "")
+	taints := ""
+	if len(claim.Spec.StartupTaints) > 0 {
+		taints = "startup taints are gone by then: " + keysOf(claim.Spec.StartupTaints)
+	}
+	for _, c := range claim.Status.Conditions {
+		if c.Status != metav1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case karpenterv1.ConditionTypeLaunched:
+			t.add(ClaimLaunched, c.LastTransitionTime.Time, "")
+		case karpenterv1.ConditionTypeRegistered:
+			t.add(ClaimRegistered, c.LastTransitionTime.Time, "")
+		case karpenterv1.ConditionTypeInitialized:
+			t.add(ClaimInitialized, c.LastTransitionTime.Time, taints)
+		}
+	}
+}
+
+func (t *Timeline) addNode(node *corev1.Node, claim *karpenterv1.NodeClaim) {
+	t.add(NodeCreated, node.CreationTimestamp.Time, "kubelet registered")
+	initialized, isInitialized := t.at(ClaimInitialized)
+	for _, c := range node.Status.Conditions {
+		if c.Type != corev1.NodeReady || c.Status != corev1.ConditionTrue {
+			continue
+		}
+		ready := c.LastTransitionTime.Time
+		if isInitialized && ready.After(initialized.Add(clockSkew)) {
+			t.note("turned Ready again at %s: when it did so first is not known", ready.UTC().Format(time.RFC3339))
+			continue
+		}
+		t.add(NodeReady, ready, "")
+	}
+	if claim == nil || isInitialized {
+		return
+	}
+	left := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(taint corev1.Taint) bool {
+		return !slices.ContainsFunc(claim.Spec.StartupTaints,
+			func(s corev1.Taint) bool { return s.MatchTaint(&taint) })
+	})
+	if len(left) > 0 {
+		t.note("still has startup taints: %s", keysOf(left))
+	}
+}
+
+func keysOf(taints []corev1.Taint) string {
+	keys := make([]string, len(taints))
+	for i := range taints {
+		keys[i] = taints[i].Key
+	}
+	return strings.Join(keys, ", ")
+}

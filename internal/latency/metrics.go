@@ -1,0 +1,46 @@
+package latency
+
+import (
+	"io"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+)
+
+// metricName is of the histogram that WriteMetrics writes.
+const metricName = "croft_node_phase_seconds"
+
+// WriteMetrics writes a histogram of each phase in Prometheus' text format, as of now:
+// its counts are those of the nodes that are there, and go down when nodes go.
+func WriteMetrics(w io.Writer, all []Timeline) error {
+	histogram := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    metricName,
+		Help:    "Seconds that each phase of nodes took, of nodes that are there.",
+		Buckets: []float64{1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600},
+	}, []string{"phase", "pool", "instance_type", "zone", "image"})
+	for i := range all {
+		t := &all[i]
+		for phase, seconds := range t.Phases {
+			of, err := histogram.GetMetricWithLabelValues(string(phase), t.Pool, t.InstanceType, t.Zone, t.Image)
+			if err != nil {
+				return err
+			}
+			of.Observe(seconds)
+		}
+	}
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(histogram); err != nil {
+		return err
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		return err
+	}
+	encoder := expfmt.NewEncoder(w, expfmt.NewFormat(expfmt.TypeTextPlain))
+	for _, family := range families {
+		if err := encoder.Encode(family); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package latency
+
+import (
+	"cmp"
+	"encoding/xml"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Sizes of the picture, in its own units.
+const (
+	pictureWidth = 1000
+	namesWidth   = 270
+	totalWidth   = 80
+	rowHeight    = 40
+	barHeight    = 18
+	legendRow    = 20
+	legendColumn = 315
+	// maxRows is how many nodes a picture shows; of more, the slowest.
+	maxRows = 40
+)
+
+// colors are of the phases: Okabe and Ito's, which people with other eyes tell apart.
+var colors = map[Phase]struct{ fill, ink string }{
+	Decision:       {"#e69f00", "#000"},
+	Launch:         {"#56b4e9", "#000"},
+	Boot:           {"#0072b2", "#fff"},
+	Ready:          {"#009e73", "#000"},
+	Initialization: {"#7f7f7f", "#fff"},
+	Scheduling:     {"#f0e442", "#000"},
+	Start:          {"#cc79a7", "#000"},
+}
+
+const pictureFonts = "ui-sans-serif, system-ui, Segoe UI, Helvetica, Arial, sans-serif"
+
+// pictureStyle gives the picture a background of its own: it is readable on light and
+// on dark pages.
+const pictureStyle = `.bg{fill:#fff}.ink{fill:#1f2328}.dim{fill:#59636e}.grid{stroke:#d1d9e0}.known{fill:#d1d9e0}` +
+	`@media(prefers-color-scheme:dark){.bg{fill:#0d1117}.ink{fill:#f0f6fc}.dim{fill:#9198a1}` +
+	`.grid{stroke:#3d444d}.known{fill:#3d444d}}`
+
+// SVG draws a row for each node, with its phases one after the other.
+func SVG(all []Timeline) string {
+	rows := slices.DeleteFunc(slices.Clone(all), func(t Timeline) bool { return len(t.Events) == 0 })
+	shown := fmt.Sprintf("%d nodes", len(rows))
+	if len(rows) == 1 {
+		shown = "1 node"
+	}
+	if len(rows) > maxRows {
+		shown = fmt.Sprintf("the slowest %d of %d nodes", maxRows, len(rows))
+		slices.SortStableFunc(rows, func(a, b Timeline) int { return cmp.Compare(b.end(), a.end()) })
+		rows = rows[:maxRows]
+	}
+	longest := 1.0
+	for i := range rows {
+		longest = max(longest, rows[i].end())
+	}
+	p := &picture{scale: (pictureWidth - namesWidth - totalWidth) / longest}
+	top := p.legend(shown)
+	bottom := top + rowHeight*len(rows)
+	p.axis(longest, top, bottom)
+	for i := range rows {
+		p.row(&rows[i], top+rowHeight*i)
+	}
+	height := bottom + 40
+	var svg strings.Builder
+	fmt.Fprintf(&svg, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family=%q `,
+		pictureWidth, height, pictureFonts)
+	fmt.Fprintf(&svg, "font-size=\"12\" role=\"img\" aria-labelledby=\"t\">"+
+		"<title id=\"t\">Where the time of %s went</title>\n<style>%s</style>\n", shown, pictureStyle)
+	fmt.Fprintf(&svg, "<rect class=\"bg\" width=\"%d\" height=\"%d\" rx=\"8\"/>\n%s</svg>\n",
+		pictureWidth, height, p.String())
+	return svg.String()
+}
+
+// end is when the last event was, in seconds since the first.
+func (t *Timeline) end() float64 { return t.Events[len(t.Events)-1].Seconds }
+
+type picture struct {
+	strings.Builder
+	// scale is units in a second.
+	scale float64
+}
+
+func (p *picture) draw(format string, args ...any) { fmt.Fprintf(&p.Builder, format, args...) }
+
+func (p *picture) x(seconds float64) float64 { return namesWidth + seconds*p.scale }
+
+func (p *picture) text(class, anchor string, x float64, y int, text string) {
+	p.draw("<text class=%q text-anchor=%q x=\"%.1f\" y=\"%d\">%s</text>\n", class, anchor, x, y, asText(text))
+}
+
+// legend explains the colours; it returns where the rows begin.
+func (p *picture) legend(shown string) int {
+	p.draw("<text class=\"ink\" x=\"16\" y=\"26\" font-size=\"15\" font-weight=\"700\">%s</text>\n",
+		asText("Where the time of "+shown+" went"))
+	entries, y := 0, 0
+	place := func() (x int) {
+		x, y = 16+entries%3*legendColumn, 40+entries/3*legendRow
+		entries++
+		return x
+	}
+	for _, d := range Definitions() {
+		if d.Total {
+			continue
+		}
+		x := place()
+		height, says := 12, string(d.Phase)+": "+d.Says
+		if d.Phase == Initialization {
+			height = 5
+		}
+		p.draw("<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"%d\" fill=%q/>\n", x, y+12-height, height,
+			colors[d.Phase].fill)
+		p.text("dim", "start", float64(x+18), y+11, says)
+	}
+	x := place()
+	p.draw("<rect class=\"known\" x=\"%d\" y=\"%d\" width=\"12\" height=\"4\"/>\n", x, y+4)
+	p.text("dim", "start", float64(x+18), y+11, "not known; … not Ready as far as is known")
+	return y + legendRow + 20
+}
+
+// axis draws lines at round numbers of seconds.
+func (p *picture) axis(longest float64, top, bottom int) {
+	step := roundStep(longest / 8)
+	for at := 0.0; at <= longest; at += step {
+		p.draw("<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", p.x(at), p.x(at),
+			top-6, bottom+4)
+		p.text("dim", "middle", p.x(at), bottom+20, Seconds(at))
+	}
+	p.text("dim", "end", namesWidth-12, bottom+20, "since the first event")
+}
+
+// roundStep is the next round number of seconds, minutes or hours.
+func roundStep(atLeast float64) float64 {
+	for _, step := range []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800} {
+		if step >= atLeast {
+			return step
+		}
+	}
+	return math.Ceil(atLeast/3600) * 3600
+}
+
+// row draws one node.
+func (p *picture) row(t *Timeline, y int) {
+	p.text("ink", "end", namesWidth-12, y+13, cut(t.Title(), 38))
+	var about []string
+	for _, part := range []string{t.Pool, t.InstanceType, t.Zone} {
+		if part != "" {
+			about = append(about, part)
+		}
+	}
+	p.text("dim", "end", namesWidth-12, y+28, cut(strings.Join(about, " · "), 42))
+	p.draw("<rect class=\"known\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"4\"/>\n", p.x(0), y+7,
+		t.end()*p.scale)
+	for _, d := range Definitions() {
+		seconds, known := t.Phases[d.Phase]
+		if !known || d.Total {
+			continue
+		}
+		p.bar(d, t.since(d.From), seconds, y)
+	}
+	total := Seconds(t.end())
+	if _, ready := t.at(NodeReady); !ready {
+		total += " …"
+	}
+	p.text("ink", "start", p.x(t.end())+8, y+13, total)
+}
+
+// since is when a known event was, in seconds since the first.
+func (t *Timeline) since(name string) float64 {
+	at, _ := t.at(name)
+	return at.Sub(t.Events[0].Time).Seconds()
+}
+
+// bar draws a phase. Initialization is below the others, since it runs beside them.
+func (p *picture) bar(d Definition, from, seconds float64, y int) {
+	height, width := barHeight, seconds*p.scale
+	if d.Phase == Initialization {
+		y, height = y+barHeight+2, 5
+	}
+	p.draw("<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=%q><title>%s</title></rect>\n",
+		p.x(from), y, width, height, colors[d.Phase].fill, asText(fmt.Sprintf("%s %s: %s", d.Phase, Seconds(seconds),
+			d.Says)))
+	label := Seconds(seconds)
+	if d.Phase == Initialization || width < float64(8*len(label)) {
+		return
+	}
+	p.draw("<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" font-size=\"11\" fill=%q>%s</text>\n",
+		p.x(from)+width/2, y+13, colors[d.Phase].ink, label)
+}
+
+// Seconds writes a number of seconds as people do: 57s, 2m5s.
+func Seconds(seconds float64) string {
+	tenths := math.Round(seconds * 10)
+	if tenths < 1200 {
+		return strconv.FormatFloat(tenths/10, 'f', -1, 64) + "s"
+	}
+	whole := int(math.Round(seconds))
+	text := ""
+	if whole >= 3600 {
+		text = fmt.Sprintf("%dh", whole/3600)
+	}
+	if minutes := whole % 3600 / 60; minutes > 0 {
+		text += fmt.Sprintf("%dm", minutes)
+	}
+	if rest := whole % 60; rest > 0 {
+		text += fmt.Sprintf("%ds", rest)
+	}
+	return text
+}
+
+// cut shortens in the middle: names differ at their ends.
+func cut(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	head := most / 2
+	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
+}
+
+// asText escapes what XML takes as markup, and leaves out what has no shape of its own.
+func asText(text string) string {
+	visible := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) || unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+	var b strings.Builder
+	if err := xml.EscapeText(&b, []byte(visible)); err != nil {
+		return "" // a strings.Builder takes everything
+	}
+	return b.String()
+}

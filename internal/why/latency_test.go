@@ -1,0 +1,53 @@
+package why_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/internal/why"
+)
+
+// TestLatency: of a node that is Ready, how long it took, from its NodeClaim where no
+// pod is known. Of one that is not, nothing.
+func TestLatency(t *testing.T) {
+	created := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+	at := func(seconds int) metav1.Time {
+		return metav1.NewTime(created.Add(time.Duration(seconds) * time.Second))
+	}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", CreationTimestamp: at(0)},
+		Spec: corev1.PodSpec{NodeName: "node-1"},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled,
+			Status: corev1.ConditionTrue, LastTransitionTime: at(58)}}}}
+	for name, c := range map[string]struct {
+		ready corev1.ConditionStatus
+		pods  []corev1.Pod
+		want  string
+	}{
+		"with its pod": {corev1.ConditionTrue, []corev1.Pod{pod},
+			"it took 57s from the pod that needed it to Ready; " +
+				"22s of them in ready (network plugin starts, node turns Ready)"},
+		"without": {corev1.ConditionTrue, nil,
+			"it took 53s from its NodeClaim to Ready; " +
+				"22s of them in ready (network plugin starts, node turns Ready)"},
+		"not ready": {corev1.ConditionFalse, []corev1.Pod{pod}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story := why.Tell(&why.Snapshot{
+				Target: why.Target{Kind: "node", Name: "node-1"}, Pods: c.pods,
+				Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node-1", CreationTimestamp: at(35)},
+					Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+						Status: c.ready, LastTransitionTime: at(57)}}}}},
+				Claims: []karpenterv1.NodeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "apps-1",
+					CreationTimestamp: at(4)},
+					Status: karpenterv1.NodeClaimStatus{NodeName: "node-1"}}},
+			})
+			if story.Latency != c.want {
+				t.Errorf("it says %q, want %q", story.Latency, c.want)
+			}
+		})
+	}
+}
