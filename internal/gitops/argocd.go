@@ -93,7 +93,9 @@ func applicationName(t *estate.Tenant, s estate.Source) string {
 	return Name(t.Name) + "." + s.Name
 }
 
-func argoObject(kind schema.GroupVersionKind, t *estate.Tenant, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+func argoObject(
+	kind schema.GroupVersionKind, t *estate.Tenant, namespace, name string, spec map[string]any,
+) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	o.SetGroupVersionKind(kind)
 	o.SetNamespace(namespace)

@@ -35,9 +35,11 @@ func TestArgoCDSchemas(t *testing.T) {
 		t.Skip("downloads a module")
 	}
 	dir := argoCD(t)
-	tenant := &estate.Tenant{Name: "shop", Namespaces: []string{"shop", "shop-dev"}, Sources: []estate.Source{{Name: "app", Source: v1alpha1.Source{
-		Git: "https://git.example.org/a", Branch: "main", Path: "./", Namespace: "shop",
-	}}}}
+	source := v1alpha1.Source{Git: "https://git.example.org/a", Branch: "main", Path: "./", Namespace: "shop"}
+	tenant := &estate.Tenant{
+		Name: "shop", Namespaces: []string{"shop", "shop-dev"},
+		Sources: []estate.Source{{Name: "app", Source: source}},
+	}
 	objects := gitops.ArgoCD(&estate.Estate{Tenants: []*estate.Tenant{tenant}}, "argocd")
 	for i, file := range []string{"appproject-crd.yaml", "application-crd.yaml"} {
 		content, err := os.ReadFile(filepath.Join(dir, "manifests", "crds", file))
@@ -82,11 +84,13 @@ func accepts(t *testing.T, definition []byte, o *unstructured.Unstructured) {
 		t.Fatal(err)
 	}
 	version := crd.Spec.Versions[0]
-	if kind := o.GroupVersionKind(); crd.Spec.Group != kind.Group || crd.Spec.Names.Kind != kind.Kind || version.Name != kind.Version {
+	kind := o.GroupVersionKind()
+	if crd.Spec.Group != kind.Group || crd.Spec.Names.Kind != kind.Kind || version.Name != kind.Version {
 		t.Fatalf("%s is not the definition of %s", crd.Name, kind)
 	}
 	var schema apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, &schema, nil); err != nil {
+	convert := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps
+	if err := convert(version.Schema.OpenAPIV3Schema, &schema, nil); err != nil {
 		t.Fatal(err)
 	}
 	validator, _, err := validation.NewSchemaValidator(&schema)
