@@ -104,6 +104,11 @@ type PlatformSpec struct {
 	// +optional
 	Proxy *Proxy `json:"proxy,omitempty"`
 
+	// GitOps is the tool that applies tenants' sources; Flux by default. Flux' objects are
+	// written by croft's operator, those of Argo CD are printed by `croft render --argocd`.
+	// +optional
+	GitOps GitOpsTool `json:"gitops,omitempty"`
+
 	// Addons are kinds of add-ons that tenants' people may use in their namespaces,
 	// beyond those that the roles viewer and operator know: viewers read them,
 	// operators write them. See docs/addons.md for what the known ones open.
@@ -186,6 +191,20 @@ const (
 	// limited to the same users and groups, but not to people: the API server takes
 	// system:node:NAME for a user like any other.
 	ImpersonationLegacy Impersonation = "Legacy"
+)
+
+// GitOpsTool is what applies tenants' sources.
+// +kubebuilder:validation:Enum=Flux;ArgoCD
+type GitOpsTool string
+
+const (
+	// GitOpsFlux is Flux: croft's operator writes its objects into tenants' namespaces.
+	GitOpsFlux GitOpsTool = "Flux"
+	// GitOpsArgoCD is Argo CD: `croft render --argocd` prints an AppProject for each tenant
+	// and an Application for each source, which the platform applies in Argo CD's
+	// namespace. The operator has no rights to these kinds: whoever writes Applications
+	// there can apply anything in the cluster.
+	GitOpsArgoCD GitOpsTool = "ArgoCD"
 )
 
 // Addon is an API group of which tenants' people may use some kinds.

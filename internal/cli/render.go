@@ -1,22 +1,28 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/dex"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/gitops"
 	"croft.dev/croft/internal/login"
 	"croft.dev/croft/internal/wall"
 )
 
 func newRender(a *app) *cobra.Command {
 	var (
-		files   fileFlags
-		output  format
-		withDex bool
-		options dex.Options
+		files      fileFlags
+		output     format
+		withDex    bool
+		options    dex.Options
+		withArgoCD bool
+		namespace  string
 	)
 	c := &cobra.Command{
 		Use:   "render -f FILE",
@@ -28,9 +34,15 @@ The cluster needs croft's kinds (croft install) and Karpenter's.
 
 With --dex it prints the configuration of Dex instead, with the client that croft login
 uses. The connector to your own identity provider is left to you; a comment names the
-groups that it has to return.`,
+groups that it has to return.
+
+With --argocd it prints what Argo CD applies tenants' sources by instead, where the file
+has platform.gitops: ArgoCD: an AppProject for each tenant, an Application for each
+source. Turn on impersonation in Argo CD first (docs/gitops.md): otherwise it applies
+what teams push with its own rights.`,
 		Example: `  croft render -f croft.yaml | kubectl apply --server-side -f -
-  croft render -f croft.yaml --dex --issuer https://dex.example.org > dex.yaml`,
+  croft render -f croft.yaml --dex --issuer https://dex.example.org > dex.yaml
+  croft render -f croft.yaml --argocd > argocd/tenants.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			e, err := files.build(a.in)
@@ -39,6 +51,9 @@ groups that it has to return.`,
 			}
 			if withDex {
 				return a.renderDex(e, options, output)
+			}
+			if withArgoCD {
+				return a.renderArgoCD(e, namespace, output)
 			}
 			return printObjects(a.out, wall.Objects(e), output)
 		},
@@ -49,10 +64,28 @@ groups that it has to return.`,
 	flags.BoolVar(&withDex, "dex", false, "print the configuration of Dex for croft login, instead of objects")
 	flags.StringVar(&options.Issuer, "issuer", "", "with --dex: URL of Dex, as in its tokens")
 	flags.StringVar(&options.ClientID, "client-id", "croft", "with --dex: ID of croft login's client")
+	flags.BoolVar(&withArgoCD, "argocd", false, "print Argo CD's objects for tenants' sources, instead of croft's")
+	flags.StringVar(&namespace, "argocd-namespace", "argocd", "with --argocd: namespace that Argo CD runs in")
 	for _, flag := range []string{"issuer", "client-id"} {
 		pointless(c, flag, "it is for --dex", func() bool { return !withDex })
 	}
+	pointless(c, "argocd-namespace", "it is for --argocd", func() bool { return !withArgoCD })
+	c.MarkFlagsMutuallyExclusive("dex", "argocd")
 	return c
+}
+
+// renderArgoCD prints what Argo CD applies tenants' sources by.
+func (a *app) renderArgoCD(e *estate.Estate, namespace string, output format) error {
+	if e.Platform.GitOps != v1alpha1.GitOpsArgoCD {
+		return errors.New("--argocd: croft's operator writes objects of Flux for this file: set platform.gitops to ArgoCD, or leave --argocd out")
+	}
+	for _, t := range e.Tenants {
+		if slices.Contains(t.Namespaces, namespace) {
+			return fmt.Errorf("--argocd-namespace: %s is a namespace of tenant %s, and what writes there could have Argo CD apply anything: name Argo CD's own namespace",
+				namespace, t.Name)
+		}
+	}
+	return printObjects(a.out, gitops.ArgoCD(e, namespace), output)
 }
 
 // renderDex prints Dex's configuration, for a login that croft login accepts.

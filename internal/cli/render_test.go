@@ -148,6 +148,34 @@ func TestRenderDex(t *testing.T) {
 	}
 }
 
+// TestRenderArgoCD is of `make test`: what croft prints for Argo CD is what was reviewed.
+func TestRenderArgoCD(t *testing.T) {
+	const file = "testdata/argocd.yaml"
+	status, got, stderr := run(t, "", "render", "-f", file, "--argocd")
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	isGolden(t, "testdata/argocd.golden.yaml", got)
+	status, all, stderr := run(t, "", "render", "-f", file)
+	if status != 0 || strings.Contains(all, "argoproj.io/v1alpha1") || strings.Contains(all, "kind: Kustomization") || !strings.Contains(all, "name: croft-deployer") {
+		t.Errorf("exit status %d %s: croft's own objects are to hold the deployer, and none of Flux or Argo CD", status, stderr)
+	}
+	if status, got, stderr := run(t, "", "render", "-f", file, "--argocd", "--argocd-namespace", "gitops"); status != 0 || strings.Count(got, "\n  namespace: gitops\n") != 5 {
+		t.Errorf("exit status %d %s, printed %s", status, stderr, got)
+	}
+	for _, test := range []struct{ flags, says string }{
+		{"-f ../../examples/platform.yaml --argocd", "set platform.gitops to ArgoCD"},
+		{"-f " + file + " --argocd --argocd-namespace shop-dev", "shop-dev is a namespace of tenant shop"},
+		{"-f " + file + " --argocd-namespace gitops", "--argocd-namespace has no effect here: it is for --argocd"},
+		{"-f " + file + " --argocd --dex", "[argocd dex]"},
+	} {
+		status, stdout, stderr := run(t, "", append([]string{"render"}, strings.Fields(test.flags)...)...)
+		if status != 2 || stdout != "" || !strings.Contains(stderr, test.says) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("croft render %s: exit status %d: %s%s", test.flags, status, stdout, stderr)
+		}
+	}
+}
+
 // TestUserDataFile wants what croft.yaml names to be looked for beside it, wherever
 // croft runs.
 func TestUserDataFile(t *testing.T) {

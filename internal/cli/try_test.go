@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"croft.dev/croft/internal/cli"
 	"croft.dev/croft/internal/trial"
 )
@@ -225,6 +227,44 @@ func BenchmarkTry(b *testing.B) {
 		args := []string{"try", "-f", filepath.Join(workloads, "croft.yaml"), "--tenant", "shop", "-o", "json", "-"}
 		if status := cli.Main(args, bytes.NewReader(text), &out, &errOut); status != 0 {
 			b.Fatalf("exit status %d: %s%s", status, out.String(), errOut.String())
+		}
+	}
+}
+
+// TestPlatformRepository is of `make test`: what examples/platform-repo has its CI run is
+// good on each of its clusters, and its CI runs it.
+func TestPlatformRepository(t *testing.T) {
+	const root = "../../examples/platform-repo/"
+	clusters, err := filepath.Glob(root + "clusters/*")
+	teams, other := filepath.Glob(root + "workloads/*")
+	if err != nil || other != nil || len(clusters) != 2 || len(teams) != 2 {
+		t.Fatalf("%v %v: clusters %v, teams %v", err, other, clusters, teams)
+	}
+	for _, cluster := range clusters {
+		files := []string{"-f", cluster, "-f", root + "tenants"}
+		if status, stdout, stderr := run(t, "", append([]string{"check", "--strict"}, files...)...); status != 0 || stdout != "good: 2 tenants, 1 pool\n" {
+			t.Errorf("croft check %s: exit status %d: %s%s", cluster, status, stdout, stderr)
+		}
+		for _, team := range teams {
+			args := append([]string{"try", "--tenant", filepath.Base(team), team}, files...)
+			if status, stdout, stderr := run(t, "", args...); status != 0 {
+				t.Errorf("croft try %s on %s: exit status %d: %s%s", team, cluster, status, stdout, stderr)
+			}
+		}
+	}
+	for _, file := range []string{".github/workflows/croft.yaml", ".gitlab-ci.yml"} {
+		content, err := os.ReadFile(root + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pipeline map[string]any
+		if err := yaml.Unmarshal(content, &pipeline); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		for _, command := range []string{"croft check -f", "croft diff --kubeconfig", "croft try -f"} {
+			if !strings.Contains(string(content), command) {
+				t.Errorf("%s does not run %s", file, command)
+			}
 		}
 	}
 }

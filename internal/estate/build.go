@@ -74,6 +74,7 @@ func groupsOf(e *Estate) []string {
 func resolvePlatform(p v1alpha1.PlatformSpec) v1alpha1.PlatformSpec {
 	p.NodePoolKey = cmp.Or(p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
 	p.Placement = cmp.Or(p.Placement, v1alpha1.PlacementNative)
+	p.GitOps = cmp.Or(p.GitOps, v1alpha1.GitOpsFlux)
 	p.Network.Dialect = cmp.Or(p.Network.Dialect, v1alpha1.DialectKubernetes)
 	if len(p.Network.MetadataAddresses) == 0 {
 		p.Network.MetadataAddresses = v1alpha1.DefaultMetadataAddresses()

@@ -27,6 +27,9 @@ func sourcesFit(w *whole, t *v1alpha1.Tenant) []finding {
 			all = append(all, found(at.Child("namespace"), "%s is none of the tenant's namespaces, which are %s; name one of them",
 				source.Namespace, strings.Join(namespaces, ", "))...)
 		}
+		if w.platform.GitOps == v1alpha1.GitOpsArgoCD {
+			all = append(all, argoCDFits(source, at)...)
+		}
 		text, at := source.Git, at.Child("git")
 		if text == "" {
 			text, at = source.OCI, field.NewPath("spec", "sources").Key(name).Child("oci")
@@ -41,12 +44,46 @@ func sourcesFit(w *whole, t *v1alpha1.Tenant) []finding {
 			continue
 		}
 		if host := strings.ToLower(u.Hostname()); !sourceHostAllowed(host, hosts, services) {
-			all = append(all, found(at, "Flux may not connect to %s for tenant %s, whose policy.sourceHosts are %s (* is every host outside of the cluster that has a name); add the host there, or name another",
-				host, t.Name, cmp.Or(strings.Join(hosts, ", "), "none"))...)
+			all = append(all, found(at, "%s may not connect to %s for tenant %s, whose policy.sourceHosts are %s (* is every host outside of the cluster that has a name); add the host there, or name another",
+				gitOpsName(w.platform.GitOps), host, t.Name, cmp.Or(strings.Join(hosts, ", "), "none"))...)
 		}
 	}
 	return all
 }
+
+// gitOpsName is what people call the tool.
+func gitOpsName(tool v1alpha1.GitOpsTool) string {
+	if tool == v1alpha1.GitOpsArgoCD {
+		return "Argo CD"
+	}
+	return "Flux"
+}
+
+// argoCDFits refuses what an Application of Argo CD cannot say: it would be ignored.
+func argoCDFits(source v1alpha1.Source, at *field.Path) []finding {
+	var all []finding
+	for _, f := range []struct {
+		name string
+		set  bool
+		why  string
+	}{
+		{"oci", source.OCI != "", "is for Flux, and platform.gitops is ArgoCD; name a Git repository in git"},
+		{"secretRef", source.SecretRef != nil, "is for Flux; Argo CD finds credentials by the repository's URL, in Secrets of its own namespace: leave secretRef out"},
+		{"webhook", source.Webhook != nil, "is for Flux; Git servers call Argo CD at /api/webhook, for all repositories: leave webhook out"},
+		{"interval", source.Interval != "", "is for Flux; Argo CD has one interval for all repositories, timeout.reconciliation in its ConfigMap argocd-cm: leave interval out"},
+		{"timeout", source.Timeout != "", "is for Flux; Argo CD does not wait for what it has applied: leave timeout out"},
+		{"git", strings.ContainsAny(source.Git, repositoryPattern), "Argo CD would take any of " + repositoryPattern + " for a pattern that other repositories match, too; name a repository without them"},
+	} {
+		if f.set {
+			all = append(all, found(at.Child(f.name), "%s", f.why)...)
+		}
+	}
+	return all
+}
+
+// repositoryPattern are the characters that have a meaning in the repositories of an
+// AppProject.
+const repositoryPattern = `*?[]{}\!`
 
 var (
 	hostname = regexp.MustCompile(`^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)

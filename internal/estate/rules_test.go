@@ -200,3 +200,25 @@ func TestBuildRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestArgoCDSources wants refused what an Application cannot say. It is of the first tier:
+// it runs without a control plane.
+func TestArgoCDSources(t *testing.T) {
+	const base = "platform: {clusterName: a, gitops: ArgoCD, nodeClass: {kwok: {}}}\npools: {jobs: }\ntenants:\n  shop:\n    pool: jobs\n    sources:\n"
+	_, _, problems := read(base +
+		"      artifact: {oci: \"oci://ghcr.io/a/b\"}\n" +
+		"      private: {git: \"https://git.example.org/a\", secretRef: {name: a}}\n" +
+		"      called: {git: \"https://git.example.org/a\", webhook: {type: github, secretRef: {name: a}}}\n" +
+		"      timed: {git: \"https://git.example.org/a\", interval: 1m, timeout: 5m}\n" +
+		"      all: {git: \"https://git.example.org/*\"}\n" +
+		"      metadata: {git: \"http://169.254.169.254/latest\"}\n")
+	expect(t, problems,
+		"croft.yaml:7: tenants.shop.sources.artifact.oci: is for Flux, and platform.gitops is ArgoCD; name a Git repository in git",
+		"croft.yaml:8: tenants.shop.sources.private.secretRef: is for Flux; Argo CD finds credentials by the repository's URL, in Secrets of its own namespace: leave secretRef out",
+		"croft.yaml:9: tenants.shop.sources.called.webhook: is for Flux; Git servers call Argo CD at /api/webhook, for all repositories: leave webhook out",
+		"croft.yaml:10: tenants.shop.sources.timed.interval: is for Flux; Argo CD has one interval for all repositories, timeout.reconciliation in its ConfigMap argocd-cm: leave interval out",
+		"croft.yaml:10: tenants.shop.sources.timed.timeout: is for Flux; Argo CD does not wait for what it has applied: leave timeout out",
+		"croft.yaml:11: tenants.shop.sources.all.git: Argo CD would take any of *?[]{}\\! for a pattern that other repositories match, too; name a repository without them",
+		"croft.yaml:12: tenants.shop.sources.metadata.git: Argo CD may not connect to 169.254.169.254 for tenant shop, whose policy.sourceHosts are * (* is every host outside of the cluster that has a name); add the host there, or name another")
+	valid(t, base+"      app: {git: \"https://git.example.org/a\", tag: v1, path: ./b}\n")
+}

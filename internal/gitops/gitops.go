@@ -1,5 +1,5 @@
-// Package gitops makes, from a tenant's sources, the objects by which Flux applies them:
-// as the tenant's own service account, in the tenant's own namespaces.
+// Package gitops makes, from a tenant's sources, the objects by which Flux or Argo CD
+// applies them: as the tenant's own service account, in the tenant's own namespaces.
 package gitops
 
 import (
@@ -13,10 +13,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/estate"
 )
 
-// Deployer is the service account that Flux applies a tenant's sources as.
+// Deployer is the service account that a tenant's sources are applied as.
 const Deployer = "croft-deployer"
 
 // The kinds of Flux that are written for sources.
@@ -35,13 +36,17 @@ const (
 	retryInterval = "1m"
 )
 
-// Objects returns what stands for a tenant's sources. operator is the name of the
-// ClusterRole that the tenant's role operator is bound as.
-func Objects(t *estate.Tenant, operator string) []client.Object {
+// Objects returns what croft's operator writes for a tenant's sources: the account, and
+// with Flux its objects. operator is the name of the ClusterRole that the tenant's role
+// operator is bound as.
+func Objects(p *estate.Platform, t *estate.Tenant, operator string) []client.Object {
 	if len(t.Sources) == 0 {
 		return nil
 	}
 	all := account(t, operator)
+	if p.GitOps == v1alpha1.GitOpsArgoCD {
+		return all
+	}
 	for _, s := range t.Sources {
 		source := repository(s)
 		all = append(all, source, kustomization(s, source))
@@ -53,7 +58,10 @@ func Objects(t *estate.Tenant, operator string) []client.Object {
 }
 
 // Kinds are the kinds of Flux that a tenant's sources need.
-func Kinds(t *estate.Tenant) []schema.GroupVersionKind {
+func Kinds(p *estate.Platform, t *estate.Tenant) []schema.GroupVersionKind {
+	if p.GitOps == v1alpha1.GitOpsArgoCD {
+		return nil
+	}
 	var all []schema.GroupVersionKind
 	need := func(kind schema.GroupVersionKind) {
 		if !slices.Contains(all, kind) {
@@ -80,13 +88,13 @@ func account(t *estate.Tenant, operator string) []client.Object {
 	var accounts, bindings []client.Object
 	var subjects []rbacv1.Subject
 	for _, namespace := range t.Namespaces {
-		if !slices.ContainsFunc(t.Sources, func(s estate.Source) bool { return s.Namespace == namespace }) {
+		if !hasSource(t, namespace) {
 			continue
 		}
 		accounts = append(accounts, &corev1.ServiceAccount{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Deployer},
-			// Flux impersonates it, and no pod is meant to run as it.
+			// Flux and Argo CD impersonate it, and no pod is meant to run as it.
 			AutomountServiceAccountToken: ptr.To(false),
 		})
 		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: Deployer})
@@ -100,6 +108,10 @@ func account(t *estate.Tenant, operator string) []client.Object {
 		})
 	}
 	return append(accounts, bindings...)
+}
+
+func hasSource(t *estate.Tenant, namespace string) bool {
+	return slices.ContainsFunc(t.Sources, func(s estate.Source) bool { return s.Namespace == namespace })
 }
 
 func repository(s estate.Source) *unstructured.Unstructured {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,7 +41,7 @@ func TestObjects(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			tenant := &estate.Tenant{Name: "shop", Namespaces: []string{"shop", "shop-dev"}, Sources: test.sources}
 			var got []string
-			for _, o := range gitops.Objects(tenant, "croft-operator") {
+			for _, o := range gitops.Objects(&estate.Platform{}, tenant, "croft-operator") {
 				got = append(got, fmt.Sprintf("%s %s/%s", o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName()))
 				holds(t, tenant, o)
 			}
@@ -79,5 +80,82 @@ func holds(t *testing.T, tenant *estate.Tenant, o client.Object) {
 		if _, crosses := ref["namespace"]; crosses || spec["kubeConfig"] != nil {
 			t.Errorf("the Kustomization %s reaches beyond its namespace or its cluster: %v", o.GetName(), spec)
 		}
+	}
+}
+
+// TestArgoCD wants of each tenant with sources a project that names its repositories and
+// namespaces and nothing else, and Applications of that project that are applied as the
+// tenant's account. First tier.
+func TestArgoCD(t *testing.T) {
+	app := v1alpha1.Source{Git: "https://git.example.org/a", Branch: "main", Path: "./", Namespace: "shop"}
+	dev := v1alpha1.Source{Git: "https://git.example.org/a", Tag: "v1", Path: "./deploy", Namespace: "shop-dev"}
+	platform := &estate.Platform{}
+	platform.GitOps = v1alpha1.GitOpsArgoCD
+	shop := &estate.Tenant{Name: "shop", Namespaces: []string{"shop", "shop-dev", "shop-test"}, Sources: []estate.Source{{Name: "app", Source: app}, {Name: "dev", Source: dev}}}
+	// Names that would be the same if they were joined by hyphens.
+	a := &estate.Tenant{Name: "a", Namespaces: []string{"a"}, Sources: []estate.Source{{Name: "b-c", Source: v1alpha1.Source{Git: app.Git, Branch: "b", Path: "./", Namespace: "a"}}}}
+	ab := &estate.Tenant{Name: "a-b", Namespaces: []string{"a-b"}, Sources: []estate.Source{{Name: "c", Source: v1alpha1.Source{Git: app.Git, Branch: "b", Path: "./", Namespace: "a-b"}}}}
+	without := &estate.Tenant{Name: "without", Namespaces: []string{"without"}}
+
+	if kinds := gitops.Kinds(platform, shop); len(kinds) > 0 {
+		t.Errorf("the operator needs %v", kinds)
+	}
+	for _, o := range gitops.Objects(platform, shop, "croft-operator") {
+		if _, ok := o.(*unstructured.Unstructured); ok {
+			t.Errorf("the operator writes %s %s", o.GetObjectKind().GroupVersionKind().Kind, o.GetName())
+		}
+	}
+
+	names, projects := map[string]bool{}, map[string]map[string]any{}
+	applications := 0
+	for _, o := range gitops.ArgoCD(&estate.Estate{Platform: *platform, Tenants: []*estate.Tenant{a, ab, shop, without}}, "argocd") {
+		u, ok := o.(*unstructured.Unstructured)
+		if !ok || u.GetNamespace() != "argocd" || names[u.GetKind()+u.GetName()] || len(u.GetFinalizers()) > 0 {
+			t.Fatalf("%s %s/%s is there twice, is elsewhere, or would delete what it has applied", u.GetKind(), u.GetNamespace(), u.GetName())
+		}
+		names[u.GetKind()+u.GetName()] = true
+		spec, _ := u.Object["spec"].(map[string]any)
+		if u.GroupVersionKind() == gitops.AppProject {
+			projects[u.GetName()] = spec
+			continue
+		}
+		applications++
+		project, _ := spec["project"].(string)
+		admits(t, u.GetName(), projects[project], spec)
+	}
+	if len(projects) != 3 || applications != 4 {
+		t.Errorf("%d projects and %d Applications, want 3 and 4", len(projects), applications)
+	}
+	const server = "https://kubernetes.default.svc"
+	to := func(ns string) any { return map[string]any{"server": server, "namespace": ns} }
+	as := func(ns string) any {
+		return map[string]any{"server": server, "namespace": ns, "defaultServiceAccount": gitops.Deployer}
+	}
+	want := map[string]any{
+		"description": "Sources of tenant shop", "sourceRepos": []any{app.Git}, "clusterResourceWhitelist": []any{},
+		"destinations":               []any{to("shop"), to("shop-dev"), to("shop-test")},
+		"destinationServiceAccounts": []any{as("shop"), as("shop-dev")},
+	}
+	if diff := cmp.Diff(want, projects["croft-shop"]); diff != "" {
+		t.Errorf("the project of shop (-want +got):\n%s", diff)
+	}
+}
+
+// admits fails if an Application reaches beyond its project, or has no account there.
+func admits(t *testing.T, name string, project, spec map[string]any) {
+	t.Helper()
+	within := func(list, field string, of any) bool {
+		entries, _ := project[list].([]any)
+		return slices.ContainsFunc(entries, func(entry any) bool {
+			m, ok := entry.(map[string]any)
+			return ok && m[field] == of
+		})
+	}
+	source, _ := spec["source"].(map[string]any)
+	destination, _ := spec["destination"].(map[string]any)
+	repositories, _ := project["sourceRepos"].([]any)
+	if !slices.Contains(repositories, source["repoURL"]) || !within("destinations", "namespace", destination["namespace"]) ||
+		!within("destinationServiceAccounts", "namespace", destination["namespace"]) {
+		t.Errorf("the Application %s is not of its project %v: %v", name, project, spec)
 	}
 }

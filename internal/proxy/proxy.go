@@ -196,7 +196,14 @@ func (c chain) unauthorized() http.Handler {
 	})
 }
 
-// respond writes an error as the API server does.
+// respond writes an error as the API server does. Outside of resources, as in discovery, it
+// writes the message as text: clients read no Status there, and kubectl would print
+// "unknown".
 func respond(w http.ResponseWriter, r *http.Request, err error) {
+	if info, ok := request.RequestInfoFrom(r.Context()); ok && !info.IsResourceRequest {
+		status := responsewriters.ErrorToAPIStatus(err)
+		http.Error(w, status.Message, int(status.Code))
+		return
+	}
 	responsewriters.ErrorNegotiated(err, clientgoscheme.Codecs.WithoutConversion(), schema.GroupVersion{Version: "v1"}, w, r)
 }

@@ -38,6 +38,8 @@ const (
 	// Flux is sources, Kustomizations and HelmReleases. Options.With runs its
 	// kustomize-controller, and has the definitions of the first two.
 	Flux = "flux"
+	// ArgoCD is Applications, ApplicationSets and AppProjects, which may say anything.
+	ArgoCD = "argocd"
 	// Gatekeeper is its mutators, templates and configuration. Options.With runs
 	// it too, and then its definitions are there already.
 	Gatekeeper = "gatekeeper"
@@ -62,6 +64,7 @@ var crdsOf = map[string][]crdSource{
 		{module: "github.com/fluxcd/kustomize-controller", files: "config/crd/bases/*.yaml"},
 		{module: "github.com/fluxcd/helm-controller", files: "config/crd/bases/*.yaml"},
 	},
+	ArgoCD:     {{files: "crds/argocd.yaml"}},
 	Gatekeeper: {{module: "github.com/open-policy-agent/gatekeeper/v3", files: "charts/gatekeeper/crds/*.yaml"}},
 	Calico:     {{files: "crds/calico.yaml"}},
 	CalicoStorage: {{files: "crds/calico.yaml", renamed: strings.NewReplacer(

@@ -17,7 +17,7 @@ func TestInstallCRDs(t *testing.T) {
 	}
 	c := Start(t, Options{Components: APIOnly})
 	started := time.Now()
-	if err := c.InstallCRDs(t.Context(), GatewayAPI, CertManager, Flux, Gatekeeper, Calico, CalicoStorage, NetworkPolicyAPI, AmazonVPC, KarpenterAWS); err != nil {
+	if err := c.InstallCRDs(t.Context(), GatewayAPI, CertManager, Flux, ArgoCD, Gatekeeper, Calico, CalicoStorage, NetworkPolicyAPI, AmazonVPC, KarpenterAWS); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("installed in %s", time.Since(started))
@@ -33,6 +33,7 @@ func TestInstallCRDs(t *testing.T) {
 		{Group: "source.toolkit.fluxcd.io", Version: "v1"}:       {"gitrepositories", "ocirepositories", "helmrepositories", "helmcharts", "buckets"},
 		{Group: "kustomize.toolkit.fluxcd.io", Version: "v1"}:    {"kustomizations"},
 		{Group: "helm.toolkit.fluxcd.io", Version: "v2"}:         {"helmreleases"},
+		{Group: "argoproj.io", Version: "v1alpha1"}:              {"applications", "applicationsets", "appprojects"},
 		{Group: "mutations.gatekeeper.sh", Version: "v1"}:        {"assign", "assignmetadata", "modifyset"},
 		{Group: "templates.gatekeeper.sh", Version: "v1"}:        {"constrainttemplates"},
 		{Group: "projectcalico.org", Version: "v3"}:              {"networkpolicies", "globalnetworkpolicies", "tiers"},

@@ -62,7 +62,7 @@ func startBare(t *testing.T) *sandbox.Cluster {
 
 func installKinds(t *testing.T, cluster *sandbox.Cluster, others ...string) {
 	t.Helper()
-	if err := cluster.InstallCRDs(t.Context(), append(others, sandbox.GatewayAPI, sandbox.CertManager, sandbox.Flux)...); err != nil {
+	if err := cluster.InstallCRDs(t.Context(), append(others, sandbox.GatewayAPI, sandbox.CertManager, sandbox.Flux, sandbox.ArgoCD)...); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -112,6 +112,7 @@ var samples = map[string]any{
 	"helmreleases":    `{spec: {chart: {spec: {chart: a, sourceRef: {name: a}, valuesFiles: [a]}}, dependsOn: [{name: a}], values: {a: {b: [c]}}, valuesFrom: [{kind: a}], postRenderers: [{kustomize: {patches: [{patch: a}]}}]}}`,
 	"issuers":         `{spec: {acme: {server: a, solvers: [{selector: {dnsNames: [a], matchLabels: {a: b}}, http01: {ingress: {podTemplate: {metadata: {annotations: {a: b}}}}}}]}, vault: {server: a}, ca: {secretName: a, ocspServers: [a], crlDistributionPoints: [a]}}}`,
 	"capacitybuffers": `{spec: {podTemplateRef: {name: a}, limits: {a: b}}}`,
+	"applications":    `{spec: {project: a, sources: [{repoURL: a}], syncPolicy: {syncOptions: [a]}, info: [{name: a}]}, operation: {info: [{name: a}], sync: {resources: [{kind: a}]}}}`,
 	"gitrepositories": `{spec: {url: a, provider: aws, include: [{repository: {name: a}}], sparseCheckout: [a]}}`,
 }
 
@@ -131,6 +132,7 @@ func init() {
 		"networkpolicies.projectcalico.org": "networkpolicies.crd.projectcalico.org",
 		"grpcroutes":                        "httproutes", "tlsroutes": "httproutes",
 		"helmcharts": "gitrepositories", "provisioningrequests": "capacitybuffers", "workloads": "capacitybuffers", "podgroups": "capacitybuffers",
+		"applicationsets": "applications", "appprojects": "applications",
 		"ocirepositories": "gitrepositories", "helmrepositories": "gitrepositories", "buckets": "gitrepositories",
 	} {
 		samples[name] = samples[like]

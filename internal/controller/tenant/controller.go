@@ -186,8 +186,8 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	needed := mutatorKinds(snapshot.Platform.Placement)
 	engines, enginesErr := c.engines.Look(ctx, needed...)
 	served, dialectsErr := c.dialects.Look(ctx, network.Kinds(snapshot.Platform)...)
-	flux, sourcesErr := c.sources.Look(ctx, gitops.Kinds(tenant)...)
-	seen.unserved = missingFlux(tenant, flux)
+	flux, sourcesErr := c.sources.Look(ctx, gitops.Kinds(snapshot.Platform, tenant)...)
+	seen.unserved = missingFlux(snapshot.Platform, tenant, flux)
 	served = append(served, flux...)
 	var after reconcile.Result
 	if seen.unserved != nil {

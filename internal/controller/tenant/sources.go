@@ -14,8 +14,8 @@ import (
 
 // missingFlux is an error if a tenant has sources and the cluster does not serve all
 // kinds that they need.
-func missingFlux(t *estate.Tenant, served []schema.GroupVersionKind) error {
-	for _, kind := range gitops.Kinds(t) {
+func missingFlux(p *estate.Platform, t *estate.Tenant, served []schema.GroupVersionKind) error {
+	for _, kind := range gitops.Kinds(p, t) {
 		if !slices.Contains(served, kind) {
 			return fmt.Errorf("sources: this cluster does not know the kind %s (%s): install Flux, or take the tenant's sources out",
 				kind.Kind, kind.GroupVersion())

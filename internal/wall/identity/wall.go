@@ -33,8 +33,8 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 // Pool returns nothing: no tenant may see or touch a pool.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 
-// Tenant returns the bindings in each of the tenant's namespaces, and what Flux applies
-// its sources by.
-func (Wall) Tenant(_ *estate.Platform, t *estate.Tenant) []client.Object {
-	return append(bindings(t), gitops.Objects(t, ClusterRole(v1alpha1.RoleOperator))...)
+// Tenant returns the bindings in each of the tenant's namespaces, and what its sources are
+// applied by.
+func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
+	return append(bindings(t), gitops.Objects(p, t, ClusterRole(v1alpha1.RoleOperator))...)
 }

@@ -35,7 +35,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	var all []attack.Attack
 	for _, attacks := range [][]attack.Attack{
 		s.escapes(), s.asks(), s.shares(), s.sizes(), s.controllers(), s.volumes(), s.claims(), s.services(), s.ingresses(), s.gateways(), s.addons(), s.controls(),
-		s.bindings(), s.accounts(), s.events(), s.flux(), s.bounds(), s.nobodys(),
+		s.bindings(), s.accounts(), s.events(), s.flux(), s.argoCD(), s.bounds(), s.nobodys(),
 	} {
 		all = append(all, attacks...)
 	}

@@ -93,6 +93,9 @@ func (s scene) nobodys() []attack.Attack {
 		may("source", "have Flux fetch with the platform's cloud identity", attack.Custom("source.toolkit.fluxcd.io/v1", "OCIRepository", "", "croft-free-source", map[string]any{
 			"interval": "1m", "url": "oci://registry.example.com/other/app", "provider": "aws",
 		}), "source.toolkit.fluxcd.io", "ocirepositories"),
+		may("application", "have Argo CD apply to any namespace", attack.Custom(argoCDVersion, "Application", "", "croft-free-application", map[string]any{
+			"project": "default", "destination": map[string]any{"server": "https://kubernetes.default.svc", "namespace": s.other},
+		}), "argoproj.io", "applications"),
 	}
 }
 

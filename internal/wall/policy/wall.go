@@ -25,7 +25,7 @@ func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 		checkAnnotations(), warnOfAnnotations(),
 		protection(p.Admins), checkNamespaces(p.Admins), checkRoleBindings(p.Admins), checkRoles(), checkAccounts(),
 		checkEvents(), checkDeletion(p.Finalizers),
-		checkFlux(), checkFluxSources(), checkSizes(), checkAutoscalers(),
+		checkFlux(), checkFluxSources(), checkArgoCD(), checkSizes(), checkAutoscalers(),
 	}
 }
 

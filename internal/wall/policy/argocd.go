@@ -1,0 +1,34 @@
+package policy
+
+import (
+	"croft.dev/croft/internal/admissionpolicy"
+)
+
+// ArgoCDPolicy is the name of the policy on what Argo CD does for tenants.
+const ArgoCDPolicy = "croft-argocd"
+
+// ApplicationsRule is its one rule.
+const ApplicationsRule = "applications"
+
+// checkArgoCD keeps tenants from writing what Argo CD applies with its own rights. No role
+// of croft's gives a right to these kinds; but Argo CD may be told to read Applications
+// and ApplicationSets in any namespace, and other roles may give one. There is no
+// exception for updates of less than the spec: an Application also has an operation, which
+// Argo CD carries out at once.
+func checkArgoCD() admissionpolicy.Validating {
+	return admissionpolicy.Validating{
+		Name:     ArgoCDPolicy,
+		Ruleless: true,
+		Resources: []admissionpolicy.Resource{{
+			Group: "argoproj.io", Version: "*",
+			Resources: []string{"applications", "applicationsets", "appprojects"}, Operations: write,
+		}},
+		Rules: []admissionpolicy.Rule{{
+			Name:  ApplicationsRule,
+			Says:  "Applications, ApplicationSets and AppProjects are written by the platform",
+			Holds: clusterWide,
+			Message: `request.kind.kind + ": Argo CD would apply with its own rights, in any namespace: ` +
+				`ask a platform admin to declare a source for your tenant"`,
+		}},
+	}
+}
