@@ -183,9 +183,15 @@ func TestElevation(t *testing.T) {
 	}
 	f.phase(e, v1alpha1.ElevationPending)
 
-	patch := func(c client.Client, body string) error {
-		return c.Patch(t.Context(), e.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(body)))
+	patch := func(c client.Client, body string, options ...client.PatchOption) error {
+		return c.Patch(t.Context(), e.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(body)), options...)
 	}
+	f.eventually("approvers to be let in", func() string {
+		if err := patch(ann, `{"spec":{"approvedBy":"ann"}}`, client.DryRunAll); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 	f.refused("eve approves", patch(eve, `{"spec":{"approvedBy":"eve"}}`), "cannot patch resource")
 	f.refused("eve approves as an approver", patch(f.as("eve", "shop-devs", "leads"), `{"spec":{"approvedBy":"eve"}}`), "[second-person]")
 	f.refused("ann approves as bob", patch(ann, `{"spec":{"approvedBy":"bob"}}`), "[approved-by]")
