@@ -97,7 +97,8 @@ func TestLatency(t *testing.T) {
 		if format == "table" && !strings.Contains(string(docs), "```\n$ croft latency\n"+stdout+"```\n") {
 			t.Error("docs/latency.md does not show testdata/latency.golden.txt")
 		}
-		if format == "markdown" && !strings.Contains(string(docs), stdout[:strings.Index(stdout, "\n\n### ")]) {
+		first, _, _ := strings.Cut(stdout, "\n\n### ")
+		if format == "markdown" && !strings.Contains(string(docs), first) {
 			t.Error("docs/latency.md does not show the first node of testdata/latency.golden.md")
 		}
 	}

@@ -143,7 +143,7 @@ func checkLinks(t *testing.T, doc string) {
 // anchors are the headings of a document, as links name them: the first of each name.
 func anchors(content string) []string {
 	var list []string
-	dropped := regexp.MustCompile("[^\\w\\- ]")
+	dropped := regexp.MustCompile(`[^\w\- ]`)
 	for _, heading := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(content, -1) {
 		name := dropped.ReplaceAllString(strings.ToLower(heading[1]), "")
 		list = append(list, strings.ReplaceAll(name, " ", "-"))

@@ -261,6 +261,17 @@ func TestTenancy(t *testing.T) {
 	if err := e.of("janes", nodesResource).Delete(t.Context(), "s1", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("deleting a node: %v", err)
 	}
+	// So are watches by WebSocket, whose connection a filtered response cannot take over.
+	upgrade, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+"/api/v1/nodes?watch=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	upgrade.Header = http.Header{"Authorization": {"Bearer janes"}, "Connection": {"Upgrade"}, "Upgrade": {"websocket"}}
+	if response, err := http.DefaultClient.Do(upgrade); err != nil {
+		t.Error(err)
+	} else if _ = response.Body.Close(); response.StatusCode != http.StatusForbidden {
+		t.Errorf("a watch of nodes by WebSocket: %s", response.Status)
+	}
 	e.ready.Store(false)
 	if err := get("janes", nodesResource, "s1"); !apierrors.IsForbidden(err) {
 		t.Errorf("before the caches have synced: %v", err)
