@@ -100,6 +100,6 @@ var admissionRows = []Row{
 		Cause: "the CustomResourceDefinitions in the cluster are older than what is written: Helm does not upgrade them",
 		Cure:  "apply the definitions of the version that runs: `croft install` for croft's, the chart karpenter-crd for Karpenter's",
 		Who:   Platform, Link: "https://karpenter.sh/docs/upgrading/upgrade-guide/#crd-upgrades",
-		Produced: Produced{BySandbox, "internal/doctor TestKinds"},
+		Produced: Produced{BySandbox, "internal/doctor TestChecks/Kinds"},
 	},
 }

@@ -58,7 +58,7 @@ var disruptionRows = []Row{
 		Cause: "something that is not croft's changes pods of tenants when they are created: what it writes into nodeSelector or tolerations is refused, or undone",
 		Cure:  "leave tenants' namespaces out of it (the label croft.dev/tenant), or see that it touches neither nodeSelector, tolerations nor affinity",
 		Who:   Platform, Link: "docs/walls.md",
-		Produced: Produced{BySandbox, "internal/doctor TestOthers"},
+		Produced: Produced{BySandbox, "internal/doctor TestChecks/Others"},
 	},
 	{
 		ID: "flux-unlocked", Sees: "the arguments of Flux' Deployments (label app.kubernetes.io/part-of: flux)",
