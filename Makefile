@@ -112,11 +112,20 @@ RACED     := ./internal/controller/... ./internal/proxy
 RACED_ALL := $(RACED) ./internal/operator ./internal/apply ./internal/cli ./internal/sandbox
 
 .PHONY: test
-test: build $(BIN)/gotestsum $(BIN)/openid-provider lint generated ## What a commit is trusted for: unit and integration tests, lint, generated code
-	@hack/test.sh $(RACED)
+test: build $(BIN)/gotestsum $(BIN)/openid-provider ## What a commit is trusted for: unit and integration tests, mutants
+	@hack/test.sh
+
+# Compiled for the race detector, these packages are all of Kubernetes' client and API
+# server once more: minutes that nobody needs who only wants to know whether croft works.
+.PHONY: race
+race: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the tests in which several things happen at once with the race detector
+	@hack/test.sh -only-race $(RACED)
+
+.PHONY: verify
+verify: lint generated ## Check what is not tested: lint, and that generated files are current
 
 .PHONY: test-all
-test-all: build gatekeeper flux karpenter-aws browser helm $(BIN)/gator $(BIN)/calico-selector $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, and AWS, Gatekeeper, the dialects of network policies, growth
+test-all: build gatekeeper flux karpenter-aws browser helm $(BIN)/gator $(BIN)/calico-selector $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test` and `make race`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
 	@CROFT_TEST_ALL=1 hack/test.sh $(RACED_ALL)
 
 .PHONY: bench

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Runs the tests, those of the packages that are named with the race detector, and says
-# at the end how long each step and the slowest tests took. `make test` calls it, and
-# `make test-all` with CROFT_TEST_ALL=1.
+# at the end how long each step and the slowest tests took. `make test` names none, `make
+# race` wants no others (-only-race), and `make test-all` runs all, with CROFT_TEST_ALL=1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+only_race=''
+if [ "${1:-}" = -only-race ]; then only_race=1 && shift; fi
 raced=("$@")
 logs=bin/tests
 rm -rf "$logs" && mkdir -p "$logs"
@@ -22,21 +24,30 @@ step() {
   times+=("$(printf '%5d s  %s' $((SECONDS - started)) "$name")")
 }
 # tests runs go test in the current directory, and keeps what each test took in a file.
-# -vet=off: the linter has vetted the code; that of the sandbox, `make lint-all` vets.
+# -vet=off: the linter vets the code (`make verify`); that of the sandbox, `make lint-all`.
 tests() {
   local log=$PWD/$logs/$1.json
   shift
   (cd "${in:-.}" && "$OLDPWD/bin/gotestsum" --format pkgname --format-hide-empty-pkg --jsonfile "$log" -- "${link[@]}" "$@")
+}
+summary() {
+  printf '\n%sThe slowest tests%s\n' "$bold" "$off"
+  cat "$logs"/*.json | bin/gotestsum tool slowest --num 20 --threshold 1s
+  printf '\n%sThe steps%s\n' "$bold" "$off"
+  printf '%s\n' "${times[@]}"
 }
 
 # Tests are short-lived, and what they collect is a quarter of their work: fewer, larger
 # collections, as in the sandbox's components. The limit keeps each process small enough.
 export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
 
-mapfile -t rest < <(go list ./... | grep -vxF -f <(go list "${raced[@]}"))
-# Beforehand, so that no test waits for a cluster while all cores compile.
-step 'compiling for the race detector (minutes the first time)' go build -race "${raced[@]}"
-step 'tests with the race detector' tests race -race -timeout 60m "${raced[@]}"
+if ((${#raced[@]})); then
+  # Beforehand, so that no test waits for a cluster while all cores compile.
+  step 'compiling for the race detector (minutes the first time)' go build -race "${raced[@]}"
+  step 'tests with the race detector' tests race -race -timeout 60m "${raced[@]}"
+fi
+if [ -n "$only_race" ]; then summary && exit; fi
+mapfile -t rest < <(go list ./... | grep -vxF -f <((${#raced[@]}) && go list "${raced[@]}"))
 # The mutants come last, with both cores to themselves; among them is all that
 # TestRulesWithoutCluster takes away, for those who have just changed a rule.
 step 'tests' tests rest -timeout 60m -skip '^(TestMutants|TestRulesWithoutCluster$)' "${rest[@]}"
@@ -53,8 +64,4 @@ sandboxed() {
   in=sandbox tests sandbox ${CROFT_TEST_ALL:+-race} -timeout 20m "${packages[@]}"
 }
 step 'tests of the sandbox' sandboxed
-
-printf '\n%sThe slowest tests%s\n' "$bold" "$off"
-cat "$logs"/*.json | bin/gotestsum tool slowest --num 20 --threshold 1s
-printf '\n%sThe steps%s\n' "$bold" "$off"
-printf '%s\n' "${times[@]}"
+summary
