@@ -63,8 +63,11 @@ func groupsOf(e *Estate) []string {
 		for _, a := range t.Access {
 			all = append(all, a.Group)
 		}
+		for _, s := range t.Allowances.ShareWith {
+			all = append(all, s.Group)
+		}
 	}
-	all = slices.DeleteFunc(all, func(g string) bool { return g == "" || strings.HasPrefix(g, "system:") })
+	all = slices.DeleteFunc(all, func(g string) bool { return g == "" || g == "*" || strings.HasPrefix(g, "system:") })
 	slices.Sort(all)
 	return slices.Compact(all)
 }

@@ -21,6 +21,22 @@ import (
 
 const minimal = base + "pools: {jobs: {emptyTTL: 10m}, apps: }\n"
 
+// TestGroups is of the groups that croft proxy may act with: those of people, of the platform
+// and of those with whom tenants share; no star, which names nobody.
+func TestGroups(t *testing.T) {
+	_, e := valid(t, base+`pools: {jobs: }
+tenants:
+  shop:
+    pool: jobs
+    access: [{group: devs, role: operator}, {user: ann, role: viewer}]
+    policy: {shareWith: [{group: contractors}, {group: "*"}, {user: eve}]}
+  bank: {pool: jobs, access: [{group: devs, role: viewer}]}
+`)
+	if want := []string{"contractors", "devs"}; !slices.Equal(e.Platform.Groups, want) {
+		t.Errorf("groups %v, want %v", e.Platform.Groups, want)
+	}
+}
+
 func TestResolve(t *testing.T) {
 	_, e := valid(t, `platform:
   clusterName: demo

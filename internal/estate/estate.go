@@ -31,10 +31,10 @@ type Estate struct {
 // Platform is the defaulted Platform.
 type Platform struct {
 	v1alpha1.PlatformSpec
-	// Groups are those that anybody gets rights by, the Platform's and all tenants',
-	// sorted, as the API server sees them. Only the Platform's objects may depend on it:
-	// tenants are not reconciled when it changes. Kubernetes' own (system:) are not among
-	// them.
+	// Groups are those that anybody gets rights by, sorted, as the API server sees them:
+	// the Platform's, all tenants', and those with which tenants may share. Only the
+	// Platform's objects may depend on it: tenants are not reconciled when it changes.
+	// Kubernetes' own (system:) are not among them, nor is the star of a shareWith.
 	Groups []string
 }
 

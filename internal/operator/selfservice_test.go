@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -116,6 +117,7 @@ func TestSelfService(t *testing.T) {
 	s.refusedByAdmission()
 	s.refusedByStatus()
 	second := s.limit()
+	s.subTenant(first.Name)
 
 	// The platform lowers the limit, and declares for another what is granted: nothing that
 	// stands changes. An operator that starts anew finds all as it was.
@@ -303,6 +305,59 @@ func (s *selfService) limit() *v1alpha1.TenantNamespace {
 		}
 	}
 	return granted
+}
+
+// subTenant lets people into a namespace of a tenant that are in no other of it, as
+// docs/self-service.md says: the platform names them once, and the tenant's operators bind
+// them. They are operators of that namespace, and nobody anywhere else.
+func (s *selfService) subTenant(name string) {
+	s.Helper()
+	binding := func(group string) *rbacv1.RoleBinding {
+		return &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: group},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "croft-operator"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
+		}
+	}
+	const contractors = "shop-contractors"
+	s.refused("people that the platform did not name", s.ann.Create(s.Context(), binding(contractors)), "[strangers]")
+	s.patch(s.shop, `{"spec":{"policy":{"shareWith":[{"group":"`+contractors+`"}]}}}`)
+	s.eventually("the tenant to share", func() string {
+		if err := s.ann.Create(s.Context(), binding(contractors)); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	cat := s.as("cat", contractors)
+	note := func(namespace string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "note"}}
+	}
+	s.eventually("cat to work", func() string {
+		if err := cat.Create(s.Context(), note(name)); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	for _, elsewhere := range []string{"shop", "shop-db", "bank"} {
+		s.refused("cat writes in "+elsewhere, cat.Create(s.Context(), note(elsewhere)), "cannot create")
+		s.refused("cat reads in "+elsewhere, cat.List(s.Context(), &corev1.SecretList{}, client.InNamespace(elsewhere)), "cannot list")
+		s.refused("cat asks in "+elsewhere, cat.Create(s.Context(), requested(elsewhere, "shop-cat")), "cannot create")
+	}
+	s.refused("cat asks in her namespace", cat.Create(s.Context(), requested(name, "shop-cat")), "[self-service]")
+	s.refused("cat lets another tenant in", cat.Create(s.Context(), binding("bank-devs")), "[strangers]")
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "croft"}}
+	s.refused("cat raises her share", cat.Delete(s.Context(), quota), "cannot delete")
+	if err := s.ann.Delete(s.Context(), binding(contractors)); err != nil {
+		s.Fatal(err)
+	}
+	s.eventually("cat to be out", func() string {
+		if err := cat.List(s.Context(), &corev1.ConfigMapList{}, client.InNamespace(name)); err == nil {
+			return "she lists ConfigMaps"
+		}
+		return ""
+	})
+	s.patch(s.shop, `{"spec":{"policy":{"shareWith":null}}}`)
+	s.ready(s.shop)
 }
 
 // deletion deletes a request that somebody's finalizer keeps. The namespace goes, and
