@@ -25,22 +25,21 @@ var (
 	gatekeeperMutations   = schema.GroupVersion{Group: "mutations.gatekeeper.sh", Version: "v1"}
 )
 
-// Constrained is a policy that Gatekeeper holds too: the same CEL, as a
-// ConstraintTemplate and one constraint for all tenants. What the policy reads of a
-// tenant's rules is in annotations of its namespaces.
+// Constrained is a policy that Gatekeeper enforces too: the same CEL, as a
+// ConstraintTemplate and one constraint for all tenants. The policy reads the tenant's
+// rules from annotations of its namespaces.
 //
-// A constraint for each tenant, with the rules as its parameters, would be what
-// Gatekeeper's users are used to. But Gatekeeper parses an object anew for each
-// constraint, of whatever kind, before it looks whether the two have to do with each
-// other (Matcher.Match in its pkg/target): with a thousand tenants, that was nine
-// tenths of what a pod's creation took.
+// Users of Gatekeeper would expect a constraint for each tenant, with the rules as its
+// parameters. But Gatekeeper parses an object anew for each constraint of every kind
+// before it matches the two (Matcher.Match in its pkg/target): with a thousand tenants,
+// that took nine tenths of a pod's creation time.
 type Constrained struct {
 	// Kind is the constraints' kind, and in lower case the template's name.
 	Kind string
 	// Matches are the kinds of objects, by API group, that the policy looks at.
 	Matches map[string][]string
-	// Audits says that the policy can judge objects as they stand, too. One that
-	// must know what an object was before cannot.
+	// Audits says that the policy can also judge stored objects. A policy that compares
+	// with the old object cannot.
 	Audits bool
 	Policy Validating
 }
@@ -133,15 +132,15 @@ func MarkForGatekeeper(namespace client.Object) {
 type Mutator struct {
 	// Kind is Assign or ModifySet.
 	Kind string
-	// Name is what the mutator does. The tenant's name is put after it and a dot,
-	// which no tenant's name has: so no two can meet.
+	// Name is the purpose of the mutator. It is followed by a dot and the tenant's name.
+	// No tenant's name has a dot, so names are unique.
 	Name string
-	// Group, Version and ObjectKind are what it changes, and Operations when.
+	// Group, Version and ObjectKind are the mutated kind, and Operations the operations.
 	Group, Version, ObjectKind string
 	Operations                 []string
 	// Location is the path of the field.
 	Location string
-	// OnlyMissing leaves the field alone where it is there.
+	// OnlyMissing leaves the field alone if it is set.
 	OnlyMissing bool
 	// Within is a path that must be there, for the field not to be made with all that
 	// is around it; "" for none.

@@ -58,8 +58,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestConcerns fails if a mutator that is about a namespace of the tenant's is
-// passed over, or one that is not is shown.
+// TestConcerns fails if a mutator that selects a namespace of the tenant is missed, or
+// another one is shown.
 func TestConcerns(t *testing.T) {
 	a := adopting(t, "{}", "")
 	live := map[string]*corev1.Namespace{"shop": {ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "shop"}}}}

@@ -95,7 +95,8 @@ func (a *Adoption) kindOf(group, resource string) (schema.GroupVersionKind, bool
 	return kind, err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
-// anew is an object as somebody would write it, without what the cluster gave it.
+// anew is an object as an author would write it, without the fields that the cluster
+// set.
 func anew(o *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	clean := bare(o)
 	clean.SetNamespace(namespace)
@@ -129,7 +130,8 @@ func anew(o *unstructured.Unstructured, namespace string) *unstructured.Unstruct
 	return clean
 }
 
-// bare is an object without what only a server can know: what can be applied again.
+// bare is an object without fields that only a server can set, so that it can be applied
+// again.
 func bare(o *unstructured.Unstructured) *unstructured.Unstructured {
 	clean := o.DeepCopy()
 	delete(clean.Object, "status")

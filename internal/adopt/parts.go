@@ -17,16 +17,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// borders are where policies begin or stop to treat addresses and ports alike.
-// Between two borders all are treated the same, so that one of each part stands for
-// all of it, and nothing is judged by chance.
+// borders are the addresses and ports at which policies begin or stop to match. Between
+// two borders policies treat all of them alike, so one of each part represents it, and
+// the result does not depend on chance.
 type borders struct {
 	networks []netip.Prefix
 	ports    []int
 }
 
-// bordersIn reads the borders of policies in whichever API: every network and every
-// number counts. One that is no border does no harm.
+// bordersIn reads the borders of policies of any API: every network and every number
+// counts. Numbers that are no borders are harmless.
 func bordersIn(policies []client.Object) (borders, error) {
 	var b borders
 	for _, o := range policies {
@@ -134,8 +134,8 @@ type port struct {
 	protocol string
 }
 
-// portsOf are one of each part of what a rule's ports allow. A port with a name may
-// be any.
+// portsOf returns one port of each part that a rule's ports allow. A named port may be
+// any port.
 func (b *borders) portsOf(rule []networkingv1.NetworkPolicyPort) []port {
 	var all []port
 	span := func(protocol corev1.Protocol, from, to int) {
@@ -167,8 +167,8 @@ func (b *borders) portsOf(rule []networkingv1.NetworkPolicyPort) []port {
 	return all
 }
 
-// mostChosen is how many sets of labels a selector may ask for before it counts as
-// one that cannot be told.
+// mostChosen is the maximum number of sets of labels that a selector may match; beyond
+// it, the selector counts as undecidable.
 const mostChosen = 256
 
 // chosenBy are the smallest sets of labels that a selector chooses: one for each

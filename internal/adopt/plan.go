@@ -9,20 +9,19 @@ import (
 type Plan struct {
 	Tenant     string      `json:"tenant"`
 	Namespaces []Namespace `json:"namespaces"`
-	// Tried says that the API server was asked where pods would land and what would
-	// be refused. Without it, the pools are worked out from the file, and nothing is
-	// said of the rules.
+	// Tried says that the API server judged the pods by dry runs. Otherwise the pools
+	// are computed from the file, and the plan is silent about the rules.
 	Tried bool       `json:"tried"`
 	Pods  []Workload `json:"pods,omitempty"`
 	// Refused are the other objects that could not be written anew as they are. They
 	// may stay as they are.
 	Refused []Refusal `json:"refused,omitempty"`
-	// Beside is what was there before and has to do with the same as a wall.
+	// Beside are existing objects of the same purpose as a wall.
 	Beside  []Beside  `json:"beside,omitempty"`
 	Traffic []Traffic `json:"traffic,omitempty"`
 	Pools   []Pool    `json:"pools,omitempty"`
 	Quota   []Excess  `json:"quota,omitempty"`
-	// Blocking is what has to be put right first.
+	// Blocking are problems that must be fixed first.
 	Blocking []string `json:"blocking,omitempty"`
 }
 
@@ -41,7 +40,7 @@ type NamespaceState string
 const (
 	// Missing namespaces are made by croft.
 	Missing NamespaceState = "missing"
-	// Free namespaces are there, and no tenant's.
+	// Free namespaces exist, and belong to no tenant.
 	Free NamespaceState = "free"
 	// Taken namespaces are the tenant's already.
 	Taken NamespaceState = "taken"
@@ -74,7 +73,7 @@ func (p *Plan) Unsettled() []Workload {
 	return some
 }
 
-// Replaced is what the walls make superfluous.
+// Replaced are the objects that the walls make superfluous.
 func (p *Plan) Replaced() []Beside {
 	var some []Beside
 	for _, b := range p.Beside {

@@ -103,7 +103,7 @@ func TestAnew(t *testing.T) {
 	}
 }
 
-// TestRemember fails if the first state of an object is not the one that is kept.
+// TestRemember fails if not the first state of an object is kept.
 func TestRemember(t *testing.T) {
 	state := func(value string) *unstructured.Unstructured {
 		return object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {k: "+value+"}}")
@@ -146,7 +146,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestCount fails if what a pod counts for in a quota is not what Kubernetes counts.
+// TestCount fails if a pod counts differently in a quota than in Kubernetes.
 func TestCount(t *testing.T) {
 	const text = `
 spec:

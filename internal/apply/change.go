@@ -48,8 +48,8 @@ const (
 	Deleted Action = "deleted"
 	// Released says that the namespace is no longer croft's to keep.
 	Released Action = "released"
-	// Skipped says that nothing was written, since what the object depends on
-	// could not be.
+	// Skipped says that nothing was written, since the object depends on one that could
+	// not be written.
 	Skipped Action = "skipped"
 	// Failed says that the cluster refused; Change.Err says why.
 	Failed Action = "failed"

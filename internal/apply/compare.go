@@ -31,9 +31,9 @@ func treeOf(o client.Object) (tree, error) {
 	return t, nil
 }
 
-// wanted turns a wall's object into what is sent to the API server: without
-// status, without nulls and without the metadata that only the API server fills
-// in, so that croft owns no field that it says nothing about.
+// wanted turns a wall's object into the patch for the API server: without status, nulls
+// and metadata that only the API server sets, so that croft owns only fields that it
+// sets.
 func wanted(o client.Object) (tree, error) {
 	t, err := treeOf(o)
 	if err != nil {
@@ -107,8 +107,8 @@ func metadataSettled(live, want tree) bool {
 	return covers(live["metadata"], metadata)
 }
 
-// contentSettled accepts what a live object has besides only if it was there, or
-// came by a default, when croft last applied the same content.
+// contentSettled accepts a live object's extra fields only if they existed, or were set
+// by a default, when croft last applied the same content.
 func contentSettled(live, want tree) bool {
 	kind, _ := want["kind"].(string)
 	exceeds := false

@@ -34,17 +34,17 @@ var (
 	// GatekeeperPlatformKinds stand once in the cluster where Gatekeeper is the
 	// engine.
 	GatekeeperPlatformKinds = slices.Concat(GatekeeperConstraintKinds, gatekeeper("templates", "v1", "ConstraintTemplate"))
-	// GatekeeperConstraintKinds are those of them that a cluster has only once
-	// Gatekeeper has taken in their templates.
+	// GatekeeperConstraintKinds are those of them that a cluster has only after
+	// Gatekeeper has processed their templates.
 	GatekeeperConstraintKinds = gatekeeper("constraints", "v1beta1",
 		"CroftPlacement", "CroftServices", "CroftIngresses", "CroftRoutes", "CroftGateways", "CroftCertificates", "CroftAnnotations")
-	// GatekeeperMutatorKinds stand for one tenant where Gatekeeper is the engine. They
-	// are in no namespace.
+	// GatekeeperMutatorKinds are the mutators of one tenant where Gatekeeper is the
+	// engine. They are cluster-scoped.
 	GatekeeperMutatorKinds = gatekeeper("mutations", "v1", "Assign", "ModifySet")
 	// GatekeeperTenantKinds are these, and the constraints that each tenant once had.
 	GatekeeperTenantKinds = slices.Concat(GatekeeperMutatorKinds, GatekeeperConstraintKinds)
-	// PoolKinds stand for one pool. A cluster has only some of them. The NodePool
-	// goes before the class that its nodes are made from.
+	// PoolKinds are the kinds of one pool's objects. A cluster has only some of them.
+	// The NodePool is deleted before its node class.
 	PoolKinds = []schema.GroupVersionKind{
 		{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"},
 		{Group: "karpenter.kwok.sh", Version: "v1alpha1", Kind: "KWOKNodeClass"},
@@ -64,8 +64,8 @@ var (
 		schema.GroupVersionKind{Group: "croft.dev", Version: "v1alpha1", Kind: "TenantRules"},
 	)
 	// DialectKinds are the network policies of other dialects in one tenant's
-	// namespaces, and ClusterDialectKinds those that stand for one tenant in the
-	// whole cluster. A cluster has only some of them.
+	// namespaces, and ClusterDialectKinds the cluster-scoped ones of one tenant. A
+	// cluster has only some of them.
 	DialectKinds = []schema.GroupVersionKind{
 		{Group: "projectcalico.org", Version: "v3", Kind: "NetworkPolicy"},
 		{Group: "crd.projectcalico.org", Version: "v1", Kind: "NetworkPolicy"},
@@ -74,8 +74,8 @@ var (
 		{Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy"},
 		{Group: "networking.k8s.aws", Version: "v1alpha1", Kind: "ClusterNetworkPolicy"},
 	}
-	// SourceKinds are what Flux applies in one tenant's namespaces. A cluster without
-	// Flux has none of them. The Kustomization goes before what it applies.
+	// SourceKinds are the Flux kinds in one tenant's namespaces. A cluster without Flux
+	// has none of them. The Kustomization is deleted before its source.
 	SourceKinds = []schema.GroupVersionKind{
 		{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"},
 		{Group: "notification.toolkit.fluxcd.io", Version: "v1", Kind: "Receiver"},

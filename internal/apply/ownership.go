@@ -12,10 +12,9 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// free are the fields that anybody may set on what croft keeps: metadata, where
-// tools leave their notes, and status, which reports. Everything else is croft's
-// alone: a rule that somebody adds to a NetworkPolicy opens it as much as a rule
-// that is changed.
+// free are the fields of croft's objects that anybody may set: metadata, where tools
+// keep annotations, and status. Only croft may set the others: an added rule opens a
+// NetworkPolicy as much as a changed one.
 var free = fieldpath.NewSet(fieldpath.MakePathOrDie("metadata"), fieldpath.MakePathOrDie("status"))
 
 // freeInNamespaces are also the finalizers in spec, which are the API server's.
@@ -30,11 +29,11 @@ func freeOf(kind string) *fieldpath.Set {
 
 // ownership says who set the fields of a live object.
 type ownership struct {
-	// ours is what croft last applied; nil if it never did.
+	// ours is croft's last apply; nil if there is none.
 	ours *fieldpath.Set
-	// foreign are fields that are not free and that somebody else set.
+	// foreign are the fields outside of free that other managers set.
 	foreign *fieldpath.Set
-	// intruders are those who did, sorted.
+	// intruders are these managers, sorted.
 	intruders []string
 }
 
@@ -83,9 +82,8 @@ var notes = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("metadata", "annotations", v1alpha1.OwnerAnnotation),
 )
 
-// isOurs reports whether an entry is croft's apply. What was written under
-// croft's name in any other way was written by somebody else, but for the birth
-// of a namespace, of which only metadata is written.
+// isOurs reports whether an entry is croft's apply. Other writes under croft's name came
+// from another client, except for the creation of a namespace, which sets only metadata.
 func isOurs(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == v1alpha1.ManagedBy && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }

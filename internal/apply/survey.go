@@ -20,9 +20,9 @@ type State string
 const (
 	// Stands says that Apply would leave the object as it is.
 	Stands State = "stands"
-	// Missing says that there is no such object.
+	// Missing says that the object does not exist.
 	Missing State = "missing"
-	// Differs says that the object is there, and is not as wanted.
+	// Differs says that the object exists, and differs from the desired one.
 	Differs State = "differs"
 	// Unread says that the caller may not read objects of this kind.
 	Unread State = "unread"
@@ -94,7 +94,7 @@ func inFlight(ref Ref, found finding) bool {
 	return ref.Kind == "ResourceQuota" && found.live != nil && !found.invaded && len(found.undone) == 0 && madeByCroft(found.live)
 }
 
-// listReader answers single reads from lists of what carries croft's mark.
+// listReader answers single reads from lists of the objects with croft's mark.
 type listReader struct {
 	*Applier
 	rendered bool
@@ -170,7 +170,7 @@ func asOurs(kind string, live client.Object) error {
 	if err != nil {
 		return err
 	}
-	// What it notes in metadata for itself is not asked about.
+	// Bookkeeping in metadata is not compared.
 	ours, err := withFields(entries[keeper], fields.RecursiveDifference(freeOf(kind)))
 	if err != nil {
 		return err
