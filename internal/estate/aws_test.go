@@ -27,7 +27,7 @@ func TestLayOver(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-upper +got):\n%s", diff)
 	}
-	// Of what is laid over field by field, the base shows through.
+	// Fields that are merged one by one inherit the base's values.
 	for name, part := range map[string]*v1alpha1.AWSNodeClass{
 		"kubelet":  {Kubelet: &v1alpha1.AWSKubelet{}},
 		"metadata": {MetadataOptions: &v1alpha1.MetadataOptions{}},
@@ -81,7 +81,7 @@ func fill(t *testing.T, v reflect.Value, text string, number int64) {
 	}
 }
 
-// TestAWSClass is about what fields mean for one another.
+// TestAWSClass tests how fields affect one another.
 func TestAWSClass(t *testing.T) {
 	const alias, id = `amiAlias: bottlerocket@v1.20.0`, `amiSelectorTerms: [{id: ami-1}]`
 	for _, c := range []struct {

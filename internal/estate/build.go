@@ -72,8 +72,8 @@ func groupsOf(e *Estate) []string {
 	return slices.Compact(all)
 }
 
-// resolvePlatform fills in what the schema defaults, for a Platform that did not
-// come through it.
+// resolvePlatform sets the schema's defaults, for a Platform that did not pass the API
+// server.
 func resolvePlatform(p v1alpha1.PlatformSpec) v1alpha1.PlatformSpec {
 	p.NodePoolKey = cmp.Or(p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
 	p.Placement = cmp.Or(p.Placement, v1alpha1.PlacementNative)
@@ -234,11 +234,11 @@ func limitsOf(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) *v1alpha1.C
 	}
 }
 
-// BuiltinLimits hold where neither the tenant nor the platform gives any: a
-// container that asks for nothing counts for a tenth of a CPU and 128Mi. Nothing
-// is limited: the API server would refuse every container that requests more than
-// a default limit and names none, as many charts do; and whoever uses more memory
-// than it requested is evicted first.
+// BuiltinLimits apply if neither the tenant nor the platform has limits: a container
+// without requests counts as a tenth of a CPU and 128Mi. They set no limits: the API
+// server would refuse every container that requests more than a default limit and sets
+// none, as many charts do; and containers that use more memory than they requested are
+// evicted first.
 func BuiltinLimits() *v1alpha1.ContainerLimits {
 	return &v1alpha1.ContainerLimits{
 		DefaultRequest: corev1.ResourceList{

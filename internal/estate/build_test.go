@@ -98,7 +98,7 @@ tenants:
 	}
 }
 
-// TestBuildLiterals is what controllers do: objects without files, and in the
+// TestBuildLiterals builds as controllers do: from objects without files, and in the
 // worst case without defaults.
 func TestBuildLiterals(t *testing.T) {
 	tenant := func(name, pool string, age time.Duration, domains ...string) v1alpha1.Tenant {
@@ -349,8 +349,9 @@ func TestTenantBytes(t *testing.T) {
 	}
 }
 
-// TestTenantBytesInDocs holds what docs/walls.md gives small teams to what it says of
-// it: a size, and a number for every kind of Kubernetes that tenants may write.
+// TestTenantBytesInDocs compares the small teams' values in docs/walls.md with the size
+// stated there, and requires a number for every kind of Kubernetes that tenants may
+// write.
 func TestTenantBytesInDocs(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/walls.md")
 	if err != nil {

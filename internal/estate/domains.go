@@ -44,9 +44,9 @@ func domainsHaveOneTenant(w *whole) {
 	}
 }
 
-// reserved says why nobody may claim a domain, however old the claim: what lies
-// below the tenant domain belongs to the tenants by their names, those to come
-// included, and what the cluster's DNS answers for to those whose Services it is.
+// reserved says why nobody may claim a domain, however old the claim: domains below the
+// tenant domain belong to the tenants of those names, including future ones, and the
+// cluster's DNS domains to the owners of the Services.
 func reserved(tenantDomain string, c claim) string {
 	if c.inCluster() {
 		return c.domain + " holds names that the cluster's DNS gives to Services, which are their own tenants'; claim hosts outside of the cluster"
@@ -77,8 +77,8 @@ func below(domain, of string) bool { return strings.HasSuffix(domain, "."+of) }
 type grants struct {
 	// exact and wildcard are the claims by their base.
 	exact, wildcard map[string]claim
-	// beneath are, for every domain, the claims on anything below it: up to two,
-	// by different tenants, since one of them is always somebody else's.
+	// beneath are, for every domain, the claims on domains below it: up to two, by
+	// different tenants, since one of them always belongs to another tenant.
 	beneath map[string][]claim
 }
 

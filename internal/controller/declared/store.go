@@ -21,8 +21,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// window is how long changes are collected before the estate is built again. The
-// first change after a pause is not kept waiting.
+// window is the time for which changes are collected before the estate is built again.
+// The first change after a pause does not wait.
 const window = 250 * time.Millisecond
 
 // longestDelay is the longest pause before an estate that could not be read, or not be
@@ -111,7 +111,7 @@ func granted(o any) string {
 	return request.Status.Tenant
 }
 
-// redeclared tells a change of what is declared from a change of status.
+// redeclared tells a change of the declaration from a change of status.
 func redeclared(before, after any) bool {
 	b, ok := before.(client.Object)
 	a, ok2 := after.(client.Object)
@@ -167,8 +167,8 @@ func (s *Store) rebuild(ctx context.Context) error {
 	return err
 }
 
-// longestWait limits how long the timer for the next end runs, since timers do not follow
-// a clock that is set.
+// longestWait limits the timer for the next end of access, since timers do not follow
+// changes of the system clock.
 const longestWait = time.Hour
 
 // rebuildAt builds the estate again when access of a tenant ends.

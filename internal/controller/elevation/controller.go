@@ -1,5 +1,5 @@
-// Package elevation grants requests for elevation, and removes what stands for them when
-// they end. That they end does not depend on it: the API server stops accepting the token.
+// Package elevation grants requests for elevation, and removes their objects when they
+// end. The end does not depend on it: the API server stops accepting the token.
 package elevation
 
 import (
@@ -160,7 +160,7 @@ func (c *Controller) refuse(ctx context.Context, e *v1alpha1.Elevation, account,
 	return errors.Join(c.withdraw(ctx, account), c.settle(ctx, e, v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationRefused, Message: why}))
 }
 
-// end removes what stands for an elevation, and then says so.
+// end removes an elevation's objects, and then updates its status.
 func (c *Controller) end(ctx context.Context, e *v1alpha1.Elevation, account, why string) error {
 	if err := c.withdraw(ctx, account); err != nil {
 		return err

@@ -87,7 +87,7 @@ func (s *observation) explain(reason, message string) string {
 	return strings.Join(parts, "; ")
 }
 
-// sizes leaves out what there is nothing of.
+// sizes leaves out resources of zero.
 func sizes(resources corev1.ResourceList) corev1.ResourceList {
 	kept := corev1.ResourceList{}
 	for name, quantity := range resources {
@@ -98,10 +98,10 @@ func sizes(resources corev1.ResourceList) corev1.ResourceList {
 	return kept
 }
 
-// many is how many names a message lists.
+// many is the maximum number of names in a message.
 const many = 10
 
-// some lists names, and how many more there are.
+// some lists names, and the number of further ones.
 func some(names []string) string {
 	if len(names) <= many {
 		return strings.Join(names, ", ")

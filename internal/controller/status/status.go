@@ -1,5 +1,5 @@
-// Package status writes conditions: computed in one place from what was seen,
-// and sent to the API server once, and only if they say something new.
+// Package status writes conditions: computed in one place from observations, and sent to
+// the API server once, and only if they have changed.
 package status
 
 import (
@@ -21,8 +21,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// longest is how much of a message is kept; the API allows eight times as much,
-// but nobody reads it.
+// longest is the kept length of a message; the API allows eight times as much, but
+// nobody reads it.
 const longest = 4096
 
 // Set writes one condition.
@@ -63,7 +63,7 @@ func messages(problems manifest.Problems) string {
 	return strings.Join(lines, "\n")
 }
 
-// Sum writes Ready: what the first of the conditions that does not hold says, or
+// Sum writes Ready: the reason and message of the first condition that is not True, or
 // True.
 func Sum(s *v1alpha1.Status, generation int64, conditions ...string) {
 	s.ObservedGeneration = generation
@@ -90,9 +90,9 @@ func Turned(before, after *v1alpha1.Status, name string) *metav1.Condition {
 	return is
 }
 
-// Writer writes statuses for one controller, and knows what it wrote last: the cache
-// that objects are read from may not have it yet. Only the difference to the cache is
-// written, so a status that turns back at once would look as if it had never turned.
+// Writer writes statuses for one controller, and remembers its last writes: the cache
+// may not have them yet. Only the difference to the cache is written, so without that
+// memory a status that changes back at once would look unchanged.
 type Writer struct {
 	client client.Client
 
@@ -146,7 +146,7 @@ func (w *Writer) ahead(o client.Object) bool {
 	return false
 }
 
-// Forget frees what is known of an object that is gone.
+// Forget frees the memory of a deleted object.
 func (w *Writer) Forget(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

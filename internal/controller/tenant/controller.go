@@ -62,7 +62,7 @@ type Controller struct {
 	dialects, engines, sources *watch.Late
 }
 
-// New returns a Controller. cached is the manager's client, live one that reads
+// New returns a Controller. cached is the manager's client, live a client that reads
 // from the API server.
 func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder) *Controller {
 	return &Controller{
@@ -113,8 +113,8 @@ func (c *Controller) tenantsOf(_ context.Context, o client.Object) []reconcile.R
 	return watch.Names(names...)
 }
 
-// requester returns the tenant that a TenantNamespace is of. One that is deleted before the
-// estate has it may leave a namespace behind.
+// requester returns the tenant of a TenantNamespace. If the object is deleted before the
+// estate has it, a namespace may be left behind.
 func (c *Controller) requester(_ context.Context, o client.Object) []reconcile.Request {
 	snapshot := c.declared.Current()
 	if snapshot == nil {

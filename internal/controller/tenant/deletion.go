@@ -14,8 +14,7 @@ import (
 )
 
 // deletion undoes a tenant that is being deleted. It reads from the API server: a cache
-// may not know yet of what was made a moment ago, and nobody would look for it
-// afterwards.
+// may not show new objects yet, and nothing looks for them afterwards.
 type deletion struct {
 	live    client.Reader
 	applier *apply.Applier
@@ -46,7 +45,7 @@ func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []
 	if err := errors.Join(errs...); err != nil || len(leaving) > 0 {
 		return leaving, changes, err
 	}
-	// What stands for the whole tenant goes last, with nothing left behind it.
+	// The tenant's cluster-wide objects go last, after everything else.
 	pruned, err := d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, slices.Concat(apply.ClusterDialectKinds, apply.GatekeeperTenantKinds)...)
 	return nil, append(changes, pruned...), err
 }

@@ -107,8 +107,8 @@ func (s *observation) kept() []string {
 	return slices.DeleteFunc(slices.Clone(s.entry.Value.Namespaces), func(name string) bool { return refused[name] })
 }
 
-// lost are the declared namespaces that are not the tenant's: no wall is around
-// what runs there.
+// lost are the declared namespaces that do not belong to the tenant: no wall protects
+// the workloads there.
 func (s *observation) lost() []string {
 	var names []string
 	for _, change := range s.changes {
@@ -121,13 +121,13 @@ func (s *observation) lost() []string {
 }
 
 const (
-	// patienceLeast is about how long a policy takes to take effect.
+	// patienceLeast is roughly the time until a policy takes effect.
 	patienceLeast = 500 * time.Millisecond
 	patienceMost  = 30 * time.Second
 )
 
-// patience is how long to wait before the next probe: it grows with the time since
-// the first probe failed.
+// patience is the time until the next probe: it grows with the time since the first
+// probe failed.
 func (s *observation) patience() time.Duration {
 	if s.since.IsZero() {
 		return patienceLeast

@@ -80,7 +80,7 @@ func (p *Probe) placed(ctx context.Context, platform *estate.Platform, tenant *e
 	pod := pod(platform, tenant, namespace)
 	err := p.client.Create(ctx, pod, client.DryRunAll)
 	switch {
-	// Quota is asked last of all: a pod that it stops has passed every policy.
+	// Quota is the last check: a pod that it stops has passed every policy.
 	case err != nil && attack.ByQuota.Refuses(err):
 		return ""
 	case err != nil:
