@@ -173,8 +173,8 @@ func (r *adoption) declare(ctx context.Context, objects []client.Object) error {
 	return awaitReady(ctx, r.client, newProgress(r.err), objects, r.o.timeout)
 }
 
-// tried asks the API server about the pods, if it could not be asked before the
-// Platform stood. What nobody has seen when they said yes is said first.
+// tried sends the dry runs of pods, if that was not possible before the Platform was in
+// place. New findings are shown before the confirmation.
 func (r *adoption) tried(ctx context.Context) error {
 	if r.plan.Tried {
 		return nil

@@ -99,8 +99,8 @@ func (a *app) apply(ctx context.Context, o *applyOptions) error {
 	return errors.Join(a.applyData(ctx, c, o.output, changes, objects), failed(unreachable(err)))
 }
 
-// write deletes what is to be pruned and applies the objects, in an order in which
-// nothing that is needed is missing in between, and tells what became of each.
+// write deletes the objects to prune and applies the others, in an order in which no
+// dependency is missing in between, and prints the outcome of each.
 func (a *app) write(ctx context.Context, c client.Client, objects []client.Object, rest *beyond, o *applyOptions) ([]apply.Change, error) {
 	var all []apply.Change
 	tell := func(changes ...apply.Change) {

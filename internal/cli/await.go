@@ -13,11 +13,11 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// silence is how long nothing may happen before apply says so, and what it knows
-// of the operator.
+// silence is the time without progress after which apply reports what it is waiting for,
+// and the state of the operator.
 const silence = 10 * time.Second
 
-// mostPending is how many of those that are not ready are named at the end.
+// mostPending is the maximum number of pending objects named at the end.
 const mostPending = 10
 
 // sayIfSilent tells a person at once that no operator runs.

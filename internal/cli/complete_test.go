@@ -34,7 +34,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestCheckAsData: what is wrong, for a program.
+// TestCheckAsData expects problems as data for programs.
 func TestCheckAsData(t *testing.T) {
 	bad := write(t, good+"tenants: {shop: {pool: app}}")
 	status, stdout, stderr := run(t, "", "check", "-o", "json", "-f", bad)

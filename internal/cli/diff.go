@@ -80,8 +80,8 @@ With -o json or yaml standard output has one object:
 	return c
 }
 
-// difference is what would be written and, of the tenants and pools in the file,
-// what would be taken away.
+// difference returns the planned writes and, for the tenants and pools in the file, the
+// planned deletions.
 func difference(ctx context.Context, c client.Reader, applier *apply.Applier, file *manifest.Declaration, e *estate.Estate) (apply.Differences, error) {
 	all, err := applier.Diff(ctx, append(file.Objects(), wall.Objects(e)...)...)
 	errs := []error{err}

@@ -18,7 +18,7 @@ import (
 	"croft.dev/croft/internal/elevation"
 )
 
-// elevateOptions are what croft elevate is told.
+// elevateOptions are the options of croft elevate.
 type elevateOptions struct {
 	tenant    string
 	namespace string
@@ -172,7 +172,7 @@ func (a *app) approve(ctx context.Context, tenant, namespace, name string) error
 	say(a.err, "%s asks for the role %s in namespace %s for %s: %s\n", inline(e.Spec.RequestedBy), e.Spec.Role, namespace, e.Spec.Duration.Duration, inline(e.Spec.Reason))
 	before := e.DeepCopy()
 	e.Spec.ApprovedBy = user
-	// Whoever approves has read this version.
+	// The approver has read this version.
 	if err := c.Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return failed(oneLine{unreachable(err)})
 	}

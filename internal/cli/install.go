@@ -108,7 +108,7 @@ func (a *app) install(ctx context.Context, options install.Options) error {
 	return a.sayIfNoOperator(ctx, c, options)
 }
 
-// sayIfNoOperator says that what was installed does nothing by itself.
+// sayIfNoOperator warns that the installed objects do nothing without an operator.
 func (a *app) sayIfNoOperator(ctx context.Context, c client.Client, options install.Options) error {
 	listener, err := listen(ctx, c)
 	if err != nil {
@@ -145,8 +145,8 @@ func ownRoles(ctx context.Context, c client.Reader, names []string) ([]string, e
 	return sets.List(all), nil
 }
 
-// withoutUnserved leaves out what an API server before Kubernetes 1.36 does not
-// have, and says what that means.
+// withoutUnserved leaves out kinds that an API server before Kubernetes 1.36 does not
+// serve, and prints the consequences.
 func (a *app) withoutUnserved(c client.Client, objects []client.Object) []client.Object {
 	served := slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
 		gvk := o.GetObjectKind().GroupVersionKind()
@@ -168,10 +168,10 @@ func (a *app) printChanges(changes []apply.Change) {
 	}
 }
 
-// platformObjects are the cluster-wide objects of the Platform that is declared, which
-// depend on its tenants' groups. A tenant that is wrong is left out.
-// Before one is declared they are those of a Platform with every default: they
-// concern tenants' namespaces only, of which there is none yet.
+// platformObjects are the cluster-wide objects of the declared Platform, which depend on
+// its tenants' groups. An invalid tenant is left out. Without a declared Platform they
+// are those of one with every default: they concern only tenants' namespaces, and none
+// exists yet.
 func platformObjects(d *manifest.Declaration) ([]client.Object, error) {
 	if len(d.Platforms) == 0 {
 		d = &manifest.Declaration{Platforms: []v1alpha1.Platform{undeclared()}}
@@ -183,7 +183,7 @@ func platformObjects(d *manifest.Declaration) ([]client.Object, error) {
 	return wall.PlatformObjects(&e.Platform), nil
 }
 
-// undeclared is a Platform that says nothing but what it must.
+// undeclared is a Platform with the required fields only.
 func undeclared() v1alpha1.Platform {
 	var p v1alpha1.Platform
 	p.Name = v1alpha1.PlatformName

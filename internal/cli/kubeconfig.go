@@ -21,7 +21,7 @@ import (
 
 const installHint = "croft logs people in; install it, and put it on the PATH"
 
-// kubeconfigOptions are what croft kubeconfig is told.
+// kubeconfigOptions are the options of croft kubeconfig.
 type kubeconfigOptions struct {
 	login     loginFlags
 	tenant    string
@@ -125,7 +125,7 @@ func (a *app) mergeKubeconfig(added *clientcmdapi.Config) error {
 		return failed(err)
 	}
 	name := added.CurrentContext
-	// What is there already stays in the file that it is in.
+	// Existing entries stay in the file that has them.
 	cluster, user, context := added.Clusters[name], added.AuthInfos[name], added.Contexts[name]
 	if was := config.Clusters[name]; was != nil {
 		cluster.LocationOfOrigin = was.LocationOfOrigin

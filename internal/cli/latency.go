@@ -93,7 +93,8 @@ func noNodes(o latencyOptions) string {
 		latency.Seconds(o.since.Seconds()))
 }
 
-// latencyObjects reads what times are in. A cluster without Karpenter has no NodeClaims.
+// latencyObjects reads the objects that contain times. A cluster without Karpenter has
+// no NodeClaims.
 func latencyObjects(ctx context.Context, c client.Reader) (latency.Objects, error) {
 	var (
 		claims  karpenterv1.NodeClaimList

@@ -26,7 +26,8 @@ import (
 	"croft.dev/croft/internal/login"
 )
 
-// envExecInfo is how kubectl and client-go tell a credential plugin what they want.
+// envExecInfo is the variable by which kubectl and client-go pass their request to a
+// credential plugin.
 const envExecInfo = "KUBERNETES_EXEC_INFO"
 
 // getToken are the commands that lead to the credential plugin.
@@ -121,7 +122,7 @@ session in the browser goes on, and tokens that were given out end by themselves
 	return c
 }
 
-// loginFlags say at which identity provider somebody logs in, and how.
+// loginFlags are the identity provider, and the way to log in.
 type loginFlags struct {
 	options   login.Options
 	noBrowser bool
@@ -142,8 +143,8 @@ func (f *loginFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "print the URL, and do not open it")
 }
 
-// args are the flags, but for those that have their defaults. The client's ID is among
-// them in any case, so that the kubeconfig says what it is for.
+// args are the flags without those that have their default. The client's ID is always
+// among them, so that the kubeconfig shows its purpose.
 func (f *loginFlags) args() []string {
 	written := *f
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -260,7 +261,7 @@ func (a *app) kubeContext() (name string, context *clientcmdapi.Context, config 
 	return name, context, &raw, nil
 }
 
-// printLogin says who somebody is now.
+// printLogin prints the user's identity.
 func (a *app) printLogin(token *login.Token, f *loginFlags) {
 	say(a.err, "logged in as %s until %s, groups: %s\n", inline(token.User), token.Expiry.Local().Format(time.DateTime), inline(list(token.Groups)))
 	if !token.Renewable {
@@ -271,19 +272,19 @@ func (a *app) printLogin(token *login.Token, f *loginFlags) {
 	}
 }
 
-// interactive says whether a person is there to log in.
+// interactive reports whether a person is present to log in.
 func (a *app) interactive() bool {
 	file, ok := a.in.(*os.File)
 	return ok && isatty.IsTerminal(file.Fd())
 }
 
-// execRequest is what a client asks its credential plugin for.
+// execRequest is a client's request to its credential plugin.
 type execRequest struct {
 	apiVersion  string
 	interactive bool
 }
 
-// execRequest reads what the client asks for; without a client, it is the newest version.
+// execRequest reads the client's request; without a client, it uses the newest version.
 func (a *app) execRequest() (*execRequest, error) {
 	asked := os.Getenv(envExecInfo)
 	if asked == "" {

@@ -55,7 +55,8 @@ func TestLoginBadInput(t *testing.T) {
 	}
 }
 
-// TestLoginSanitizes is of `make test`: what a provider answers moves no cursor.
+// TestLoginSanitizes is of `make test`: a provider's answer contains no control
+// characters on the terminal.
 func TestLoginSanitizes(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	var issuer string
@@ -77,8 +78,8 @@ func TestLoginSanitizes(t *testing.T) {
 	}
 }
 
-// TestKubeconfig is of `make test`: a kubeconfig for croft, whose flags croft login then
-// takes, and one that leaves alone what is in the file already.
+// TestKubeconfig is of `make test`: croft kubeconfig writes flags that croft login
+// reads, and keeps the file's other entries.
 func TestKubeconfig(t *testing.T) {
 	file := kubeconfigOf(t, "https://127.0.0.1:1")
 	t.Setenv("KUBECONFIG", file)

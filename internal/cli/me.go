@@ -110,7 +110,7 @@ func list(names []string) string {
 	return dash(strings.Join(names, ", "))
 }
 
-// allowed is a list of which "*" stands for any name, with the names that there are.
+// allowed is a list in which "*" means any name, with the existing names.
 func allowed(names, there []string) string {
 	switch {
 	case !slices.Contains(names, "*"):

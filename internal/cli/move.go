@@ -110,7 +110,7 @@ func (a *app) move(ctx context.Context, name string, o *moveOptions) error {
 	return left(name, plan)
 }
 
-// left says what was not moved and has to be.
+// left names the pods that were not moved and still have to be.
 func left(tenant string, plan []move.Workload) error {
 	var names []string
 	for i := range plan {
@@ -137,7 +137,7 @@ func (a *app) moveEach(ctx context.Context, m *move.Mover, moving []move.Workloa
 	return nil
 }
 
-// mover reads what is declared.
+// mover reads the declared objects.
 func (a *app) mover(ctx context.Context, c client.Client, name string, o *moveOptions) (*move.Mover, error) {
 	live, err := declared(ctx, c)
 	if err != nil {
@@ -204,8 +204,8 @@ func (a *app) printMove(tenant string, plan []move.Workload, f format) error {
 	return nil
 }
 
-// warnOfStrays says that pods of a tenant run outside of its pools: behind the node
-// wall of another, whatever new pods meet.
+// warnOfStrays warns that pods of a tenant run outside of its pools: behind another
+// tenant's node wall, although new pods are placed correctly.
 func (a *app) warnOfStrays(ctx context.Context, e *estate.Estate, tenant string) error {
 	c, err := a.client()
 	if err != nil {

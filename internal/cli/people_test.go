@@ -100,7 +100,7 @@ func (p *people) client(config *rest.Config) client.Client {
 	return c
 }
 
-// config is of somebody in a group.
+// config is the configuration of a user in a group.
 func (p *people) config(group string) *rest.Config {
 	p.t.Helper()
 	config, err := p.ConfigFor("jane", group)

@@ -25,8 +25,8 @@ type reachOptions struct {
 	output   format
 }
 
-// widest is how many namespaces a matrix shows. Of more only a summary is, and
-// what is out of order.
+// widest is the maximum number of namespaces in a matrix. For more, only a summary and
+// the findings are shown.
 const widest = 40
 
 func newReach(a *app) *cobra.Command {
@@ -102,7 +102,7 @@ func (a *app) reach(ctx context.Context, o reachOptions) error {
 	return nil
 }
 
-// reachOne says of one connection what lets it through or stops it.
+// reachOne explains which policies allow or deny one connection.
 func (a *app) reachOne(policies *netpol.Map, o reachOptions) error {
 	for _, n := range []string{o.from, o.to} {
 		if _, err := netip.ParseAddr(n); !policies.Has(n) && (err != nil || n == o.from) {
@@ -194,7 +194,7 @@ func mark(reached, wrong bool) painted {
 	}
 }
 
-// reachSummary shows what is out of order on a cluster too large for a matrix.
+// reachSummary shows the findings on a cluster too large for a matrix.
 func (a *app) reachSummary(policies *netpol.Map, o reachOptions) error {
 	var strange []string
 	judged, total := policies.EachPair(netpol.MaxPairs, func(from, to string) bool {

@@ -27,13 +27,13 @@ const (
 	exitBadInput = 2
 )
 
-// app is what every command shares.
+// app is the state that all commands share.
 type app struct {
 	in      io.Reader
 	out     io.Writer
 	err     io.Writer
 	cluster *clusterFlags
-	// interrupt ends with the command, or when somebody ends it.
+	// interrupt ends with the command, or when the user interrupts it.
 	interrupt context.Context
 }
 
@@ -119,7 +119,7 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 // failure is an error that is not about the input: something could not be done.
 type failure struct {
 	error
-	// told: what there is to say was printed already.
+	// told: the message was printed already.
 	told bool
 }
 

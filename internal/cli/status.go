@@ -106,7 +106,7 @@ func few(names []string) string {
 	}
 }
 
-// shares are how quotas that somebody has declared are divided among namespaces.
+// shares are the shares of declared quotas, by namespace.
 func shares(live *manifest.Declaration) [][]string {
 	var rows [][]string
 	for _, t := range live.Tenants {

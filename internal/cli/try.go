@@ -125,7 +125,7 @@ func (a *app) tryOffline(o tryOptions) (*trial.Trial, error) {
 	return trial.New(e, tenant, o.options)
 }
 
-// tryLive asks the cluster: as somebody of a tenant that it declares, or as the caller.
+// tryLive asks the cluster: as a member of a declared tenant, or as the caller.
 func (a *app) tryLive(ctx context.Context, o tryOptions) (*trial.Trial, error) {
 	config, err := a.config()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/trial"
 )
 
-// live needs what stands in a cluster, and what a dry run does not make: the service
-// account of the pods and the Role of the RoleBinding.
+// live needs objects of the cluster that a dry run does not create: the service account
+// of the pods and the Role of the RoleBinding.
 const live = stranger + `---
 apiVersion: v1
 kind: ServiceAccount

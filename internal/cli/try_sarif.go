@@ -71,7 +71,7 @@ type (
 	}
 )
 
-// changedRule is the ruleId of what the walls set: no rule is broken.
+// changedRule is the ruleId of fields that the walls set: no rule is broken.
 const changedRule = "changed"
 
 // printSARIF writes a result for each rule that an object breaks or is warned of, and one

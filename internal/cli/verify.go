@@ -70,7 +70,7 @@ Exit status 0 means that every wall held.`,
 	return c
 }
 
-// stage is where attacks are tried: on scratch tenants or on one that is there.
+// stage is where attacks are tried: scratch tenants, or an existing one.
 type stage interface {
 	Needs() []verify.Right
 	Attacks() []attack.Attack
@@ -123,8 +123,8 @@ func (a *app) verify(ctx context.Context, o verifyOptions) error {
 	return cmp.Or(err, strays)
 }
 
-// stage reads what the cluster declares, and so what there is to try; and, for a
-// tenant that is there, the estate that it belongs to.
+// stage reads the declared objects of the cluster, which determine the attacks; for an
+// existing tenant also its estate.
 func (a *app) stage(ctx context.Context, o verifyOptions) (stage, *estate.Estate, error) {
 	c, err := a.client()
 	if err != nil {

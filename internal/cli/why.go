@@ -21,7 +21,7 @@ type whyOptions struct {
 	output    format
 }
 
-// longest is how much of a text `croft why -f` reads.
+// longest is the maximum length of text that `croft why -f` reads.
 const longest = 10 << 20
 
 func newWhy(a *app) *cobra.Command {
@@ -179,7 +179,7 @@ func printStory(w io.Writer, s why.Story) {
 	}
 }
 
-// printCures says what mends a failure, as far as the catalogue knows it.
+// printCures prints the remedies of a failure that the catalogue knows.
 func printCures(w io.Writer, err error) {
 	for _, f := range catalog.Match(err.Error()) {
 		printFinding(w, f)

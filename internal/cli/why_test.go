@@ -46,7 +46,7 @@ func TestWhyText(t *testing.T) {
 	}
 }
 
-// explains holds what is said of a log against what was reviewed.
+// explains compares the explanation of a log with the reviewed one.
 func explains(t *testing.T, log, golden string) {
 	t.Helper()
 	status, got, stderr := run(t, "", "why", "-f", filepath.Join("testdata", "why", log+".log"))

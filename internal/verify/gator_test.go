@@ -144,7 +144,7 @@ func (s *suite) template(t *testing.T, p *estate.Platform, tenant *estate.Tenant
 	s.write(t, "template-"+tenant.Name+".yaml", object)
 }
 
-// replaced puts a text in the place of another wherever a value begins with it.
+// replaced replaces a text by another wherever a value begins with it.
 func replaced(in any, before, after string) bool {
 	found := false
 	switch in := in.(type) {
@@ -190,8 +190,8 @@ func (s *suite) add(t *testing.T, p *estate.Platform, tenant *estate.Tenant, att
 	s.write(t, "suite.yaml", map[string]any{"apiVersion": "test.gatekeeper.sh/v1alpha1", "kind": "Suite", "tests": s.tests})
 }
 
-// review is what the API server would ask of an attack; nil if the attack is none
-// of the tenant's on the constraint.
+// review is the API server's review of an attack; nil if the attack is not a tenant's
+// request on the constraint's kinds.
 func (s *suite) review(t *testing.T, p *estate.Platform, tenant *estate.Tenant, a attack.Attack) map[string]any {
 	t.Helper()
 	r := a.Request
@@ -228,8 +228,8 @@ func (s *suite) review(t *testing.T, p *estate.Platform, tenant *estate.Tenant, 
 	return map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 }
 
-// asStored fills in what the API server and the mutators do before a constraint is
-// asked, so far as the templates look at it.
+// asStored applies the defaults and mutations that come before a constraint, as far as
+// the templates read them.
 func asStored(p *estate.Platform, tenant *estate.Tenant, o client.Object) client.Object {
 	switch o := o.(type) {
 	case *corev1.Service:

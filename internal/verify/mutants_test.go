@@ -22,11 +22,11 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// ruleMutants are made of the policies that deny or warn: each rule is made to
+// ruleMutants are made from the policies that deny or warn: each rule is made to
 // hold always, and each binding is deleted.
 //
-// Conditions that narrow what a policy looks at are left alone: without them a
-// policy is only stricter, towards the platform.
+// Conditions that narrow a policy's scope are left alone: without them a policy is
+// only stricter, towards the platform.
 func (l *lab) ruleMutants(objects []client.Object) []mutant {
 	var all []mutant
 	for _, o := range objects {
@@ -143,8 +143,8 @@ func waive(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
 	}
 }
 
-// changedBy picks what a mutating policy makes harmless, and the mirrors of its
-// walls.
+// changedBy selects the attacks that a mutating policy makes harmless, and the mirrors
+// of its walls.
 func changedBy(policy string, o client.Object) func(attack.Attack) bool {
 	walls := wall.Of(o)
 	return func(a attack.Attack) bool {
@@ -153,9 +153,9 @@ func changedBy(policy string, o client.Object) func(attack.Attack) bool {
 	}
 }
 
-// tenantMutants are made of what stands in the first namespace of each tenant.
-// What both have is taken from the one that is held more tightly: the other has
-// only the attacks that the first cannot try.
+// tenantMutants are made from the objects in the first namespace of each tenant. Objects
+// that both tenants have are removed from the stricter one: the other has only the
+// attacks that the first cannot try.
 func (l *lab) tenantMutants(s *proving) []mutant {
 	first := l.mutantsOf(s, s.by, s.on)
 	return append(first, slices.DeleteFunc(l.mutantsOf(s, s.on, s.by), func(m mutant) bool {
@@ -201,7 +201,7 @@ func (l *lab) labelMutants(s *proving, o *corev1.Namespace) []mutant {
 	for _, mode := range []string{"enforce", "warn"} {
 		level := o.Labels[podSecurity+mode]
 		for _, weaker := range []string{"", "privileged", "baseline"} {
-			// Without its own label, Kubernetes warns of what it would refuse.
+			// Without its own label, Kubernetes warns of violations.
 			if level != weaker && (mode == "enforce" || weaker != "") {
 				edits = append(edits, edit{podSecurity + mode, weaker})
 			}
@@ -275,8 +275,8 @@ func (l *lab) limitMutants(s *proving, o *corev1.LimitRange) []mutant {
 	return all
 }
 
-// wider are values that let through what a list of TenantRules keeps out, where
-// that is neither the other tenant's value nor every value.
+// wider are values that a list of TenantRules excludes, where that is neither the other
+// tenant's value nor every value.
 var wider = map[string][]any{
 	"allowCIDRs":        {"0.0.0.0/0", "::/0"},
 	"serviceTypes":      {"NodePort", "LoadBalancer", "ExternalName"},
@@ -322,8 +322,8 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 	return all
 }
 
-// readersOf are the policies that read a field of TenantRules, which are those whose
-// verdict it can change.
+// readersOf are the policies that read a field of TenantRules, whose verdict it can
+// change.
 func (s *proving) readersOf(field string) []string {
 	if s.texts == nil {
 		s.texts = map[string]string{}

@@ -88,7 +88,7 @@ func report(t *testing.T, findings []finding, took time.Duration) {
 	}
 }
 
-// change is one thing that is done to what stands.
+// change is one change of an object.
 type change struct {
 	object client.Object
 	// edit changes the object as it stands; it is deleted if edit is nil.
@@ -97,7 +97,7 @@ type change struct {
 	added bool
 }
 
-// mutation is what is done at once.
+// mutation are changes that are made together.
 type mutation []change
 
 func edited(o client.Object, edit func(client.Object)) mutation {

@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// object is what the request sends: for an update or a patch, the object as it
-// stands, changed.
+// object is the object of the request: for an update or a patch, the live object,
+// changed.
 func (r *Runner) object(ctx context.Context, request *attack.Request) (client.Object, error) {
 	object, err := copyOf(request.Object)
 	if err != nil {
@@ -128,7 +128,7 @@ func sendList(ctx context.Context, c client.WithWatch, verb attack.Verb, object 
 	if err != nil {
 		return err
 	}
-	// Unstructured for every kind: what is in the list is of no interest.
+	// Unstructured for every kind: the content of the list is irrelevant.
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	in := client.InNamespace(object.GetNamespace())

@@ -12,8 +12,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// TestJudge holds each way in which an attack can end against what may be said
-// of the wall: only the very rule that should refuse, by its own words, holds it.
+// TestJudge checks the result of each outcome of an attack: a wall holds only if the
+// very rule that should refuse does so, with its own message.
 func TestJudge(t *testing.T) {
 	refused := func(why string) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New(why))

@@ -36,8 +36,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestExistingIsTriedOnOthers wants a tenant to be tried on one whose people are
-// others: who works in both may do in both what they like.
+// TestExistingIsTriedOnOthers expects the second tenant to have other people: a member
+// of both has the rights of both.
 func TestExistingIsTriedOnOthers(t *testing.T) {
 	tenant := func(name, group string, pools ...string) *estate.Tenant {
 		return &estate.Tenant{Name: name, Namespaces: []string{name}, Pools: pools, Access: []v1alpha1.Access{{Group: group, Role: v1alpha1.RoleOperator}}}

@@ -78,9 +78,9 @@ type proving struct {
 	// lacks are ends of the names of kinds and API groups that the cluster does not
 	// serve: attacks by them are not tried.
 	lacks []string
-	// byName are the attacks, once one was asked for: they are many to make.
+	// byName are the attacks, built at the first use: they are many.
 	byName map[string]attack.Attack
-	// texts are what policies say, by their names, once it was asked for.
+	// texts are the messages of policies by name, built at the first use.
 	texts map[string]string
 }
 

@@ -58,9 +58,9 @@ func (p *Probe) check(ctx context.Context, platform *estate.Platform, tenant *es
 	}
 }
 
-// checked asks another rule of the same policy, where somebody else's mutator takes
-// from pods what the first would refuse: as those do that placed the pods of a
-// namespace before croft took it over.
+// checked tests another rule of the same policy, if another owner's mutator removes from
+// pods the value that the first would refuse: mutators that placed the namespace's pods
+// before its adoption do.
 func (p *Probe) checked(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
 	stray := pod(platform, tenant, namespace)
 	stray.Spec.SchedulerName = "croft-probe"
