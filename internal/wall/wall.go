@@ -28,15 +28,15 @@ import (
 type Wall interface {
 	// Name is network, nodes, identity or policy.
 	Name() string
-	// Platform returns what stands once in the cluster. It does not depend on
-	// the estate's pools and tenants, so that its number never grows with them.
+	// Platform returns the objects that exist once in the cluster. They do not depend on
+	// the estate's pools and tenants, so that their number never grows with them.
 	Platform(*estate.Platform) []client.Object
-	// Pool returns what stands for one pool.
+	// Pool returns the objects of one pool.
 	Pool(*estate.Platform, *estate.Pool) []client.Object
-	// Tenant returns what stands for one tenant.
+	// Tenant returns the objects of one tenant.
 	Tenant(*estate.Platform, *estate.Tenant) []client.Object
-	// Attacks returns what the strongest member of tenant by tries, some of it
-	// against tenant on, and what by must still be able to do.
+	// Attacks returns the attempts of the strongest member of tenant by, some of them
+	// against tenant on, and the requests that by must still be able to make.
 	Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack
 }
 
@@ -201,8 +201,8 @@ func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	return all
 }
 
-// alsoByConstraint adds to a policy the constraint of the same rules, where
-// Gatekeeper holds them too. The policy is asked first.
+// alsoByConstraint adds to a policy the constraint of the same rules, if Gatekeeper
+// enforces them too. The policy is evaluated first.
 func alsoByConstraint(constraints []admissionpolicy.Constrained, by attack.Stopper) attack.Stopper {
 	if by.Refuses == nil {
 		return by
@@ -235,9 +235,10 @@ func collect(owner map[string]string, objectsOf func(Wall) []client.Object) []cl
 	return all
 }
 
-// ranks order kinds: namespaces before what is in them, and before the policies that
-// deny without the rules that namespaces carry, and people's rights and access when everything
-// else stands. What Flux applies comes after the rights that it is applied with.
+// ranks order kinds: namespaces before their objects, and before the policies that deny
+// without the rules that namespaces carry, and people's rights and access when
+// everything else is in place. Flux' objects come after the rights that they are applied
+// with.
 var ranks = map[string]int{
 	"Namespace":                        0,
 	"TenantRules":                      2,

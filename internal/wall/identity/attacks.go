@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// Attacks try to read, to write and to become what the roles do not give.
+// Attacks try to read, write and gain more than the roles give.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	own, other := by.Namespaces[0], on.Namespaces[0]
 	colleagues := people(by)
@@ -159,7 +159,8 @@ func mirrors(own string, colleagues []rbacv1.Subject) []attack.Attack {
 	}
 }
 
-// people are those of a tenant that has any, and otherwise a service account of it.
+// people are the people of a tenant that has any, and otherwise one of its service
+// accounts.
 func people(t *estate.Tenant) []rbacv1.Subject {
 	for _, role := range rolesOf(t) {
 		if all := subjects(t, role); len(all) > 0 {

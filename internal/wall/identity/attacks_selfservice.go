@@ -12,8 +12,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// selfServiceAttacks ask for namespaces that nobody may have. What the controller alone can
-// refuse is tried in package operator.
+// selfServiceAttacks request namespaces that nobody may have. Refusals by the controller
+// alone are tested in package operator.
 func selfServiceAttacks(by, on *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
 	request := func(namespace, name string) *v1alpha1.TenantNamespace {

@@ -44,8 +44,8 @@ func (s scene) bindings() []attack.Attack {
 	}
 }
 
-// nobodys are what tenants may not do, done where no tenant is: every policy on tenants
-// must leave it alone.
+// nobodys are requests that tenants may not make, in a namespace of no tenant: every
+// policy on tenants must allow them there.
 func (s scene) nobodys() []attack.Attack {
 	// Namespaces that are new have no service account yet.
 	account := &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: metav1.ObjectMeta{Name: "croft-verify"}}

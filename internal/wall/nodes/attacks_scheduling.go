@@ -174,7 +174,7 @@ func (s scene) schedulingTemplates() []attack.Attack {
 		attack.Deployment(s.namespace, "croft-many-terms", attack.Template(func(t *corev1.PodTemplateSpec) { t.Spec.Affinity = avoid(many(maxTerms + 1)...) }))))
 }
 
-// schedulingMirrors are what a tenant may ask of the scheduler.
+// schedulingMirrors are legitimate constraints for the scheduler.
 func (s scene) schedulingMirrors() []attack.Attack {
 	may := func(name, summary string, edit func(*corev1.Pod)) attack.Attack {
 		return attack.Creating(name, summary, attack.Nobody, attack.Pod(s.namespace, "croft-"+name, edit))
@@ -199,7 +199,7 @@ func (s scene) schedulingMirrors() []attack.Attack {
 	}
 }
 
-// capacity asks for nodes by what is no pod.
+// capacity requests nodes by objects other than pods.
 func (s scene) capacity() []attack.Attack {
 	buffer := s.buffer
 	const name, summary = "reserve-nodes", "have Karpenter keep nodes for pods that are not there, by a template that no rule on pods has judged"

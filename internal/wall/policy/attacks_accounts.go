@@ -29,7 +29,7 @@ func account(namespace, name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
 }
 
-// personOf is somebody of a tenant.
+// personOf is a member of a tenant.
 func personOf(t *estate.Tenant) rbacv1.Subject {
 	switch {
 	case len(t.Access) == 0:
@@ -188,7 +188,7 @@ func (s scene) identities() []attack.Attack {
 			}))...)
 }
 
-// tokens live longer than whoever got them.
+// tokens outlive their owner's access.
 func (s scene) tokens() []attack.Attack {
 	token := func(name, summary string, by attack.Stopper, seconds int64) attack.Attack {
 		owner := &corev1.ServiceAccount{TypeMeta: core("ServiceAccount"), ObjectMeta: s.meta(name)}

@@ -21,14 +21,14 @@ const (
 	lb    = "service.beta.kubernetes.io/"
 	// unknownAnnotation is of an add-on that nobody has written.
 	unknownAnnotation = "croft-verify.example.net/act"
-	// outsideURL is one that a platform may grant, and grantedCertificate what is
-	// granted by its key.
+	// outsideURL is a URL that a platform may grant, and grantedCertificate an
+	// annotation that is granted by its key.
 	outsideURL         = "https://login.corp.example.org/auth"
 	grantedCertificate = alb + "certificate-arn"
 	aws                = "arn:aws:acm:eu-west-1:111122223333:certificate/other"
 )
 
-// asked is what an annotation tries.
+// asked is an attempt by an annotation.
 type asked struct{ name, summary, rule, key, value string }
 
 // addons have add-ons act with their own rights.
@@ -251,7 +251,7 @@ func (s scene) annotatedRights() []attack.Attack {
 	return append(all, s.refusedAnnotations("whoever has the certificate is the host", nil, withheld("use-certificate", "use any certificate of the account", grantedCertificate, aws))...)
 }
 
-// annotatedGateways have a Gateway's controller put annotations on what it makes.
+// annotatedGateways have a Gateway's controller annotate the objects that it creates.
 func (s scene) annotatedGateways() []attack.Attack {
 	if s.host == "" {
 		return nil
@@ -316,7 +316,7 @@ func (s scene) copied() []attack.Attack {
 	)
 }
 
-// annotatedPods have what looks after pods act.
+// annotatedPods have the controllers of pods act.
 func (s scene) annotatedPods() []attack.Attack {
 	var all []attack.Attack
 	annotate := func(key, value string) map[string]string { return map[string]string{key: value} }

@@ -15,13 +15,13 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// devices are asked for as a team does, as only an administrator may, and in ways
-// that keep the scheduler busy.
+// devices are requested as a team does, as only an administrator may, and in ways that
+// keep the scheduler busy.
 func (s scene) devices() []attack.Attack {
 	return slices.Concat(s.deviceClaims(), s.slowClaims(), s.podsWithDevices())
 }
 
-// deviceClass is one that the tenant may ask for, and "" if it may ask for none.
+// deviceClass is a class that the tenant may request, and "" if there is none.
 func (s scene) deviceClass() string {
 	switch classes := s.by.Allowances.DeviceClasses; {
 	case len(classes) == 0:

@@ -126,7 +126,7 @@ func (s scene) ingress(name string, edits ...func(*networkingv1.Ingress)) *netwo
 
 var backend = networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80}}}
 
-// ingresses serve what is not the tenant's.
+// ingresses serve other tenants' hosts.
 func (s scene) ingresses() []attack.Attack {
 	var all []attack.Attack
 	refused := func(name, summary, rule string, edit func(*networkingv1.Ingress)) {

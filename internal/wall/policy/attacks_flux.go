@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// flux is what Flux would do on the tenant's behalf, where the cluster has it.
+// flux are attacks by Flux on the tenant's behalf, if the cluster has it.
 func (s scene) flux() []attack.Attack {
 	const kustomize, helm, source = "kustomize.toolkit.fluxcd.io/v1", "helm.toolkit.fluxcd.io/v2", "source.toolkit.fluxcd.io/v1"
 	kustomization := func(name string, edit func(map[string]any)) *unstructured.Unstructured {

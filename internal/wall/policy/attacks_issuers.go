@@ -33,7 +33,7 @@ func (s scene) issuer() string {
 	return "letsencrypt"
 }
 
-// certificates vouch for what is not the tenant's.
+// certificates are for hosts and names of others.
 func (s scene) certificates() []attack.Attack {
 	certificate := s.certificate
 	by := attack.ByPolicy(CertificatesPolicy, HostsRule)

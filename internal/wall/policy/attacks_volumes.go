@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// inTree are the types of volumes that are refused by default, each with what it
-// would mount. Who only knows the ID, the address or the path has the data.
+// inTree are the types of volumes that are refused by default, each with an example. The
+// ID, the address or the path is enough to read the data.
 var inTree = []struct {
 	name, mounts string
 	source       corev1.VolumeSource
@@ -49,7 +49,7 @@ var inTree = []struct {
 	{"quobyte-volume", "a Quobyte volume, from the network of the node", corev1.VolumeSource{Quobyte: &corev1.QuobyteVolumeSource{Registry: "10.0.0.7:7861", Volume: "volume-of-another"}}},
 }
 
-// storageClass is one that the tenant may use.
+// storageClass is a class that the tenant may use.
 func (s scene) storageClass() string {
 	for _, name := range s.by.Allowances.StorageClasses {
 		if name != "*" && name != "" {
@@ -59,7 +59,7 @@ func (s scene) storageClass() string {
 	return "croft-verify"
 }
 
-// volumes are what pods mount past the claims.
+// volumes are mounted without claims.
 func (s scene) volumes() []attack.Attack {
 	var all []attack.Attack
 	mounting := func(sources ...corev1.VolumeSource) func(*corev1.PodSpec) {
@@ -72,7 +72,7 @@ func (s scene) volumes() []attack.Attack {
 	pod := func(name string, edit func(*corev1.PodSpec)) client.Object {
 		return s.pod(name, func(p *corev1.Pod) { edit(&p.Spec) })
 	}
-	// The restricted level refuses these types, too, and is asked first.
+	// The restricted level refuses these types, too, and is evaluated first.
 	by := attack.ByPolicy(admissionpolicy.PodsPolicy, VolumeTypesRule)
 	restricted := s.by.PodSecurity == v1alpha1.PodSecurityRestricted
 	if restricted {

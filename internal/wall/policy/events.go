@@ -10,8 +10,8 @@ const EventsPolicy = "croft-events"
 // EventSourceRule is its one rule.
 const EventSourceRule = "event-source"
 
-// systemComponents are those in whose name only controllers of the whole cluster, and
-// nodes, write events: people, alerts and croft why believe them.
+// systemComponents are the components whose name only controllers of the whole cluster,
+// and nodes, may use in events: people, alerts and croft why believe them.
 var systemComponents = []string{
 	"kubelet", "default-scheduler", "karpenter", "cluster-autoscaler", "croft",
 	"attachdetach-controller", "controllermanager", "cronjob-controller", "daemonset-controller",

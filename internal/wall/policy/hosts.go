@@ -1,8 +1,7 @@
 package policy
 
-// hostname is what a host must look like before anything else is asked of it. What
-// parses a URL for a rule and what parses it for the controller need not agree on
-// anything that is not.
+// hostname is the required form of a host, which is checked first. The parser of a rule
+// and that of the controller may disagree about hosts of any other form.
 const hostname = `^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`
 
 // outside is true where a host, in lower case, is outside of the cluster as far as
@@ -26,8 +25,8 @@ func notInside(host string) string {
 		"HOSTNAME", hostname, "HOST", host)
 }
 
-// urlWithin is true where a text is a URL, and what is asked of its host h in lower
-// case holds.
+// urlWithin is true if a text is a URL, and the condition asked holds for its host h in
+// lower case.
 func urlWithin(text, asked string) string {
 	return with(`(isURL(TEXT) && url(TEXT).getScheme() != "" &&
 		[url(TEXT).getHostname().lowerAscii()].all(h, ASKED))`, "ASKED", asked, "TEXT", text)
