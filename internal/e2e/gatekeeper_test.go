@@ -48,7 +48,7 @@ func TestGatekeeper(t *testing.T) {
 	sandbox.Thorough(t)
 	c := startWithGatekeeper(t, "MutatingAdmissionPolicy")
 	t.Run("Native", func(t *testing.T) {
-		// What is missing is said, and what to write instead.
+		// The message names the missing kind, and what to write instead.
 		said := c.croftReading(t, placedBy(t, v1alpha1.PlacementNative), "apply", "-f", "-", "--wait-timeout", "5s")
 		if said.status == 0 || !strings.Contains(said.stderr, "set spec.placement to Gatekeeper") {
 			t.Errorf("it does not say what to do: %s", said)
@@ -217,8 +217,7 @@ func TestSwitchEngine(t *testing.T) {
 	t.Logf("%d pods let in, all placed", traffic.placed.Load())
 }
 
-// only reports what is left of an engine that is not used any more, or missing of
-// the one that is.
+// only reports remaining objects of the unused engine, or missing ones of the used one.
 func (c *cluster) only(t testing.TB, engine v1alpha1.PlacementEngine) error {
 	t.Helper()
 	var native, other int
@@ -245,7 +244,7 @@ func (c *cluster) gatekeepers(t testing.TB, tenant string) []client.Object {
 	return c.inGroup(t, ".gatekeeper.sh", client.MatchingLabels{v1alpha1.TenantLabel: tenant})
 }
 
-// constraints are those for all tenants.
+// constraints are the constraints for all tenants.
 func (c *cluster) constraints(t testing.TB) []client.Object {
 	t.Helper()
 	return slices.DeleteFunc(c.inGroup(t, admissionpolicy.ConstraintsGroup, ours), func(o client.Object) bool { return o.GetLabels()[v1alpha1.TenantLabel] != "" })

@@ -28,9 +28,9 @@ tenants:
     quota: {pods: "20"}
 `
 
-// testRetain fails if deleting a tenant takes more than its people's access: a
-// wall, the rules without which no pod is admitted, the workload or the namespace.
-// It fails as well if the access stays.
+// testRetain fails if deleting a tenant removes more than its people's access: a wall,
+// the rules without which no pod is admitted, the workload or the namespace. It fails as
+// well if the access stays.
 func testRetain(t *testing.T, c *twoTenants) {
 	c.declare(t, keeper)
 	member := c.member(t, "team-keeper")
@@ -166,8 +166,8 @@ tenants:
 // command finds in a message the kubectl command that it tells an admin to run.
 var command = regexp.MustCompile("`kubectl ([^`]+)`")
 
-// testAdoption fails if croft takes over a namespace that it did not create
-// without being told to, and if it deletes or marks for ever one that it did.
+// testAdoption fails if croft takes over an existing namespace without permission, and
+// if it deletes an adopted namespace or leaves marks on it.
 func testAdoption(t *testing.T, c *twoTenants) {
 	homestead := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "homestead"}}
 	note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "homestead", Name: "note"}}

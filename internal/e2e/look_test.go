@@ -28,7 +28,7 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// estateOf is what a file declares.
+// estateOf is the estate of a file.
 func estateOf(t testing.TB, name, content string) *estate.Estate {
 	t.Helper()
 	declaration, problems := manifest.Parse(name, []byte(content))
@@ -50,7 +50,7 @@ func (c *cluster) get(t testing.TB, namespace, name string, into client.Object) 
 	}
 }
 
-// create creates objects as somebody, and ends the test if that is refused.
+// create creates objects as a user, and ends the test on a refusal.
 func create(t testing.TB, as client.Client, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
@@ -60,7 +60,7 @@ func create(t testing.TB, as client.Client, objects ...client.Object) {
 	}
 }
 
-// What refuses the attacks of these tests.
+// The stoppers of these tests' attacks.
 var (
 	byPlacement  = attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.TolerationsRule)
 	byFloor      = attack.ByPolicy(network.FloorPolicy, network.IngressRule)
@@ -117,8 +117,8 @@ func (c *cluster) tenant(t testing.TB, name string) *v1alpha1.Tenant {
 	return tenant
 }
 
-// readyOf is the Ready condition of a Tenant for what it declares now; nil if
-// croft has not looked at that yet.
+// readyOf is the Ready condition of a Tenant for its current spec; nil if croft has not
+// reconciled that yet.
 func readyOf(tenant *v1alpha1.Tenant) *metav1.Condition {
 	if tenant.Status.ObservedGeneration != tenant.Generation {
 		return nil
@@ -159,7 +159,7 @@ func (c *cluster) notReady(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// tenantNamespaces are those of all tenants.
+// tenantNamespaces are the namespaces of all tenants.
 func (c *cluster) tenantNamespaces(ctx context.Context) ([]corev1.Namespace, error) {
 	var namespaces corev1.NamespaceList
 	err := c.admin.List(ctx, &namespaces, client.HasLabels{v1alpha1.TenantLabel})
@@ -169,7 +169,7 @@ func (c *cluster) tenantNamespaces(ctx context.Context) ([]corev1.Namespace, err
 // things are objects of any kind, by their names.
 type things map[apply.Ref]metav1.ObjectMeta
 
-// ours selects what croft made.
+// ours selects croft's objects.
 var ours = client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 
 // everything lists the objects of every kind that the cluster has, and not only
@@ -300,7 +300,7 @@ func capacityType(node *corev1.Node) v1alpha1.CapacityType {
 	return v1alpha1.CapacityType(node.Labels[karpenterv1.CapacityTypeLabelKey])
 }
 
-// isForbidden reports a request that RBAC let through.
+// isForbidden reports a request that RBAC allowed.
 func isForbidden(t testing.TB, what string, err error) {
 	t.Helper()
 	if !apierrors.IsForbidden(err) || !attack.ByRBAC.Refuses(err) {

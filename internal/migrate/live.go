@@ -17,8 +17,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// kinds are those that are read from a cluster, the versions that are tried first
-// first.
+// kinds are the kinds that are read from a cluster, in the preferred versions first.
 var kinds = []struct {
 	group    string
 	versions []string
@@ -72,7 +71,7 @@ func Live(ctx context.Context, c client.Reader) ([]*source.Object, manifest.Prob
 			}
 		}
 	}
-	// What kinds of constraints there are, their templates say.
+	// The templates determine the kinds of constraints.
 	for _, o := range all {
 		if o.Kind != "ConstraintTemplate" {
 			continue

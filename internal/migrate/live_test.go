@@ -88,7 +88,7 @@ func TestLiveDialects(t *testing.T) {
 	}
 }
 
-// theirs are policies that somebody wrote by hand.
+// theirs are policies written by hand.
 func theirs(t testing.TB) []client.Object {
 	t.Helper()
 	const own = `

@@ -89,8 +89,8 @@ func poolsByClass(d *draft.Draft) map[string][]string {
 	return pools
 }
 
-// inheriting are the pools of which nothing says what their nodes are made from:
-// they have what most others have.
+// inheriting are the pools without a node class of their own: they get the most common
+// one.
 func inheriting(d *draft.Draft, class *v1alpha1.NodeClass, from []string) []*draft.Pool {
 	var (
 		names []string

@@ -18,8 +18,8 @@ var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Z_][A-Z0
 // scripts are fields in which a shell variable is meant as one.
 var scripts = []string{"userData", "annotations", "rego", "targets", "data", "containers", "template"}
 
-// fillIn replaces the variables that stand for the cluster's name, where it is
-// known, and reports the others. They stay as they are.
+// fillIn replaces the variables for the cluster's name, if it is known, and reports the
+// others. They stay as they are.
 func fillIn(d *draft.Draft) {
 	kept, problems := unique(d.Objects)
 	d.Objects = kept

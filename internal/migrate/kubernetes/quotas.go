@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Quotas read what the namespaces of tenants may ask for.
+// Quotas read the quotas and limits of tenants' namespaces.
 func Quotas(d *draft.Draft) {
 	hard := map[string]map[string]corev1.ResourceList{} // by tenant and namespace
 	for _, o := range d.Of("", "ResourceQuota") {
@@ -78,8 +78,8 @@ func Hard(d *draft.Draft, name string, spec source.Field, into corev1.ResourceLi
 	spec.Kept(to)
 }
 
-// setQuota adds up the namespaces of a tenant: croft divides the whole among them,
-// by what each uses.
+// setQuota adds up the namespaces of a tenant: croft divides the whole among them, by
+// their use.
 func setQuota(d *draft.Draft, name string, namespaces map[string]corev1.ResourceList) {
 	if len(namespaces) == 0 {
 		return

@@ -41,7 +41,7 @@ func dialect(d *draft.Draft) {
 	}
 }
 
-// ofCalico reads back what one of croft's Calico policies tells beside the dialect.
+// ofCalico reads the settings in one of croft's Calico policies, apart from the dialect.
 func ofCalico(d *draft.Draft, o *source.Object) {
 	how := v1alpha1.CalicoNetwork{TenantPolicies: tenantsWrite(d, o.Group(), "networkpolicies")}
 	if o.Group() != string(v1alpha1.CalicoGroup) {

@@ -52,9 +52,8 @@ func ofOnesOwn(class string) target {
 	}}
 }
 
-// giveClass gives a pool what its nodes are made from: in croft.yaml's own words
-// where it has them for all of it, otherwise by the name of an EC2NodeClass that
-// says it.
+// giveClass gives a pool its node class: in croft.yaml if it has fields for all
+// settings, otherwise by the name of an EC2NodeClass.
 func giveClass(d *draft.Draft, name string, t template, p *draft.Pool) {
 	class, ok := sayable(d, name, t)
 	if !ok {
@@ -118,7 +117,7 @@ func croftClass(spec map[string]any) (*v1alpha1.AWSNodeClass, bool) {
 	return &class, true
 }
 
-// shorten writes terms in the short forms that stand for them.
+// shorten replaces terms by their short forms.
 func shorten(class *v1alpha1.AWSNodeClass) {
 	if terms := class.AMISelectorTerms; len(terms) == 1 && terms[0].Alias != "" {
 		class.AMIAlias, class.AMISelectorTerms = terms[0].Alias, nil
