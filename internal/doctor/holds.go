@@ -19,12 +19,12 @@ import (
 )
 
 // Sample are the attacks that doctor tries: a few of each wall, none of which needs
-// anything to be prepared. `croft verify` tries all.
+// preparation. `croft verify` tries all.
 var Sample = []string{
 	"let-everybody-in", "tolerate-every-taint", "choose-node", "list-secrets-elsewhere", "run-privileged", "delete-network-policy",
 }
 
-// mostTried is how many tenants are tried.
+// mostTried is the maximum number of tenants that are tried.
 const mostTried = 3
 
 // Tries are the attacks that were tried from inside one tenant.
@@ -99,7 +99,7 @@ func mayBe(ctx context.Context, c client.Client, t *estate.Tenant) (bool, error)
 	return true, nil
 }
 
-// holds counts the attacks that were stopped by what has to stop them.
+// holds counts the attacks that their stopper stopped.
 func holds(s *Snapshot) []Finding {
 	var all []Finding
 	for _, tries := range s.Tried {
@@ -128,7 +128,7 @@ func holds(s *Snapshot) []Finding {
 	return all
 }
 
-// holdsSays is what holds where no attack got through.
+// holdsSays is the statement if no attack succeeded.
 func holdsSays(s *Snapshot) string {
 	var names []string
 	for _, tries := range s.Tried {

@@ -31,7 +31,7 @@ func (g *gatherer) heartbeat(ctx context.Context) error {
 	return err
 }
 
-// operator asks whether anybody keeps up the walls, and says what is declared.
+// operator checks whether an operator keeps the walls, and reads declared objects.
 func operator(s *Snapshot) []Finding {
 	beat := s.Heartbeat
 	switch {
@@ -51,10 +51,10 @@ func operator(s *Snapshot) []Finding {
 	}
 }
 
-// believable reports whether what the operator says of objects still counts.
+// believable reports whether the operator's conditions are current.
 func (s *Snapshot) believable() bool { return s.Rendered || s.Heartbeat.Believable(s.Now) }
 
-// operatorSays is what holds where the check of the operator finds nothing.
+// operatorSays is the statement if the check of the operator finds nothing.
 func operatorSays(s *Snapshot) string {
 	switch {
 	case s.Rendered:

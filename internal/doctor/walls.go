@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/internal/survey"
 )
 
-// mostOwners is how many pools and tenants are named one by one.
+// mostOwners is the maximum number of pools and tenants that are named one by one.
 const mostOwners = 20
 
 // survey compares the walls that are declared with those that stand.

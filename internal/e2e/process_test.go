@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// process is one that the test runs beside itself.
+// process is a process that runs beside the test.
 type process struct {
 	cmd *exec.Cmd
 	// ended is closed when the process has ended, with err.
@@ -26,7 +26,7 @@ func spawn(t testing.TB, cmd *exec.Cmd) *process {
 	p := &process{cmd: cmd, ended: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		// What dies with its parent dies with the thread that started it.
+		// A process with a parent-death signal ends with the thread that started it.
 		runtime.LockOSThread()
 		err := cmd.Start()
 		started <- err

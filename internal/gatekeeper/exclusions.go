@@ -20,8 +20,8 @@ type Exclusion struct {
 // configObject is the only Config that Gatekeeper looks at.
 const configObject = "Config/" + ConfigName
 
-// What is not done of what is in a namespace where the processes that croft relies
-// on are told to keep out.
+// The consequences for a namespace that is excluded from the processes that croft relies
+// on.
 const (
 	unplaced = "is not placed"
 	unheld   = "is not held against the constraints"
@@ -72,8 +72,8 @@ func nobodyExcluded(in Installation) []Finding {
 	return all
 }
 
-// undoneBy is what follows when these processes keep out; nothing, if croft does
-// not rely on any of them.
+// undoneBy is the consequence of excluding these processes; empty if croft does not rely
+// on any of them.
 func undoneBy(processes []string) string {
 	all := slices.Contains(processes, "*")
 	mutation := all || slices.Contains(processes, "mutation-webhook")
@@ -90,8 +90,8 @@ func undoneBy(processes []string) string {
 	}
 }
 
-// Globs compares a name as Gatekeeper does: a star at either end of the pattern
-// stands for anything, one in the middle for itself.
+// Globs compares a name as Gatekeeper does: a star at either end of the pattern is a
+// wildcard, one in the middle is literal.
 func Globs(pattern, name string) bool {
 	inner, ends := strings.CutPrefix(pattern, "*")
 	start, starts := strings.CutSuffix(inner, "*")

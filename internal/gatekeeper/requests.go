@@ -11,8 +11,8 @@ import (
 // needed are requests that a webhook has to see.
 type needed struct {
 	group, kind, resource string
-	// version is that of a kind that every API server has. Of others, those that
-	// are served are asked for.
+	// version is that of a kind that every API server has. For other kinds, the served
+	// versions are read.
 	version    string
 	operations []admissionv1.OperationType
 }
@@ -23,7 +23,7 @@ var (
 	write  = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 )
 
-// mutated is what croft's mutators change, and debugged what they change of debug
+// mutated are the kinds that croft's mutators change, and debugged those of debug
 // containers.
 var (
 	mutated = []needed{
@@ -33,7 +33,7 @@ var (
 	debugged = []needed{{"", "Pod", "pods/ephemeralcontainers", "v1", update}}
 )
 
-// constrained is what croft's constraints are for.
+// constrained are the kinds of croft's constraints.
 var constrained = []needed{
 	{"", "Pod", "pods", "v1", write},
 	{"", "Service", "services", "v1", write},

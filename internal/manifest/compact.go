@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// sections are the keys of the compact form that hold objects by their names,
-// with the kind that each one stands for.
+// sections are the keys of the compact form that hold objects by their names, with the
+// kind of each.
 var sections = map[string]string{
 	"pools":             KindPool,
 	"tenants":           KindTenant,

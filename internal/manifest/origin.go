@@ -88,8 +88,8 @@ func descend(n *yaml.Node, rest string, line int, path string) (int, string) {
 	return line, path
 }
 
-// longestKey finds the entry that a path continues with. Keys may have dots in
-// them, so the longest one that fits is meant.
+// longestKey finds the entry that a path continues with. Keys may contain dots, so the
+// longest matching one is meant.
 func longestKey(n *yaml.Node, rest string) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]

@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// kinds are those that a declaration is made of, as messages list them.
+// kinds are the kinds of declared objects, as messages list them.
 var kinds = []string{KindPlatform, KindPool, KindTenant, KindNetwork}
 
 func isKind(kind any) bool {

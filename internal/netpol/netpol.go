@@ -25,12 +25,12 @@ import (
 // many at once.
 type Map struct {
 	namespaces map[string]*namespace
-	// What follows is of the whole cluster.
+	// The following fields are of the whole cluster.
 	calicoTiers map[string]tier.Tier
 	calicoSets  *calico.Sets
 	global      []*calico.Policy
 	cluster     []*cluster.Policy
-	// byLabel are those of cluster that select only namespaces with a label.
+	// byLabel are the cluster's policies that select only namespaces with a label.
 	byLabel map[label][]*cluster.Policy
 }
 
@@ -45,12 +45,11 @@ type namespace struct {
 	policies []*networkingv1.NetworkPolicy
 	judge    *matcher.Policy
 	calico   []*calico.Policy
-	// tiers are all policies that may select its pods, in the order in which they
-	// are asked.
+	// tiers are all policies that may select its pods, in the order of their evaluation.
 	tiers []tier.Tier
 	// pods and peers are the pods that the policies tell apart.
 	pods, peers []map[string]string
-	// ports are those that the policies name.
+	// ports are the ports that the policies name.
 	ports []port
 }
 
@@ -126,15 +125,14 @@ func (m *Map) Has(namespace string) bool {
 	return ok
 }
 
-// Verdict says whether a connection is let through, and by what.
+// Verdict says whether a connection is allowed, and by which policies.
 type Verdict struct {
 	Allowed bool `json:"allowed"`
-	// Egress is what the policies of the source's namespace say, Ingress those of
-	// the destination's.
+	// Egress is the decision of the source's policies, Ingress that of the
+	// destination's.
 	Egress  Direction `json:"egress"`
 	Ingress Direction `json:"ingress"`
-	// Connection is what was judged: where more than one was, the first that is
-	// let through.
+	// Connection is the judged connection: of several, the first that is allowed.
 	Connection string `json:"connection"`
 }
 
@@ -142,12 +140,11 @@ type Verdict struct {
 // everything is allowed.
 type Direction struct {
 	Allowed bool `json:"allowed"`
-	// DecidedBy is the one policy that let it through or denied it, where policies
-	// are asked one after the other.
+	// DecidedBy is the one policy that allowed or denied it, among policies that are
+	// evaluated in order.
 	DecidedBy string `json:"decidedBy,omitempty"`
-	// Allowing are the NetworkPolicies that let the connection through, as
-	// namespace/name; Selecting are all policies that select the pod, so far as they
-	// were asked.
+	// Allowing are the NetworkPolicies that allow the connection, as namespace/name;
+	// Selecting are all evaluated policies that select the pod.
 	Allowing  []string `json:"allowing,omitempty"`
 	Selecting []string `json:"selecting,omitempty"`
 }

@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// kubernetes is what NetworkPolicies are called together: they add up, so none of
-// them is asked before another.
+// kubernetes is the common name of NetworkPolicies: they are additive, so none of them
+// comes before another.
 const kubernetes = "NetworkPolicies"
 
 // tiersOf puts all policies that may select a namespace's pods in their order:

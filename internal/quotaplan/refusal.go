@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Refusal is what the API server says of an object that exceeds a namespace's
-// share. It names only the resources of which too little is left.
+// Refusal is the API server's message about an object that exceeds a namespace's share.
+// It names only the resources that are short.
 type Refusal struct{ Requested, Used corev1.ResourceList }
 
 // longestRefusal is more than the API server says about a quota.

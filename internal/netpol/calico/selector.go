@@ -17,7 +17,7 @@ type Selector struct {
 
 type pair struct{ key, value string }
 
-// Everything selects whatever there is.
+// Everything selects everything.
 var Everything = Selector{text: "all()", matches: func(map[string]string) bool { return true }}
 
 // Parse reads a selector. An empty one selects everything.
@@ -65,7 +65,7 @@ const deepest = 100
 // parser reads with one token of look-ahead.
 type parser struct {
 	rest, token string
-	// literal says that the token is what was in quotes.
+	// literal says that the token was quoted.
 	literal bool
 	pairs   []pair
 	err     error
@@ -78,8 +78,8 @@ func (p *parser) fail(format string, args ...any) {
 	p.token, p.literal, p.rest = "", false, ""
 }
 
-// blanks may stand between two tokens, and space within one that Calico reads as a whole:
-// a function with its parentheses, and an operator of two words.
+// blanks may stand between two tokens, and space within a token that Calico reads as a
+// whole: a function with its parentheses, and an operator of two words.
 const blanks, space = " \t", " \t\n\f\r"
 
 func (p *parser) next() { p.after(blanks) }
@@ -175,8 +175,7 @@ func (p *parser) unary(depth int) predicate {
 
 func nobody(map[string]string) bool { return false }
 
-// operation reads what begins with a word: a function, or a label and what is
-// asked of it.
+// operation reads a function, or a label and its condition.
 func (p *parser) operation() predicate {
 	key := p.token
 	if strings.HasPrefix(p.rest, "(") {
@@ -237,7 +236,7 @@ func (p *parser) function(name string) predicate {
 	case "all", "global":
 		p.expect(")")
 		return func(labels map[string]string) bool {
-			// Whatever is in a namespace has its name, or is one.
+			// An object in a namespace has its name, and the namespace itself is one.
 			_, isNamespace := labels[nameLabel]
 			_, inNamespace := labels[namespaceLabel]
 			return name == "all" || !isNamespace && !inNamespace

@@ -28,7 +28,7 @@ const (
 // Policy is a ClusterNetworkPolicy.
 type Policy struct {
 	*tier.Policy
-	// Baseline says that it is asked after NetworkPolicies, and not before them.
+	// Baseline says that it is evaluated after NetworkPolicies, and not before them.
 	Baseline bool
 	// Namespaces are labels that the namespaces have all that it selects.
 	Namespaces map[string]string
@@ -69,7 +69,7 @@ type peer struct {
 	Nodes       *metav1.LabelSelector `json:"nodes"`
 	Networks    []string              `json:"networks"`
 	DomainNames []string              `json:"domainNames"`
-	// What the selectors above come to.
+	// The parsed selectors above.
 	ofNamespaces, ofPods labels.Selector
 	nets                 []netip.Prefix
 }
@@ -170,8 +170,8 @@ func (r rule) matches(c *tier.Connection, d tier.Direction) tier.Match {
 	return tier.All(far, onPorts(r.ports, c))
 }
 
-// matches asks one end. A peer of a form that nobody knows yet is nobody's where
-// it would let through, and everybody's otherwise: so the API has it.
+// matches evaluates one end. A peer of an unknown form matches nothing in a rule that
+// allows, and everything otherwise, as the API requires.
 func (p *peer) matches(end tier.End, action tier.Action) tier.Match {
 	switch {
 	case p.Namespaces != nil || p.Pods != nil:
