@@ -14,10 +14,10 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// farewell is how long an operator that stops may take to say so.
+// farewell is the time limit for a stopping operator to say so.
 const farewell = 2 * time.Second
 
-// readyInterval is how often an operator that starts is asked whether it is ready.
+// readyInterval is the interval of readiness checks of a starting operator.
 const readyInterval = 200 * time.Millisecond
 
 // Keeper renews the heartbeat while the operator leads.
@@ -27,7 +27,7 @@ type Keeper struct {
 	Client client.Client
 	// Holder is where this operator runs, and Version its version.
 	Holder, Version string
-	// Log takes what keeps the heartbeat from being written.
+	// Log receives errors of writing the heartbeat.
 	Log logr.Logger
 	// Ready reports whether the operator can do its work; nil for always. Before that
 	// it gives no sign: it runs, and repairs nothing.

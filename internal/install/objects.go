@@ -58,8 +58,8 @@ func operatorObjects(o Options) []client.Object {
 	return all
 }
 
-// labels adds those that everything has. There is no wall's label among them:
-// what is installed here is never pruned with the walls.
+// labels adds the labels that all objects have. A wall's label is not among them:
+// installed objects are never pruned with the walls.
 func labels(more map[string]string) map[string]string {
 	all := map[string]string{"app.kubernetes.io/name": name, v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	for k, v := range more {

@@ -22,9 +22,9 @@ type need struct {
 	event *corev1.Event
 }
 
-// neededBy is the pod that a NodeClaim was created for: the first of those that
-// Karpenter nominated for it, preferably one that runs there. Without an event it is
-// the first pod on the node that was there before the claim and was scheduled after.
+// neededBy is the pod that a NodeClaim was created for: the first that Karpenter
+// nominated for it, preferably one that runs there. Without an event it is the first pod
+// on the node that existed before the claim and was scheduled after it.
 func (x *index) neededBy(claim *karpenterv1.NodeClaim, node *corev1.Node) need {
 	var candidates, gone []need
 	for _, e := range x.nominations[claim.Name] {

@@ -33,7 +33,7 @@ const (
 	Leave Way = "leave"
 )
 
-// Workload is what runs on a wrong pool, by what makes its pods.
+// Workload are pods on a wrong pool, by their controller.
 type Workload struct {
 	Namespace string  `json:"namespace"`
 	Kind      string  `json:"kind"`
@@ -52,7 +52,7 @@ type Mover struct {
 	client client.Client
 	key    string
 	tenant *estate.Tenant
-	// namespaces are those to look at.
+	// namespaces are the namespaces to check.
 	namespaces []string
 	// evict lets pods go that nobody makes anew.
 	evict bool
@@ -87,7 +87,7 @@ func (m *Mover) Strays(ctx context.Context) ([]Stray, error) {
 	return all, nil
 }
 
-// Plan says what is to be moved, and how.
+// Plan returns the workloads to move, and how.
 func (m *Mover) Plan(ctx context.Context) ([]Workload, error) {
 	strays, err := m.Strays(ctx)
 	if err != nil {
@@ -117,8 +117,8 @@ func (m *Mover) Plan(ctx context.Context) ([]Workload, error) {
 	return all, nil
 }
 
-// maker is what makes a pod: of a ReplicaSet its Deployment, and the pod itself if
-// nothing does.
+// maker is the controller of a pod: a ReplicaSet's Deployment, and the pod itself if it
+// has none.
 func (m *Mover) maker(ctx context.Context, s *Stray) (kind, name string, err error) {
 	if s.owner == nil {
 		return "Pod", s.Pod, nil

@@ -9,11 +9,11 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// field is a decision on a field of a kind and everything below it. Brackets stand for the
+// field is a decision on a field of a kind and everything below it. Brackets mean the
 // elements of a list.
 type field struct {
 	path string
-	// why says what a team needs the field for, or what is wrong with showing it.
+	// why is the team's use of the field, or the reason to hide it.
 	why string
 }
 
