@@ -45,8 +45,8 @@ func lookOut(ctx context.Context, config *rest.Config, prefix string, count int)
 
 func (l *lookout) stop() { l.watch.Stop() }
 
-// allReady waits until all tenants are Ready, and returns how long after the
-// first was declared each was.
+// allReady waits until all tenants are Ready, and returns the time of each since the
+// first was declared.
 func (l *lookout) allReady(ctx context.Context) ([]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, convergeTimeout)
 	defer cancel()
@@ -83,7 +83,7 @@ func (l *lookout) allReady(ctx context.Context) ([]float64, error) {
 	return took, nil
 }
 
-// inVain says what was still waited for when something went wrong.
+// inVain adds to an error the objects that it was still waiting for.
 func (l *lookout) inVain(err error) error {
 	for name, why := range l.waiting {
 		return fmt.Errorf("%d tenants are not Ready, such as %s (%s): %w", len(l.waiting), name, why, err)

@@ -77,7 +77,7 @@ var measurements = []measurement{
 	{"memory", measureMemory},
 }
 
-// onRequest are those that only -only runs.
+// onRequest are measurements that run only with -only.
 var onRequest = []measurement{{"proxy", measureProxy}}
 
 func main() {
@@ -135,7 +135,7 @@ func run(ctx context.Context) error {
 	}
 	err = b.measure(ctx, chosen, &r)
 	r.Seconds = time.Since(r.Started).Seconds()
-	// What was measured before something failed is worth as much as without.
+	// Results from before a failure are still valid.
 	return errors.Join(err, r.print(os.Stdout), r.save(*output))
 }
 

@@ -54,16 +54,16 @@ func main() {
 	}
 }
 
-// options say how much is measured.
+// options are the amounts to measure.
 type options struct {
-	// sizes are how many tenants there are, growing.
+	// sizes are the numbers of tenants, growing.
 	sizes []int
-	// rounds is how many pods are created for each line at each size, one at a time.
+	// rounds is the number of pods for each line at each size, one at a time.
 	rounds int
-	// pods is how many are created for each line at each size by clients at once.
+	// pods is the number of pods for each line at each size by concurrent clients.
 	pods, clients int
-	// kills is how many times the engine is killed in each way, while pods come
-	// at a rate; around is how many are created before and after.
+	// kills is the number of kills in each scenario, at this rate of pods; around is the
+	// number of pods before and after.
 	kills, rate, around int
 	// killAt is the number of tenants from which on Gatekeeper is not killed any
 	// more: it takes long to come back.

@@ -2,14 +2,14 @@ package main
 
 import "fmt"
 
-// cheaper is how many times what native placement adds Gatekeeper must add at
-// least, at the largest size and for the same rules.
+// cheaper is the minimum factor by which Gatekeeper must be more expensive than native
+// placement, at the largest size and for the same rules.
 const cheaper = 5
 
-// verdicts are what the figures say of what croft promises: that the native
-// engine's cost does not grow with the tenants, that it is at most a fifth of what
-// the same rules cost with Gatekeeper, and that no pod gets in unplaced. Of the bare
-// recipe, which checks nothing, croft promises nothing; how it compares is said.
+// verdicts compare the figures with croft's promises: that the native engine's cost does
+// not grow with the tenants, that it is at most a fifth of the cost of the same rules
+// with Gatekeeper, and that no pod is admitted unplaced. croft promises nothing about
+// the bare recipe, which checks nothing; the comparison is reported.
 func (r report) verdicts() []string {
 	var all []string
 	if len(r.Growth) > 0 {
@@ -62,7 +62,8 @@ func (r report) growth() string {
 		grows.Median, grows.Low, grows.High, tenantsIn(first.Tenants), noise.Low, noise.High, says)
 }
 
-// slipped is how many pods of croft's tenants got in unplaced, whatever was killed.
+// slipped is the number of pods of croft's tenants that were admitted unplaced, in any
+// scenario.
 func (r report) slipped() (unplaced, kills int) {
 	for _, c := range r.Comparisons {
 		for _, k := range c.Kills {

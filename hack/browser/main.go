@@ -23,7 +23,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// maxForms is how many forms a login may take.
+// maxForms is the maximum number of forms of a login.
 const maxForms = 8
 
 // user is who logs in.
@@ -96,7 +96,7 @@ func publicKey(file string) (string, error) {
 	return base64.StdEncoding.EncodeToString(hash[:]), nil
 }
 
-// shown is what a page shows.
+// shown is the content of a page.
 type shown struct {
 	Host  string `json:"host"`
 	Text  string `json:"text"`
