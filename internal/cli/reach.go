@@ -34,12 +34,12 @@ func newReach(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reach",
 		Short: "Show who can connect to whom",
-		Long: `Show who can connect to whom: judges the network policies that stand in the
-cluster, of whoever wrote them: Kubernetes' NetworkPolicies, Calico's policies and
-ClusterNetworkPolicies, together and in the order in which they are asked. Whether
-the network plugin enforces them is another question.
+		Long: `Show who can connect to whom: evaluates all network policies in the cluster,
+of any author: Kubernetes' NetworkPolicies, Calico's policies and
+ClusterNetworkPolicies, together and in their order. It does not check whether the
+network plugin enforces them.
 
-With --from and --to it says which policies decide.`,
+With --from and --to it names the policies that decide.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.reach(cmd.Context(), o) },
 	}

@@ -25,7 +25,7 @@ type lock struct {
 }
 
 var (
-	noCrossNamespaceRefs = lock{"--no-cross-namespace-refs", Warning, "reads sources and Secrets of other namespaces for whoever names them; croft's policies alone keep tenants from it"}
+	noCrossNamespaceRefs = lock{"--no-cross-namespace-refs", Warning, "reads sources and Secrets of other namespaces for any tenant that names them; croft's policies alone keep tenants from it"}
 	defaultAccount       = lock{"--default-service-account", Warning, "applies with its own rights what names no service account; croft's policies alone keep tenants from it"}
 	noRemoteBases        = lock{"--no-remote-bases", Problem, "builds on repositories that a tenant's kustomization.yaml names, fetched from its own place in the network, around policy.sourceHosts"}
 )

@@ -89,7 +89,7 @@ func absentNamespaces(s *Snapshot) []Finding {
 	for _, name := range s.Absent {
 		all = append(all, Finding{
 			Severity: Warning, Object: "Platform/" + v1alpha1.PlatformName,
-			Message: "network.platformNamespaces names " + name + ", and there is no such namespace: nothing is let in from there now, and whoever creates it is let in to every tenant",
+			Message: "network.platformNamespaces names " + name + ", and there is no such namespace: nothing is allowed in from there now, and the creator of such a namespace would be allowed in to every tenant",
 			Cure:    "correct the name, or take it out of network.platformNamespaces",
 		})
 	}

@@ -181,20 +181,22 @@ func (t *Trial) account(name string) user.Info {
 	return &user.DefaultInfo{Name: who.GetName(), Groups: append(who.GetGroups(), user.AllAuthenticated)}
 }
 
-// As is the same Trial, with what it has learnt, by a service account.
+// As is the same Trial, with its present state, by a service account.
 func (t *Trial) As(account string) *Trial {
 	next := *t
 	next.who = t.account(account)
 	return &next
 }
 
-// Try says what becomes of manifests, in the order in which they would be created, and of
-// the pods and claims that Kubernetes makes from them. What a Role gives holds for those
-// after it, also of the next call. An error is one of asking, not of a manifest.
+// Try judges manifests, in the order of their creation, and the pods and claims that
+// Kubernetes creates from them. A Role's rights apply to the following manifests, also
+// of the next call. An error means that the cluster or the evaluator failed, not that a
+// manifest is wrong.
 func (t *Trial) Try(ctx context.Context, manifests []Manifest) (*Report, error) {
 	all := make([][]Result, len(manifests))
 	for from := 0; from < len(manifests); {
-		// What gives rights is judged by itself, and all between at the same time.
+		// Objects that give rights are judged by themselves, and all between them
+		// concurrently.
 		to := from + 1
 		for to < len(manifests) && !givesRights(manifests[from]) && !givesRights(manifests[to]) {
 			to++
@@ -231,7 +233,7 @@ func (t *Trial) together(ctx context.Context, manifests []Manifest, results [][]
 	return cmp.Or(errs...)
 }
 
-// try says what becomes of one manifest, and of what is made from it.
+// try judges one manifest, and the objects made from it.
 func (t *Trial) try(ctx context.Context, m Manifest) ([]Result, error) {
 	object := t.object(m)
 	result, err := t.one(ctx, m, child{object: object, controller: t.who}, false)
@@ -259,7 +261,7 @@ func (t *Trial) try(ctx context.Context, m Manifest) ([]Result, error) {
 	return results, nil
 }
 
-// object is what is sent of a manifest.
+// object is the object of a manifest, as it is sent.
 func (t *Trial) object(m Manifest) *unstructured.Unstructured {
 	object := m.Object.DeepCopy()
 	if object.GetNamespace() == "" && !t.judge.clusterWide(object.GroupVersionKind()) {
@@ -268,7 +270,7 @@ func (t *Trial) object(m Manifest) *unstructured.Unstructured {
 	return object
 }
 
-// one says what becomes of one object, which stands at a path of a manifest.
+// one judges one object, at a path of a manifest.
 func (t *Trial) one(ctx context.Context, m Manifest, c child, controller bool) (Result, error) {
 	r := Result{
 		File: m.File, Line: m.Line, Namespace: c.object.GetNamespace(),

@@ -14,7 +14,7 @@ import (
 // unscheduled walks from a pod without a node to the cause.
 func unscheduled(s *Snapshot, pod *corev1.Pod) []Step {
 	if len(pod.Spec.SchedulingGates) > 0 {
-		return []Step{waiting(LinkPod, "pod/"+pod.Name, "it has the scheduling gate "+pod.Spec.SchedulingGates[0].Name+", and waits for whoever set it")}
+		return []Step{waiting(LinkPod, "pod/"+pod.Name, "it has the scheduling gate "+pod.Spec.SchedulingGates[0].Name+", and waits for the controller that set it")}
 	}
 	steps := []Step{placed(s, pod)}
 	steps = append(steps, scheduler(s, pod))

@@ -62,5 +62,5 @@ func selfServiceAttacks(by, on *estate.Tenant) []attack.Attack {
 	return attack.Because(whySelfService, nil, all...)
 }
 
-const whySelfService = "croft creates namespaces with rights of the whole cluster: whoever chooses their names without " +
-	"limits takes other tenants' and the platform's"
+const whySelfService = "croft creates namespaces with rights of the whole cluster: without limits on names, a tenant " +
+	"could take other tenants' and the platform's"

@@ -51,9 +51,9 @@ func (s scene) otherEngine() string {
 }
 
 func (s scene) breaches() []attack.Attack {
-	all := attack.Because("whoever chooses the node runs on machines of other tenants, or of the platform, beside their secrets", nil, s.strays()...)
+	all := attack.Because("a pod that chooses its node can run on nodes of other tenants, or of the platform, beside their Secrets", nil, s.strays()...)
 	all = append(all, attack.Because("a pod that is bound around the scheduler runs wherever its author says", nil, s.bindings()...)...)
-	all = append(all, attack.Because("what the template says comes true only when pods are made, and who wrote it is not looking any more", nil,
+	all = append(all, attack.Because("a mistake in a template shows only when pods are created, and its author no longer looks then", nil,
 		append(s.templates(), s.schedulingTemplates()...)...)...)
 	return slices.Concat(all, s.scheduling(), s.capacity())
 }

@@ -41,7 +41,7 @@ func (s scene) controls() []attack.Attack {
 	byController := attack.ByPolicy(EndpointsPolicy, EndpointsRule)
 	move := func(e *corev1.Endpoints) { e.Subsets[0].Addresses[0].IP = "10.244.8.8" } //nolint:staticcheck // see above
 	relabel := func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.244.8.8"} }
-	all := attack.Because("a Service would send its traffic to another tenant's pods, from which it is let in", []string{"CVE-2021-25740"},
+	all := attack.Because("a Service would send its traffic to another tenant's pods, which accept it from there", []string{"CVE-2021-25740"},
 		attack.Creating("write-endpoints", "write the addresses behind a Service as Endpoints", attack.ByRBAC, endpoints("write-endpoints")),
 		attack.Creating("write-endpointslice", "write the addresses behind a Service as an EndpointSlice", attack.ByRBAC, slice("write-endpointslice")),
 		attack.Mistake(attack.Creating("write-endpoints-when-permitted", "write the addresses behind a Service as Endpoints", byController, endpoints("endpoints-when-permitted")),
@@ -73,7 +73,7 @@ func (s scene) controls() []attack.Attack {
 	template := func(name string) client.Object {
 		return s.deployment(name, func(t *corev1.PodTemplateSpec) { t.Finalizers = []string{"example.com/stay"} })
 	}
-	all = append(all, attack.Because("a finalizer that nobody takes off keeps its namespace, and the tenant's name, for ever", nil,
+	all = append(all, attack.Because("a finalizer that no controller removes keeps its namespace, and the tenant's name, for ever", nil,
 		attack.Creating("stay-for-ever", "write an object that cannot be deleted, by a finalizer", byFinalizers, finalized(held("stay"), "example.com/stay")),
 		attack.Creating("stay-for-ever-as-pod", "write a pod that cannot be deleted, by a finalizer", byPods, finalized(s.pod("stay"), "example.com/stay")),
 		attack.Changing("stay-for-ever-later", "keep an object that is there from being deleted, by a finalizer", byFinalizers, held("stay-for-ever-later"),
@@ -94,7 +94,7 @@ func (s scene) controls() []attack.Attack {
 		return o
 	}
 	byOwners := attack.ByPolicy(FinalizersPolicy, OwnersRule)
-	all = append(all, attack.Because("what owns others waits for them when it is deleted, and whatever is looked up in vain keeps the garbage collector busy", nil,
+	all = append(all, attack.Because("an owner is deleted only after its dependents, and lookups of missing owners keep the garbage collector busy", nil,
 		attack.Creating("be-owned-by-namespace", "write an object that its Namespace waits for when it is deleted", byOwners, owned(held("of-namespace"), "v1", "Namespace")),
 		attack.Creating("be-owned-by-node", "write an object that a Node waits for when it is deleted", byOwners, owned(held("of-node"), "v1", "Node")),
 		attack.Creating("be-owned-by-nodeclaim", "write an object that a NodeClaim waits for when it is deleted", byOwners, owned(held("of-nodeclaim"), "karpenter.sh/v1", "NodeClaim")),
@@ -156,5 +156,5 @@ func (s scene) shares() []attack.Attack {
 	} else {
 		all = append(all, attack.Creating("hold-a-lease", "hold a Lease, as whoever elects a leader does", attack.Nobody, lease))
 	}
-	return attack.Because("what one tenant takes, the others cannot have", nil, all...)
+	return attack.Because("resources that one tenant takes are missing for the others", nil, all...)
 }

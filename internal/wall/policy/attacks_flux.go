@@ -162,7 +162,7 @@ func (s scene) fluxBounds(kustomization func(string, func(map[string]any)) *unst
 			m["decryption"] = map[string]any{"provider": "sops", "secretRef": map[string]any{"name": "age"}}
 		})),
 	)
-	return append(all, attack.Because("Flux's controllers reach what no tenant does", nil, sources...)...)
+	return append(all, attack.Because("Flux's controllers have network access that no tenant has", nil, sources...)...)
 }
 
 // sourceHost is a host that the tenant's sources may be at.

@@ -90,7 +90,7 @@ func (s scene) marks() []attack.Attack {
 			attack.Deleting("delete-quota", "delete the ResourceQuota", attack.ByRBAC, quota),
 			attack.Mistake(present(attack.Changing("edit-quota-when-permitted", "edit the ResourceQuota", byPolicy, quota, raise)), right("", "resourcequotas", "get", "update")))
 	}
-	return attack.Because("whoever can undo a wall has none around them", nil, all...)
+	return attack.Because("a tenant that can undo a wall has none around it", nil, all...)
 }
 
 // sourceMarks are attacks on the objects that apply a tenant's sources.

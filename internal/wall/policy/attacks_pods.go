@@ -37,7 +37,7 @@ func (s scene) asks() []attack.Attack {
 	}
 	asking.disruption()
 	asking.names()
-	return attack.Because("what one tenant takes beyond its own, others miss, or lose to it", nil, append(asking.all, s.terminations()...)...)
+	return attack.Because("a tenant that takes more than its share takes it from others", nil, append(asking.all, s.terminations()...)...)
 }
 
 // asking collects attacks by fields of pods.

@@ -125,7 +125,7 @@ func (s scene) sizes() []attack.Attack {
 			})))
 		all = append(all, s.largeOfPlatform(func(o client.Object) client.Object { return annotated(o, others) })...)
 	}
-	return attack.Because("etcd keeps a few gigabytes for the whole cluster, and takes no more writes from anybody when it is full",
+	return attack.Because("etcd stores a few gigabytes for the whole cluster, and refuses all writes when it is full",
 		[]string{"https://etcd.io/docs/latest/op-guide/maintenance/#space-quota"}, all...)
 }
 

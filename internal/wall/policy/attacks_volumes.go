@@ -97,7 +97,7 @@ func (s scene) volumes() []attack.Attack {
 				attack.ByWarning(admissionpolicy.PodTemplatesPolicy, VolumeTypesRule), o))
 		}
 	}
-	all = attack.Because("the disk, or the server, holds another tenant's data, and no NetworkPolicy is asked on a node", []string{podSecurityStandards}, all...)
+	all = attack.Because("the disk, or the server, may hold another tenant's data, and no NetworkPolicy applies on a node", []string{podSecurityStandards}, all...)
 
 	ephemeral := func(edit func(*corev1.PersistentVolumeClaimTemplate)) corev1.VolumeSource {
 		t := corev1.PersistentVolumeClaimTemplate{Spec: s.claimSpec()}
@@ -167,7 +167,7 @@ func (s scene) volumes() []attack.Attack {
 	}
 	claims = append(claims, attack.Creating("mount-volumes-by-statefulset", "claim a volume for each pod of a StatefulSet", attack.Nobody,
 		set("mount-volumes-by-statefulset", func(*corev1.PersistentVolumeClaim) {})))
-	return append(all, attack.Because("a controller would make the claim that the tenant itself may not", nil, claims...)...)
+	return append(all, attack.Because("a controller would create the claim that the tenant itself may not", nil, claims...)...)
 }
 
 // typeOf is a volume's type, by the name that the API has for it.
@@ -272,5 +272,5 @@ func (s scene) claims() []attack.Attack {
 		all = append(all, attack.Creating("claim-faster-volume-as-allowed", "claim a volume of a volume attributes class, as the tenant may", attack.Nobody,
 			claim("claim-faster-volume-as-allowed", func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = ptr.To("io-of-another") })))
 	}
-	return attack.Because("a volume holds another tenant's data, or costs what the tenant was not given", nil, all...)
+	return attack.Because("a volume may hold another tenant's data, or cost more than the tenant may spend", nil, all...)
 }
