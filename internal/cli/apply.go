@@ -15,18 +15,17 @@ func newApply(a *app) *cobra.Command {
 	o := &applyOptions{}
 	c := &cobra.Command{
 		Use:   "apply -f FILE",
-		Short: "Declare what a file says in the cluster, and wait until it stands",
-		Long: `Declare what a file says in the cluster, and wait until it stands.
+		Short: "Apply a file's objects to the cluster, and wait until they are Ready",
+		Long: `Apply a file's objects to the cluster, and wait until they are Ready.
 
-The file is checked together with what the cluster has already, and the API
-server is asked in a dry run: if anything is wrong, nothing at all is written.
-What the file does not name is left alone, unless --prune says otherwise: then
-tenants, pools and secondary networks that the file does not name are deleted,
-after a question that lists what goes with each.
+The file is checked together with the cluster's objects, and by a dry run: if
+anything is wrong, nothing is written. Objects that the file does not name are left
+alone. With --prune, tenants, pools and secondary networks that the file does not
+name are deleted, after a question that lists the consequences of each.
 
-Something becomes of it only if an operator runs. If none does, that is said at once,
-and waiting ends after 15 s with exit status 1, unless the operator's Deployment is
-there and on its way.
+Only a running operator acts on the objects. If none runs, the command says so at
+once and ends after 15 s with exit status 1, unless the operator's Deployment exists
+and is starting.
 
 With -o json or yaml standard output has one object, at the end:
 

@@ -22,7 +22,7 @@ import (
 func newDelete(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "delete",
-		Short: "Take a tenant or a pool out of the cluster",
+		Short: "Delete a tenant or a pool from the cluster",
 		Args:  cobra.NoArgs,
 	}
 	c.AddCommand(newDeleteTenant(a), newDeletePool(a))
@@ -36,7 +36,7 @@ func newDeleteTenant(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "tenant NAME",
-		Short: "Delete a tenant, after saying what goes and what stays",
+		Short: "Delete a tenant, after listing what is deleted and what stays",
 		Args:  oneName("tenant"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()

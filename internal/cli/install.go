@@ -27,16 +27,16 @@ func newInstall(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "install",
-		Short: "Put croft's kinds, rights and cluster-wide policies into the cluster; also upgrades",
-		Long: `Put croft's kinds, rights and cluster-wide policies into the cluster, and, with
+		Short: "Install or upgrade croft's kinds, rights and cluster-wide policies",
+		Long: `Install croft's kinds, rights and cluster-wide policies in the cluster, and, with
 --image, the operator. Without --image no operator is deployed: run croft operator
-somewhere, since nothing is made of what is declared before one runs. Run it again to
-upgrade: what is as wanted is not written.
+elsewhere, since only an operator acts on declared objects. Run the command again to
+upgrade: it does not write objects that are up to date.
 
-With --authentication-config it also deploys croft proxy, by which people get in whom
-the API server does not know. The proxy gets its rights from platform.proxy, and its
-certificate from the Secret croft-proxy-tls in the namespace croft-system, which you
-make. See docs/identity.md.`,
+With --authentication-config it also deploys croft proxy, for users that the API server
+cannot authenticate. The proxy gets its rights from platform.proxy, and its certificate
+from the Secret croft-proxy-tls in the namespace croft-system, which you create. See
+docs/identity.md.`,
 		Example: `  croft install --image registry.example.org/croft:v0.1.0
   croft install --export --image registry.example.org/croft:v0.1.0 > croft-install.yaml`,
 		Args: cobra.NoArgs,
@@ -61,7 +61,7 @@ make. See docs/identity.md.`,
 		},
 	}
 	c.Flags().StringVar(&options.Image, "image", "", "container image of the operator; without it the operator is not deployed")
-	c.Flags().StringSliceVar(&options.Roles, "role", nil, "names of platform.roles that the operator may write, beside those that the cluster declares")
+	c.Flags().StringSliceVar(&options.Roles, "role", nil, "names of platform.roles that the operator may write, in addition to the declared ones")
 	c.Flags().StringVar(&authentication, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io): deploy croft proxy, too, which lets in the people whom it describes")
 	pointless(c, "authentication-config", "croft proxy is deployed with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")

@@ -78,9 +78,8 @@ func newGetToken(a *app) *cobra.Command {
 		Long: `Print an ExecCredential (client.authentication.k8s.io) with your ID token. A kubeconfig
 that ` + "`croft kubeconfig`" + ` writes has kubectl and other clients call this command.
 
-The token is the one that is kept, or a new one by the refresh token. If neither is
-there, you log in as with ` + "`croft login`" + `; clients that run without a terminal get an
-error instead.`,
+It prints the stored token, or a new one by the refresh token. Without either, you log
+in as with ` + "`croft login`" + `; clients without a terminal get an error instead.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			request, err := a.execRequest()
@@ -106,9 +105,9 @@ func newForget(a *app) *cobra.Command {
 	var f loginFlags
 	c := &cobra.Command{
 		Use:   "forget",
-		Short: "Delete the tokens that are kept of a login",
-		Long: `Delete the tokens that are kept of a login. The identity provider is not told: its
-session in the browser goes on, and tokens that were given out end by themselves.`,
+		Short: "Delete the stored tokens of a login",
+		Long: `Delete the stored tokens of a login. The identity provider is not notified: its
+session in the browser continues, and issued tokens stay valid until they expire.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			session, err := f.session(a, cmd)
@@ -132,11 +131,11 @@ func (f *loginFlags) add(flags *pflag.FlagSet) {
 	o := &f.options
 	flags.StringVar(&o.Issuer, "issuer", "", "URL of the identity provider, as in its tokens")
 	flags.StringVar(&o.ClientID, "client-id", "croft", "ID of the client that the identity provider knows")
-	flags.StringVar(&o.ClientSecret, "client-secret", "", "secret of the client, for providers that give one to programs on people's machines")
-	flags.StringVar(&o.CertificateAuthority, "issuer-certificate-authority", "", "path of the authorities that vouch for the identity provider; the system's without it")
+	flags.StringVar(&o.ClientSecret, "client-secret", "", "secret of the client, for providers that issue one to native applications")
+	flags.StringVar(&o.CertificateAuthority, "issuer-certificate-authority", "", "path of the CA bundle for the identity provider; the system's by default")
 	flags.StringSliceVar(&o.Scopes, "scope", nil, "scopes to request beside openid (default: those of "+strings.Join(login.DefaultScopes(), ", ")+" that the provider supports)")
-	flags.StringVar(&o.Prompt, "prompt", "", "what the provider asks of people, such as consent or select_account; some give refresh tokens only after consent")
-	flags.StringVar(&o.RedirectURL, "redirect-url", login.DefaultRedirect, "where the browser comes back to, as the provider knows it; without a port, any free one")
+	flags.StringVar(&o.Prompt, "prompt", "", "the provider's prompt, such as consent or select_account; some issue refresh tokens only after consent")
+	flags.StringVar(&o.RedirectURL, "redirect-url", login.DefaultRedirect, "redirect URL, as registered at the provider; without a port, any free one")
 	flags.StringVar(&o.GroupsClaim, "groups-claim", "groups", "claim that names your groups, for messages")
 	flags.StringVar((*string)(&o.Storage), "token-storage", string(login.Auto), "where the refresh token is kept: "+strings.Join(login.Storages(), "|"))
 	flags.BoolVar(&o.Device, "device", false, "show a code to enter on another device")

@@ -43,9 +43,9 @@ With --from and --to it names the policies that decide.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.reach(cmd.Context(), o) },
 	}
-	c.Flags().StringVar(&o.from, "from", "", "namespace that connects")
-	c.Flags().StringVar(&o.to, "to", "", "namespace, or IP address, that is connected to")
-	c.Flags().IntVar(&o.port, "port", 0, "port that is connected to; any that the policies name if 0")
+	c.Flags().StringVar(&o.from, "from", "", "namespace of the source")
+	c.Flags().StringVar(&o.to, "to", "", "namespace, or IP address, of the destination")
+	c.Flags().IntVar(&o.port, "port", 0, "port of the destination; any port that the policies name if 0")
 	c.Flags().StringVar(&o.protocol, "protocol", "TCP", "TCP, UDP or SCTP")
 	c.MarkFlagsRequiredTogether("from", "to")
 	o.output.add(c, formatTable, formatJSON, formatYAML)

@@ -65,7 +65,7 @@ func (s scene) certificates() []attack.Attack {
 	if s.host != "" {
 		all = append(all, attack.Creating("certify-own-host", "ask cert-manager to certify a host of one's own", attack.Nobody, certificate("certify-own-host", []any{s.host})))
 	}
-	return attack.Because("the holder of the certificate can impersonate the host to every client that trusts it", nil, all...)
+	return attack.Because("the holder of the certificate can impersonate the host to clients that trust it", nil, all...)
 }
 
 // fromIssuers ask more of an issuer than the tenant's names.
@@ -191,5 +191,5 @@ func (s scene) issuers() []attack.Attack {
 	}
 	all = append(all, attack.ByPlatform(attack.Creating("issue-by-any-vault-as-platform", "write an Issuer of a Vault in another tenant's namespace", attack.Nobody,
 		issuer("issue-by-any-vault", vault("https://vault."+s.other+".svc:8200")))))
-	return attack.Because("cert-manager's controller has network access that no tenant has, and shows the answers", nil, all...)
+	return attack.Because("cert-manager has network access that no tenant has, and shows the answers", nil, all...)
 }

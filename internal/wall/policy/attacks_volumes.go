@@ -272,5 +272,5 @@ func (s scene) claims() []attack.Attack {
 		all = append(all, attack.Creating("claim-faster-volume-as-allowed", "claim a volume of a volume attributes class, as the tenant may", attack.Nobody,
 			claim("claim-faster-volume-as-allowed", func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = ptr.To("io-of-another") })))
 	}
-	return attack.Because("a volume may hold another tenant's data, or cost more than the tenant may spend", nil, all...)
+	return attack.Because("a volume may hold another tenant's data, or exceed the tenant's allowance", nil, all...)
 }
