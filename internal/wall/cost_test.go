@@ -59,8 +59,8 @@ func unbounded() int {
 	return 1300
 }
 
-// samples are the kinds that policies look at, with every list and map that they
-// have. Those of Kubernetes are filled in from their types.
+// samples are the kinds that policies match, with every list and map that they have.
+// Those of Kubernetes are filled in from their types.
 var samples = map[string]any{
 	"pods":                     &corev1.Pod{},
 	"pods/ephemeralcontainers": &corev1.Pod{},
@@ -214,8 +214,8 @@ func populate(v reflect.Value, depth int) {
 	}
 }
 
-// lists are the paths of all lists and maps of free keys in an object, which are
-// those with the key "a" alone.
+// lists are the paths of all lists in an object, and of all maps with free keys, which
+// have the key "a" alone.
 func lists(value any, path []string) [][]string {
 	var all [][]string
 	switch value := value.(type) {
@@ -364,9 +364,8 @@ func boundedPaths(p *estate.Platform) map[string]map[string]bool {
 	return all
 }
 
-// TestNoLongList gives each list of each kind that a policy looks at more entries
-// than any bound lets through. Where the policy goes through the list all the same,
-// its cost tells.
+// TestNoLongList gives each list of each matched kind more entries than any bound
+// allows. If the policy iterates over the list nevertheless, its cost shows it.
 func TestNoLongList(t *testing.T) {
 	rules := longRules(v1alpha1.EgressOpen)
 	platform := calicoPlatform(t)

@@ -137,7 +137,7 @@ type variable struct {
 
 func (v variable) GetName() string { return v.name }
 
-// nobody may do anything in the whole cluster, as it is for a tenant.
+// nobody has no cluster-wide rights, like a tenant.
 type nobody struct{}
 
 func (nobody) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {

@@ -125,8 +125,8 @@ func (p onPods) validate(tb testing.TB, r request, params runtime.Object, namesp
 	}
 }
 
-// mutate asks a policy that changes pods, and returns the pod as it is then. As the API
-// server, it asks a second time, which has to find nothing to do.
+// mutate evaluates a mutating policy, and returns the changed pod. As the API server, it
+// evaluates it twice; the second time must change nothing.
 func (p onPods) mutate(tb testing.TB, r request, params runtime.Object, namespace *corev1.Namespace) *corev1.Pod {
 	ctx := p.compiler.CreateContext(context.Background())
 	for range 2 {

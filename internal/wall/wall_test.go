@@ -101,8 +101,8 @@ func TestNoParameters(t *testing.T) {
 	}
 }
 
-// TestExceptions fails if a message tells a tenant of another field by which a platform
-// admin allows more than the policy itself tells croft verify --explain and the docs.
+// TestExceptions fails if a message names another field to allow more than the policy's
+// annotation for croft verify --explain and the docs.
 func TestExceptions(t *testing.T) {
 	e := load(t, "../cli/testdata/every-field.yaml")
 	field := regexp.MustCompile(`by ((policy|selfService)\.[A-Za-z]+)`)
@@ -198,8 +198,8 @@ func namespacesOf(objects []client.Object) []client.Object {
 	return slices.DeleteFunc(objects, func(o client.Object) bool { return o.GetObjectKind().GroupVersionKind().Kind != "Namespace" })
 }
 
-// TestMarks wants every object to say whose it is, so that it can be found and
-// pruned, and to have a kind, so that it can be written.
+// TestMarks expects every object to name its owner, so that it can be found and pruned,
+// and to have a kind, so that it can be written.
 func TestMarks(t *testing.T) {
 	e := load(t, "../cli/testdata/every-field.yaml")
 	seen := map[string]bool{}

@@ -51,7 +51,7 @@ type Entry[T any] struct {
 type Snapshot struct {
 	// Platform is nil while there is none, or an invalid one.
 	Platform *estate.Platform
-	// HasPlatform tells an invalid Platform from none.
+	// HasPlatform is true even if the Platform is invalid.
 	HasPlatform bool
 
 	// nextEnd is when the next access of a tenant ends; zero if none does.

@@ -125,7 +125,7 @@ func (s *Store) markDirty() {
 	}
 }
 
-// NeedLeaderElection lets a replica that only stands by have its estate ready.
+// NeedLeaderElection is false: a stand-by replica keeps its estate ready.
 func (s *Store) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
@@ -226,7 +226,7 @@ func (s *Store) Current() *Snapshot {
 }
 
 // Source gives a controller the objects of a kind to reconcile: all of them at the
-// start, and from then on those whose entry changed.
+// start, and later those whose entry changed.
 func (s *Store) Source(kind Kind) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		s.listen(kind, func(name string) {

@@ -1,4 +1,4 @@
-// Package outcome decides how a reconciler goes on after something went wrong.
+// Package outcome decides how a reconciler continues after an error.
 package outcome
 
 import (

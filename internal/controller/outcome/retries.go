@@ -30,7 +30,7 @@ const (
 	tolerated = 4
 )
 
-// Retries counts, for one controller, how often each object has lost a race in a row.
+// Retries counts, for one controller, the consecutive conflicts of each object.
 type Retries struct {
 	controller string
 

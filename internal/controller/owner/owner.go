@@ -1,6 +1,6 @@
 // Package owner checks that a declared object still exists before anything is written
-// for it. A cache may show an object that is gone: objects that are made for it then
-// belong to nobody, and nobody deletes them.
+// for it. A cache may show a deleted object: objects written for it would have no owner,
+// and nothing would delete them.
 package owner
 
 import (

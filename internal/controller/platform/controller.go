@@ -30,8 +30,8 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// Controller reconciles the Platform. It has no finalizer: with the Platform
-// gone, every wall stands as it is.
+// Controller reconciles the Platform. It has no finalizer: every wall outlasts the
+// Platform.
 type Controller struct {
 	client client.Client
 	// live reads objects that are not in the cache, since croft did not make them and

@@ -20,11 +20,11 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// missing is how often a missing engine is looked for again.
+// missing is the interval of checks for a missing engine.
 const missing = 5 * time.Second
 
-// recheck is how often Gatekeeper's set-up is checked again. Only administrators
-// change it, and it emits no event when they do.
+// recheck is the interval of checks of Gatekeeper's setup. Only administrators change
+// it, and it emits no event when they do.
 const recheck = 20 * time.Second
 
 // engine is the observed state of the placement engine.

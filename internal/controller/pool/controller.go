@@ -33,8 +33,8 @@ type Controller struct {
 	applier *apply.Applier
 	// reader reads from the API server.
 	reader client.Reader
-	// live deletes by reading from the API server. A cache may not show an object that
-	// was created a moment ago, and nobody would look for it afterwards.
+	// live deletes by reading from the API server. A cache may not show a new object,
+	// and nothing would look for it afterwards.
 	live     *apply.Applier
 	declared *declared.Store
 	recorder events.EventRecorder
@@ -146,7 +146,7 @@ func (c *Controller) hold(ctx context.Context, pool, before *v1alpha1.Pool) erro
 }
 
 // reconcileObjects applies the pool's objects, and then deletes those that are no longer
-// wanted, such as a node class of another cloud.
+// desired, such as a node class of another cloud.
 func (c *Controller) reconcileObjects(ctx context.Context, platform *estate.Platform, pool *estate.Pool) ([]apply.Change, error) {
 	objects := wall.PoolObjects(platform, pool)
 	changes, err := c.applier.Apply(ctx, objects...)

@@ -27,8 +27,8 @@ type observation struct {
 	// error.
 	applied bool
 	err     error
-	// unheld says that the pool may be gone. Nothing was done, so that the status stays
-	// as it is.
+	// unheld says that the pool may be deleted. Nothing was done, so the status stays
+	// unchanged.
 	unheld bool
 	// nodePool is what Karpenter reports; nil if that is not known.
 	nodePool *karpenterv1.NodePool

@@ -1,6 +1,6 @@
-// Package selfservice grants the namespaces that tenants ask for. It decides and creates
-// them, one request after the other; from then on they are the tenant's like those that
-// it declares, and package tenant keeps their walls.
+// Package selfservice grants the namespaces that tenants request. It judges requests one
+// after the other and creates the namespaces; from then on, package tenant keeps their
+// walls, as for declared namespaces.
 package selfservice
 
 import (
@@ -119,7 +119,7 @@ func (c *Controller) grant(ctx context.Context, request *v1alpha1.TenantNamespac
 	return c.settle(ctx, request, "", v1alpha1.ReasonNameTaken, "a namespace "+request.Name+" was created meanwhile: choose another name")
 }
 
-// report says whether a granted namespace stands.
+// report reports whether a granted namespace is ready.
 func (c *Controller) report(ctx context.Context, request *v1alpha1.TenantNamespace, tenant *estate.Tenant) (reconcile.Result, error) {
 	object := &v1alpha1.Tenant{}
 	if err := c.client.Get(ctx, client.ObjectKey{Name: tenant.Name}, object); err != nil {

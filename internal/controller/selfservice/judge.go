@@ -25,8 +25,7 @@ type facts struct {
 	known func(name string) bool
 	// existing is the namespace of that name; nil if there is none.
 	existing *corev1.Namespace
-	// used are the other namespaces that the tenant has or was granted, beside those that
-	// it declares.
+	// used are the tenant's other namespaces beside the declared ones.
 	used map[string]bool
 }
 

@@ -51,7 +51,7 @@ func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems man
 	}
 }
 
-// messages leaves out the object's own name, which stands beside the message.
+// messages leaves out the object's own name, which is shown beside the message.
 func messages(problems manifest.Problems) string {
 	lines := make([]string, len(problems))
 	for i, p := range problems {
@@ -104,9 +104,9 @@ type Writer struct {
 // NewWriter returns a Writer for objects that are read from the client's cache.
 func NewWriter(c client.Client) *Writer { return &Writer{client: c, written: map[string]string{}} }
 
-// Patch writes the status of an object, unless it is the same as before. An object that
-// is gone needs none. It returns a conflict, and writes nothing, where before is older
-// than the status that was written last.
+// Patch writes the status of an object, unless it is unchanged. A deleted object needs
+// none. It returns a conflict, and writes nothing, if before is older than the last
+// written status.
 func (w *Writer) Patch(ctx context.Context, before, after client.Object) error {
 	if w.ahead(before) {
 		return apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "status"}, before.GetName(),

@@ -1,4 +1,4 @@
-// Package tenant makes the walls of each tenant stand, and reports their state in the
+// Package tenant applies the walls of each tenant, and reports their state in the
 // tenant's status and in events. All concerns share one queue, so that nothing is
 // written for a tenant while it is deleted; the two with a state of their own, the quota
 // and the probe, are packages below.
@@ -242,8 +242,8 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	return after, nil
 }
 
-// attempts limits how often a tenant's walls are written in one reconcile if others
-// write to its ResourceQuotas meanwhile, as the API server does with every pod.
+// attempts limits how often a tenant's walls are written in one reconcile while others
+// write to its ResourceQuotas, as the API server does with every pod.
 const attempts = 5
 
 // write divides the quota and writes the walls by it. Policies of the served

@@ -20,9 +20,9 @@ type deletion struct {
 	applier *apply.Applier
 }
 
-// undo takes away people's and Flux's access everywhere and, with `deletion: Delete`,
-// the namespaces. It returns the names of those that are still on their way out:
-// the tenant is done when there are none.
+// undo revokes people's and Flux's access everywhere and, with `deletion: Delete`,
+// deletes the namespaces. It returns the names of namespaces that are still being
+// deleted: the deletion is complete when there are none.
 func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []string, changes []apply.Change, err error) {
 	changes, err = d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, slices.Concat(apply.SourceKinds, apply.AccessKinds)...)
 	if err != nil || tenant.Spec.Deletion != v1alpha1.DeletionDelete {

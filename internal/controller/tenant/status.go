@@ -42,8 +42,8 @@ type observation struct {
 	// deleting says that the tenant is being deleted, leaving lists its namespaces
 	// that still exist, and gone says that the finalizer was removed.
 	deleting, gone bool
-	// unheld says that the tenant may be gone. Nothing was done, so that the status
-	// stays as it is.
+	// unheld says that the tenant may be deleted. Nothing was done, so the status stays
+	// unchanged.
 	unheld  bool
 	leaving []string
 }
@@ -96,7 +96,7 @@ func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
 	status.Set(&tenant.Status.Status, tenant.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting, message)
 }
 
-// kept are the declared namespaces that were to be had.
+// kept are the declared namespaces that belong to the tenant.
 func (s *observation) kept() []string {
 	refused := map[string]bool{}
 	for _, change := range s.changes {

@@ -44,7 +44,7 @@ type Late struct {
 	absent  map[schema.GroupVersionKind]time.Time
 }
 
-// NewLate returns a Late that tells a controller of the manager's.
+// NewLate returns a Late that adds watches to a controller of the manager.
 func NewLate(m manager.Manager, c controller.Controller, h handler.EventHandler, kinds []schema.GroupVersionKind, predicates ...predicate.Predicate) *Late {
 	return &Late{
 		cache: m.GetCache(), mapper: m.GetRESTMapper(), scheme: m.GetScheme(),

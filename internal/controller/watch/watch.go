@@ -50,7 +50,7 @@ func Leaving() predicate.Predicate {
 	}
 }
 
-// Gone lets through objects that are gone.
+// Gone passes deletions.
 func Gone() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

@@ -51,8 +51,8 @@ func approving() rbacv1.PolicyRule {
 	return rule
 }
 
-// elevatedRules are the operator's rights without those by which access could outlive the
-// elevation: to bind roles, and to make service accounts and their tokens.
+// elevatedRules are the operator's rights without those by which access could outlive
+// the elevation: binding roles, and creating service accounts and their tokens.
 func elevatedRules(p *estate.Platform) []rbacv1.PolicyRule {
 	lasting := []string{"roles", "rolebindings", "serviceaccounts", "serviceaccounts/token", "elevations"}
 	var all []rbacv1.PolicyRule
@@ -109,7 +109,7 @@ func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:     ElevationsPolicy,
 		Ruleless: true,
-		// Nobody can prepare a request in a namespace that becomes a tenant's later.
+		// So nobody can prepare a request in a namespace that becomes a tenant's later.
 		Anywhere: true,
 		Resources: []admissionpolicy.Resource{{
 			Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"elevations"},

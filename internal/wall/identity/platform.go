@@ -136,9 +136,9 @@ func ownNodeClass(p *estate.Platform) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{ref.Group}, Resources: []string{kind.Resource}}}
 }
 
-// platformRoles are the ClusterRoles, and their bindings to the groups that the
-// Platform names. Groups are bound as they stand there, since admission policies
-// compare them so, too: groupPrefix is for tenants' groups alone.
+// platformRoles are the ClusterRoles, and their bindings to the Platform's groups.
+// Groups are bound unchanged, since admission policies also compare them unchanged:
+// groupPrefix is for tenants' groups only.
 func platformRoles(p *estate.Platform) []client.Object {
 	var all []client.Object
 	for _, name := range PlatformRoles {

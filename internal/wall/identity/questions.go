@@ -71,14 +71,14 @@ func questions(own string) []attack.Attack {
 	}
 }
 
-// denied wants the authorizer to say no.
+// denied expects the authorizer to deny.
 func denied(name, summary string, spec authorizationv1.SelfSubjectAccessReviewSpec) attack.Attack {
 	a := asked(name, summary, spec, false)
 	a.Kind, a.StoppedBy = attack.Breach, attack.Stopper{Name: attack.ByRBAC.Name}
 	return a
 }
 
-// allowed wants the authorizer to say yes.
+// allowed expects the authorizer to allow.
 func allowed(name, summary string, spec authorizationv1.SelfSubjectAccessReviewSpec) attack.Attack {
 	return asked(name, summary, spec, true)
 }

@@ -161,8 +161,8 @@ func (s scene) unplaced() attack.Attack {
 	return a
 }
 
-// selecting asks for another's pool. Gatekeeper cannot tell it from one of several
-// of the tenant's own: it leaves the pod alone, which is refused then.
+// selecting selects another tenant's pool. Gatekeeper cannot tell it from one of several
+// of the tenant's own: it leaves the pod unchanged, which is then refused.
 func (s scene) selecting() attack.Attack {
 	const name, summary = "select-other-pool", "select another tenant's pool by nodeSelector"
 	other := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{s.key: s.otherPool} }

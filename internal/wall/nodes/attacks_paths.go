@@ -130,8 +130,8 @@ func (s scene) templates() []attack.Attack {
 	return all
 }
 
-// waiting takes a pod's scheduling gate away, which would refuse the binding too,
-// and lets it wait for a node that nobody can make instead.
+// waiting removes a pod's scheduling gate, which would also refuse the binding, and
+// makes it wait for a node that cannot exist instead.
 func waiting(p *corev1.Pod) {
 	p.Spec.SchedulingGates = nil
 	p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "croft-verify"}

@@ -189,7 +189,7 @@ func plain(t *testing.T, v any) map[string]any {
 	return m
 }
 
-// gather marks the paths of all that is said. Lists are no steps of a path.
+// gather marks the paths of all set fields. Lists are no steps of a path.
 func gather(v any, path string, said map[string]bool) {
 	said[path] = true
 	switch v := v.(type) {
@@ -204,7 +204,7 @@ func gather(v any, path string, said map[string]bool) {
 	}
 }
 
-// fieldsOf are the paths of all fields of a type and of those in it.
+// fieldsOf are the paths of all fields of a type and of nested types.
 func fieldsOf(t reflect.Type, path string) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

@@ -252,7 +252,7 @@ func checkAccounts() admissionpolicy.Validating {
 	}
 }
 
-// sharesWith reports whether a tenant may share with a subject in the words of
+// sharesWith reports whether a tenant may share with a subject in the format of
 // TenantRules.
 func sharesWith(t *estate.Tenant, subject v1alpha1.Sharer) bool {
 	return slices.ContainsFunc(t.Allowances.ShareWith, func(s v1alpha1.Sharer) bool {

@@ -114,8 +114,8 @@ var networks = `V.size() <= 4096 && (` + objects + ` ||
 	V.findAll(` + admissionpolicy.Quote(`"namespace"\s*:\s*"[a-z0-9.-]+"`) + `).all(n,
 		n.findAll("[a-z0-9.-]+")[1] in params.spec.namespaces))`
 
-// settings is true of YAML or JSON whose keys are among those that CLASS lists. They are
-// found as text, so the characters by which YAML could write a key otherwise are refused.
+// settings is true for YAML or JSON whose keys are among those of CLASS. The keys are
+// found as text, so characters that allow other notations of keys are refused.
 var settings = `V.size() <= 4096 &&
 	V.matches(` + admissionpolicy.Quote(`^[A-Za-z0-9_.,:"'{}\[\]\s/-]*$`) + `) &&
 	V.findAll(` + admissionpolicy.Quote(`[^\s,:"'{}\[\]]+["']?\s*:`) + `).all(k,
@@ -320,7 +320,7 @@ func ofClasses(classes []addons.Class) string {
 // valued are the classes that have their values behind a colon.
 var valued = []addons.Class{addons.OneOf, addons.KeepsNode, addons.Settings}
 
-// setOf is a list as a map, in which CEL looks a key up at once.
+// setOf is a list as a map, for fast lookups in CEL.
 func setOf(keys []string) string {
 	all := make([]string, len(keys))
 	for i, k := range keys {
@@ -361,7 +361,7 @@ func annotated() []admissionpolicy.Resource {
 }
 
 // annotationsOf is a policy on all annotated kinds, without rules, and the classes that
-// its variables tell apart.
+// its variables distinguish.
 func annotationsOf(name string) (admissionpolicy.Validating, []addons.Class) {
 	edge, data := addons.Table(addons.Edge), addons.Table(addons.Data)
 	infrastructure := func(object string) string { return handedOn(object, "annotations") }

@@ -369,7 +369,7 @@ func environmentOf(t *testing.T) *cel.Env {
 	return env
 }
 
-// declared are a policy's variables, with those that it has for its bounds.
+// declared are a policy's variables, including those for its bounds.
 func declared(policy admissionpolicy.Validating) []admissionpolicy.Variable {
 	return slices.Concat(policy.Early, []admissionpolicy.Variable{{Name: "comparable", Expression: `request.operation == "UPDATE"`}}, policy.Variables)
 }

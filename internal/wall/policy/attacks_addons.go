@@ -19,7 +19,7 @@ const (
 	nginx = "nginx.ingress.kubernetes.io/"
 	alb   = "alb.ingress.kubernetes.io/"
 	lb    = "service.beta.kubernetes.io/"
-	// unknownAnnotation is of an add-on that nobody has written.
+	// unknownAnnotation is of an add-on that does not exist.
 	unknownAnnotation = "croft-verify.example.net/act"
 	// outsideURL is a URL that a platform may grant, and grantedCertificate an
 	// annotation that is granted by its key.
@@ -404,7 +404,7 @@ func (s scene) annotatedPods() []attack.Attack {
 	return attack.Because("controllers of pods have the node's rights, and its network", nil, all...)
 }
 
-// unwarned carry an annotation that nobody knows on each kind that add-ons read.
+// unwarned carry an unknown annotation on each kind that add-ons read.
 func (s scene) unwarned() []attack.Attack {
 	by := attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule)
 	carry := func(o client.Object) client.Object {
@@ -457,7 +457,7 @@ func (s scene) unknownAnnotations() []attack.Attack {
 			attack.Creating("carry-annotation-unwarned-in-template", "carry an annotation that nobody knows on the pods of a Deployment, without a word about it",
 				attack.ByWarning(admissionpolicy.PodTemplatesPolicy, UnknownWarningRule), template("carry-unwarned")))
 	case v1alpha1.UnknownAllow:
-		// Nothing is said of them.
+		// They get no warning.
 	}
 	if s.by.Allowances.UnknownAnnotations != v1alpha1.UnknownDeny {
 		carried := attack.Creating("carry-unknown-annotation-as-allowed", "carry an annotation that nobody knows, as the tenant may", attack.Nobody, ingress("carry-as-allowed"))

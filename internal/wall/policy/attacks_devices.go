@@ -77,7 +77,7 @@ func each(n int, of func(name string) resourcev1.DeviceRequest) []resourcev1.Dev
 	return all
 }
 
-// deviceClaims are of classes that the tenant may not ask for, and of those that it may.
+// deviceClaims are of classes that the tenant may not request, and of those that it may.
 func (s scene) deviceClaims() []attack.Attack {
 	own, byClass := s.deviceClass(), attack.ByPolicy(DevicesPolicy, DeviceClassRule)
 	const other = "other.example.com"

@@ -173,8 +173,8 @@ func (s scene) calicoMarks() []attack.Attack {
 	}
 }
 
-// present is an attack on something that stands already, as croft's own objects
-// do: it is not made beforehand.
+// present is an attack on an existing object, as croft's own objects are: it is not
+// created beforehand.
 func present(a attack.Attack) attack.Attack {
 	a.Setup = nil
 	return a

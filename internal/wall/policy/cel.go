@@ -19,8 +19,8 @@ func before(expression, otherwise string) string {
 	return admissionpolicy.Comparable + ` ? ` + expression + ` : ` + otherwise
 }
 
-// specVariables are the spec of an object of a custom resource, as it is and as it
-// was, empty where the object is new.
+// specVariables are the spec and the old spec of a custom resource; the old one is empty
+// for a new object.
 func specVariables() []admissionpolicy.Variable {
 	return []admissionpolicy.Variable{
 		{Name: "spec", Expression: `dyn(object).spec`},

@@ -6,8 +6,8 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// The names of the policies on what RBAC alone should withhold, or cannot tell
-// apart.
+// The names of the policies that complement RBAC, where it cannot distinguish requests
+// or is too coarse.
 const (
 	EndpointsPolicy  = "croft-endpoints"
 	FinalizersPolicy = "croft-finalizers"

@@ -55,8 +55,8 @@ func checkDevices() admissionpolicy.Validating {
 				dyn(object).spec.spec : dyn(object).spec`},
 			{Name: "requests", Expression: `has(variables.spec.devices) && has(variables.spec.devices.requests) ?
 				variables.spec.devices.requests : []`},
-			// The alternatives of each request. Those of older versions of the API say what
-			// they ask for without exactly.
+			// The alternatives of each request. Requests of older API versions lack the
+			// field exactly.
 			{Name: "options", Expression: `variables.requests.map(r,
 				has(r.firstAvailable) && r.firstAvailable.size() > 0 ? r.firstAvailable :
 				has(r.exactly) ? [r.exactly] : [r])`},

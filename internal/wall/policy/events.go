@@ -22,7 +22,7 @@ var systemComponents = []string{
 }
 
 // checkEvents keeps tenants from writing events in the name of the cluster, and from
-// changing those that are.
+// changing the cluster's events.
 func checkEvents() admissionpolicy.Validating {
 	// Of the two APIs, each has names of its own for the same. An event that is one of these
 	// already is none of the tenant's to change.

@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// constraints are the rules that Gatekeeper holds too, where it is the engine:
-// those that platforms have long given to it, on Services and on hosts.
+// constraints are the rules that Gatekeeper enforces too, where it is the engine: those
+// that platforms commonly use it for, on Services and on hosts.
 func constraints() []admissionpolicy.Constrained {
 	return []admissionpolicy.Constrained{
 		{Kind: "CroftServices", Matches: map[string][]string{"": {"Service"}}, Audits: true, Policy: checkServices()},

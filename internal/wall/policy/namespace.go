@@ -37,7 +37,7 @@ func namespace(t *estate.Tenant, name string) *corev1.Namespace {
 	}
 }
 
-// sizes are how large objects may be.
+// sizes are the maximum sizes of objects.
 func sizes(may *v1alpha1.Allowances) map[string]string {
 	return map[string]string{
 		v1alpha1.MaxObjectBytesAnnotation:      strconv.FormatInt(*may.MaxObjectBytes, 10),

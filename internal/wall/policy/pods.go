@@ -262,8 +262,8 @@ func everyContainer(condition string) string {
 		"CONDITION", condition)
 }
 
-// probeEnds is true where a probe of container c gives it no more time to end than the
-// tenant may take. Only two kinds of probes end a container.
+// probeEnds is true if a probe of container c gives it no longer to end than the tenant
+// may take. Only two kinds of probes end a container.
 func probeEnds(probe string) string {
 	return with(`(!has(c.PROBE) || !has(c.PROBE.terminationGracePeriodSeconds) ||
 		c.PROBE.terminationGracePeriodSeconds <= params.spec.maxTerminationGracePeriodSeconds)`, "PROBE", probe)

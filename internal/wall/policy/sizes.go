@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// SizesPolicy is the name of the policy on how large objects are.
+// SizesPolicy is the name of the policy on the size of objects.
 const SizesPolicy = "croft-sizes"
 
 // Its rules, which croft-pods has for pods.
@@ -65,7 +65,8 @@ func checkSizes() admissionpolicy.Validating {
 		Except: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"pods"}, Operations: write},
 			{Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"*"}, Operations: write},
-			// Tenants write none, and those of a Service with a thousand pods are larger.
+			// Tenants cannot write these, and those of a Service with a thousand pods
+			// are larger.
 			{Version: "v1", Resources: []string{"endpoints"}, Operations: write},
 			{Group: "discovery.k8s.io", Version: "*", Resources: []string{"endpointslices"}, Operations: write},
 		},

@@ -351,8 +351,8 @@ func TestVolumesFromBefore(t *testing.T) {
 	}
 }
 
-// TestUnknownVolumeType wants a type that a later Kubernetes may have to be
-// refused, although no rule names it.
+// TestUnknownVolumeType expects a type of a later Kubernetes to be refused, although no
+// rule names it.
 func TestUnknownVolumeType(t *testing.T) {
 	j := newJudge(t)
 	for namespace := range j.rules {

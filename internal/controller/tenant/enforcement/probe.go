@@ -19,8 +19,8 @@ import (
 	"croft.dev/croft/internal/wall/nodes"
 )
 
-// Probe creates pods in dry runs. They name the engine that shall place them: while
-// one takes over from another, both stand.
+// Probe creates pods in dry runs. They name the expected engine: during a change of
+// engines, both are active.
 type Probe struct{ client client.Client }
 
 // New returns a Probe.

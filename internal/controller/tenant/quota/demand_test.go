@@ -53,7 +53,7 @@ func TestDemandsCountForAWhile(t *testing.T) {
 	}
 }
 
-// TestDemandsAreFew keeps one per object, and no more than a namespace may have.
+// TestDemandsAreFew expects one demand per object, and the limit per namespace.
 func TestDemandsAreFew(t *testing.T) {
 	q, now := New(nil, nil), time.Now()
 	for i := range 3 * perNamespace {

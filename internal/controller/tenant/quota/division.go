@@ -139,8 +139,7 @@ func (d *Division) Ready(objects []client.Object) []client.Object {
 	return ready
 }
 
-// News leaves out the changes by which shares were moved: nobody has done
-// anything that was put back.
+// News leaves out moves of shares: they are no repairs.
 func (d *Division) News(changes []apply.Change) []apply.Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c apply.Change) bool {
 		return c.Kind == "ResourceQuota" && c.Name == policy.Name && c.Action == apply.Configured && d.moving[c.Namespace]

@@ -38,8 +38,8 @@ type Quota struct {
 	live   client.Reader
 
 	mu sync.Mutex
-	// sharing are the tenants with more than one namespace, by name: those whose
-	// use is looked at.
+	// sharing are the tenants with more than one namespace, by name: their use is
+	// evaluated.
 	sharing map[string]*estate.Tenant
 	// expected are the tenants that are about to be reconciled.
 	expected map[string]bool
@@ -55,7 +55,7 @@ func New(cached client.Client, live client.Reader) *Quota {
 	}
 }
 
-// Forget is called when a tenant is gone.
+// Forget is called after a tenant's deletion.
 func (q *Quota) Forget(tenant string) { q.share(tenant, nil) }
 
 func (q *Quota) share(name string, tenant *estate.Tenant) {
@@ -90,7 +90,7 @@ func (q *Quota) Reconcile(ctx context.Context, object *v1alpha1.Tenant, tenant *
 	return q.divide(ctx, object, tenant)
 }
 
-// whole is for a tenant that shares with nobody.
+// whole is for a tenant with one namespace.
 func (q *Quota) whole(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) (*Division, error) {
 	if len(object.Status.Shares) > 0 {
 		if err := q.write(ctx, object.DeepCopy(), nil); err != nil {
@@ -174,8 +174,8 @@ func (q *Quota) write(ctx context.Context, tenant *v1alpha1.Tenant, ledger []v1a
 	return nil
 }
 
-// members are the namespaces that have, or are to have, a share: those declared
-// that are to be had, then those that are no longer declared, but still there.
+// members are the namespaces with a share: the declared ones that belong to the tenant,
+// then existing ones that are no longer declared.
 func (q *Quota) members(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) ([]string, error) {
 	var mine corev1.NamespaceList
 	if err := q.cached.List(ctx, &mine, client.MatchingFields{watch.NamespacesByTenant: tenant.Name}); err != nil {
