@@ -13,13 +13,12 @@ import (
 // BoundsRule is the rule of every policy that has Bounds.
 const BoundsRule = "bounds"
 
-// Bound is the most entries that a list or a map of an object may have.
+// Bound is the maximum number of entries of a list or a map of an object.
 //
-// The time that CEL takes for a list grows with the square of its length, while the
-// cost that the API server charges for it, and stops it by, grows with the length
-// alone: a list of 20,000 entries took 11 seconds, and 500 take 10 milliseconds.
-// So sizes are looked at first, and no list is gone through that is over its
-// bound.
+// The time of CEL for a list grows with the square of its length, while the API server's
+// cost limit grows with the length alone: a list of 20,000 entries took 11 seconds, and
+// 500 take 10 milliseconds. So sizes are checked first, and no list over its bound is
+// iterated over.
 type Bound struct {
 	// Path is the field, such as spec.rules or metadata.annotations. The part after "[]"
 	// is a field of each entry of a list, as in spec.ingress[].from: the entries of all
@@ -27,7 +26,7 @@ type Bound struct {
 	Path string
 	// Max is the most entries.
 	Max int
-	// Because says why nobody has more, or cannot use more.
+	// Because says why legitimate objects have no more entries.
 	Because string
 	// Instead is what to do if one needs more; "write several objects" if empty.
 	Instead string
@@ -38,7 +37,7 @@ type Bound struct {
 	// Unless is true only if the bound holds, and is cheaper than counting; it may use
 	// early variables. It is not evaluated for the old object. "" for none.
 	Unless string
-	// Patched: the policy that changes pods goes through the list as well.
+	// Patched: the policy that mutates pods iterates over the list as well.
 	Patched bool
 	// Sample is one entry as JSON, dear to evaluate and allowed to the tenant, with
 	// %d for its number. An entry of a map is an object with one key. Tests fill
@@ -217,9 +216,9 @@ func asBefore(bounds []Bound) string {
 	return strings.Join(same, " &&\n")
 }
 
-// fewerFinalizers is a CEL expression that is true where the object has the finalizers
-// that it had, or fewer of them. Where it had more than MAX, a shorter list is enough,
-// since no list of that size is gone through.
+// fewerFinalizers is a CEL expression that is true if the object has its old finalizers,
+// or fewer of them. If it had more than MAX, a shorter list is enough, since no list of
+// that size is iterated over.
 const fewerFinalizers = `(!has(object.metadata.finalizers) || has(oldObject.metadata.finalizers) &&
 	(object.metadata.finalizers == oldObject.metadata.finalizers ||
 		object.metadata.finalizers.size() < oldObject.metadata.finalizers.size() &&
@@ -271,7 +270,7 @@ func (v Validating) view() view {
 	return nowView
 }
 
-// declared are the policy's variables, those of its bounds before the others.
+// declared are the policy's variables, those of its bounds first.
 func (v Validating) declared() []Variable {
 	if !v.Bounded() {
 		if v.mentions(Comparable) {

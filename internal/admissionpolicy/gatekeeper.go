@@ -45,10 +45,10 @@ type Constrained struct {
 }
 
 const (
-	// namespaceUnknown holds in Gatekeeper before 3.22, which tells CEL nothing of
-	// namespaces. There the rules are the API server's alone, in place of refusing
-	// everything. Later ones refuse by themselves if they do not find the namespace
-	// by whose labels they match.
+	// namespaceUnknown is true in Gatekeeper before 3.22, which does not pass namespaces
+	// to CEL. There only the API server enforces the rules; otherwise everything would
+	// be refused. Later versions refuse by themselves if they do not find the namespace
+	// whose labels they match.
 	namespaceUnknown = `namespaceObject == null`
 	// gatekeeperRules is the variable for the namespace's annotations.
 	gatekeeperRules      = "rules"
@@ -198,10 +198,9 @@ func gatekeeperName(name string) string {
 	return strings.TrimRight(name[:longestName-len(suffix)], "-.") + suffix
 }
 
-// ofTenant selects the namespaces that croft has made a tenant's, and so none that
-// a tenant only asks for. They are named besides, since Gatekeeper goes through the
-// mutators of all tenants for each pod: it compares names first, and builds
-// selectors anew each time.
+// ofTenant selects the namespaces that croft has accepted as the tenant's. It also lists
+// their names, since Gatekeeper evaluates the mutators of all tenants for each pod: it
+// compares names first, and parses selectors each time.
 func ofTenant(name string) map[string]any {
 	return map[string]any{"matchLabels": map[string]any{v1alpha1.TenantLabel: name}}
 }

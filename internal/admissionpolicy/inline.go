@@ -14,7 +14,7 @@ import (
 
 var variableRead = regexp.MustCompile(`variables\.([A-Za-z]+)`)
 
-// otherName is an expression that costs no more than a variable does.
+// otherName is an expression that costs no more than a variable.
 var otherName = regexp.MustCompile(
 	`^((object|oldObject|request)(\.[A-Za-z]+)*|"[^"\\]*"|\[\]|true|false|request\.operation == "CREATE")$`)
 
@@ -49,8 +49,8 @@ func inlined(variables []Variable, rules []Rule, few int) ([]Variable, []Rule) {
 			}
 		}
 	}
-	// What only messages read is written into these, too: a declared variable costs
-	// something even if nobody reads it.
+	// Variables that only messages read are inlined into these, too: a declared variable
+	// costs something even if it is not read.
 	live := readBy(variables, holdsOf(rules))
 	for _, v := range slices.Backward(variables) {
 		if !live[v.Name] && v.outsideLoops(variables, rules) {
@@ -73,7 +73,7 @@ func holdsOf(rules []Rule) []string {
 	return all
 }
 
-// readBy are the variables that texts read, and those that are read for these.
+// readBy are the variables that texts read, directly or through other variables.
 func readBy(variables []Variable, texts []string) map[string]bool {
 	read := map[string]bool{}
 	for len(texts) > 0 {
@@ -184,7 +184,7 @@ func loop(text string) bool {
 	return begin > 0 && text[begin-1] == '.' && loops[text[begin:]]
 }
 
-// inName reports whether a character is one of those that names of macros have.
+// inName reports whether a character can be part of a macro's name.
 func inName(c byte) bool {
 	return c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }

@@ -25,8 +25,8 @@ const (
 // the walls' parts are merged: a pod passes one policy that mutates it and one that
 // validates it, for any number of rules.
 type Pods struct {
-	// Bounds are the most entries of each list that an expression goes through, and
-	// Early the variables for them: see Validating.
+	// Bounds are the maximum numbers of entries of each list that an expression iterates
+	// over, and Early their variables: see Validating.
 	Bounds []Bound
 	Early  []Variable
 	// Variables are for the rules. They may use those that the policies have by
@@ -130,7 +130,7 @@ func CheckPods(parts ...Pods) Validating {
 			{Name: "annotations", Expression: `has(object.metadata.annotations) ? object.metadata.annotations : {}`},
 			{Name: "labels", Expression: `has(object.metadata.labels) ? object.metadata.labels : {}`},
 			{Name: "finalizers", Expression: `has(object.metadata.finalizers) ? object.metadata.finalizers : []`},
-			// Of those that are over their bound any may be taken off.
+			// From a list over its bound, any may be removed.
 			{Name: "finalizersBefore", Expression: `!variables.new && has(oldObject.metadata.finalizers)
 				? oldObject.metadata.finalizers : []`},
 		},

@@ -89,9 +89,8 @@ const (
 	SaysAnnotation      = "croft.dev/says"
 )
 
-// validation is the rule as the API server has it. A message expression is evaluated for
-// every request, also for those that the rule lets through. A message that is the same
-// for everybody costs nothing.
+// validation is the rule in the API server's form. A message expression is evaluated for
+// every request, also for allowed ones. A constant message costs nothing.
 func (r Rule) validation() admissionv1.Validation {
 	v := admissionv1.Validation{Expression: clean(r.Holds), Reason: ptr.To(metav1.StatusReasonForbidden)}
 	if text, same := constant(r.Message); same {
@@ -170,7 +169,7 @@ func (r Rule) message() string {
 	return message
 }
 
-// Refusal is how everything begins that a rule tells a tenant.
+// Refusal is the prefix of a rule's messages to tenants.
 func Refusal(rule string) string { return "[" + rule + "] " }
 
 // Selection says which objects a policy looks at, by croft's mark.
@@ -197,8 +196,7 @@ type Validating struct {
 	// their own labels whether the policy looks at them. Such a policy is Ruleless,
 	// and its conditions say which tenant's business an object is.
 	Anywhere bool
-	// Warns lets requests through, and answers those that break a rule by a
-	// warning.
+	// Warns allows requests, and answers those that break a rule with a warning.
 	Warns bool
 	// Only are CEL expressions, by name, that must all hold for the policy to
 	// look at a request. They can use neither namespaceObject nor variables, and so no
@@ -271,10 +269,10 @@ type Mutating struct {
 	// Says describes the policy, in one line for people.
 	Says      string
 	Resources []Resource
-	// Only are CEL expressions, by name, that must all hold for the policy to
-	// change anything. A policy that finds nothing to do is best left out by one:
-	// the object is written anew even for an empty patch, and the policy is run a
-	// second time after its own change.
+	// Only are CEL expressions, by name, that must all be true for the policy to mutate.
+	// A policy without anything to change is best left out by one: the API server
+	// converts the object even for an empty patch, and reinvokes the policy after its
+	// own change.
 	Only      map[string]string
 	Variables []Variable
 	// Patch is a CEL expression that gives a list of JSONPatch. It is one

@@ -111,7 +111,7 @@ func readingOf(resources []Resource, expressions ...string) reading {
 // does not apply to subresources: nobody needs the matched ones to remove an object.
 func (r reading) lenient() bool { return r.updates && len(r.rules) > 0 }
 
-// variables come before those that are made from them.
+// variables come before those that are computed from them.
 func (r reading) variables() []Variable {
 	var all []Variable
 	if r.lenient() {

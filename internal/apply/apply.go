@@ -90,8 +90,7 @@ func (r *run) next(ctx context.Context, o client.Object) Change {
 	if change.Kind == "Namespace" {
 		r.closed[change.Name] = true
 	}
-	// A namespace that is not to be had leaves the walls of the tenant's others
-	// as they are.
+	// An unavailable namespace does not affect the walls of the tenant's others.
 	if !unavailable(err) {
 		r.unwalled[tenant] = true
 	}

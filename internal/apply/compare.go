@@ -17,8 +17,8 @@ import (
 // tree is an object as plain JSON values.
 type tree = map[string]any
 
-// treeOf goes by way of JSON. Apimachinery's converter is faster, but does not ask
-// every type how it is written: Karpenter's durations come out as bytes.
+// treeOf converts by JSON. Apimachinery's converter is faster, but ignores custom
+// marshalling: Karpenter's durations come out as bytes.
 func treeOf(o client.Object) (tree, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {
@@ -78,10 +78,9 @@ func dropNulls(v any) {
 	}
 }
 
-// settled reports whether a live object already has everything that is wanted,
-// and nothing that croft once wanted and wants no longer. Labels and annotations of
-// others are their matter, and so are free fields; who added anything else is the
-// matter of ownership.
+// settled reports whether a live object already has all desired fields, and none that
+// croft applied before and no longer desires. Labels and annotations of others are left
+// alone, and so are free fields; ownership covers other additions.
 func settled(live client.Object, want tree) (bool, error) {
 	t, err := treeOf(live)
 	if err != nil {
@@ -171,8 +170,8 @@ func says(t tree, path fieldpath.Path) bool {
 	return true
 }
 
-// descend follows one step of a path: into a field, or into an element of a
-// list that is told by its keys, its value or its place.
+// descend follows one step of a path: into a field, or into an element of a list that is
+// identified by its keys, its value or its index.
 func descend(at any, step fieldpath.PathElement) (any, bool) {
 	if step.FieldName != nil {
 		fields, _ := at.(tree)

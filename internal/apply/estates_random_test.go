@@ -233,7 +233,7 @@ func build(file fields) (*manifest.Declaration, *estate.Estate, bool) {
 	return d, e, len(problems) == 0
 }
 
-// valid reports whether the API server takes everything as it is.
+// valid reports whether the API server accepts all objects unchanged.
 func (w *walker) valid(parts []part) bool {
 	for _, p := range parts {
 		for _, o := range p.objects {

@@ -103,7 +103,7 @@ type ground struct {
 	immutable  int
 }
 
-// walker goes from estate to estate. Its random numbers are the same each time.
+// walker goes from estate to estate. Its random numbers are the same in each run.
 type walker struct {
 	*ground
 	n       int
@@ -168,7 +168,7 @@ func partsOf(d *manifest.Declaration, e *estate.Estate, platform, first bool) []
 	return parts
 }
 
-// stand makes a part stand as controllers do, and compares it.
+// stand applies a part as controllers do, and compares the result.
 func (w *walker) stand(p part) {
 	changes, err := w.applier.Apply(w.Context(), p.objects...)
 	if err != nil && !apierrors.IsInvalid(err) {

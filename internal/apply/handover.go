@@ -40,7 +40,7 @@ func (a *Applier) Mark(ctx context.Context, namespace string, labels, annotation
 	return nil
 }
 
-// Remove deletes objects, if they are still those that were read.
+// Remove deletes objects, if they have not been replaced since they were read.
 func (a *Applier) Remove(ctx context.Context, objects ...client.Object) error {
 	_, err := a.delete(ctx, objects)
 	return err
@@ -76,8 +76,8 @@ func (a *Applier) Restore(ctx context.Context, objects ...client.Object) error {
 	return errors.Join(errs...)
 }
 
-// restoreOwn applies a wall that a deleted tenant has left, so that it is croft's
-// again and goes with the namespace's next tenant.
+// restoreOwn applies a wall that a deleted tenant has left, so that it is croft's again
+// and is deleted with the namespace's next tenant.
 func (a *Applier) restoreOwn(ctx context.Context, o client.Object) error {
 	live, err := a.read(ctx, a.client, o)
 	if err == nil && live == nil {

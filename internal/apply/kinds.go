@@ -15,24 +15,23 @@ func gatekeeper(group, version string, kinds ...string) []schema.GroupVersionKin
 	return all
 }
 
-// The kinds that croft makes, by scope, and so the kinds to prune. A kind that
-// no wall makes any more stays here: older versions have made it.
+// The kinds that croft makes, by scope, and so the kinds to prune. A kind that no wall
+// makes any more stays here: older versions have written it.
 var (
-	// PlatformKinds stand once in the cluster.
+	// PlatformKinds exist once in the cluster.
 	PlatformKinds = []schema.GroupVersionKind{
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicyBinding"},
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
 	}
-	// NativePlatformKinds stand once in the cluster where the API server is the
-	// engine. Clusters older than Kubernetes 1.36 do not have them.
+	// NativePlatformKinds exist once in the cluster where the API server is the engine.
+	// Clusters older than Kubernetes 1.36 do not have them.
 	NativePlatformKinds = []schema.GroupVersionKind{
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicyBinding"},
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicy"},
 	}
-	// GatekeeperPlatformKinds stand once in the cluster where Gatekeeper is the
-	// engine.
+	// GatekeeperPlatformKinds exist once in the cluster where Gatekeeper is the engine.
 	GatekeeperPlatformKinds = slices.Concat(GatekeeperConstraintKinds, gatekeeper("templates", "v1", "ConstraintTemplate"))
 	// GatekeeperConstraintKinds are those of them that a cluster has only after
 	// Gatekeeper has processed their templates.
@@ -54,8 +53,8 @@ var (
 	AccessKinds = []schema.GroupVersionKind{
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 	}
-	// TenantKinds stand in one tenant's namespaces. Access goes first, and the
-	// rules that policies deny without go last.
+	// TenantKinds are the kinds in one tenant's namespaces. Access is deleted first, and
+	// the rules without which policies deny are deleted last.
 	TenantKinds = append(AccessKinds[:1:1],
 		schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"},
 		schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},

@@ -15,7 +15,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// namespace makes a tenant's namespace stand, if it is the tenant's to have.
+// namespace applies a tenant's namespace, if it belongs to the tenant.
 func (a *Applier) namespace(ctx context.Context, o *corev1.Namespace, tenant string) (Action, []string, error) {
 	live, err := a.liveNamespace(ctx, o, tenant)
 	if err != nil {

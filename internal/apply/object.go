@@ -30,7 +30,7 @@ type finding struct {
 	undone []string
 }
 
-// object makes one object stand as it is wanted.
+// object applies one object.
 func (a *Applier) object(ctx context.Context, o client.Object) (Action, []string, error) {
 	want, err := wanted(o)
 	if err != nil {

@@ -63,8 +63,8 @@ func ownershipOf(kind string, entries []metav1.ManagedFieldsEntry) (ownership, e
 	return o, nil
 }
 
-// abandoned reports whether croft once applied a field that it wants no longer:
-// the API server takes such a field away at the next apply, and only then.
+// abandoned reports whether croft applied a field before that it no longer desires: the
+// API server removes such a field at the next apply, and only then.
 func (o ownership) abandoned(want tree) bool {
 	if o.ours == nil {
 		return false
@@ -75,8 +75,8 @@ func (o ownership) abandoned(want tree) bool {
 	return found
 }
 
-// notes are the fields in which croft remembers something of its own. They may be
-// left over on an object that something else than croft applies today.
+// notes are the fields of croft's own bookkeeping. They may be left on an object that
+// another tool applies today.
 var notes = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("metadata", "annotations", v1alpha1.AppliedAnnotation),
 	fieldpath.MakePathOrDie("metadata", "annotations", v1alpha1.OwnerAnnotation),
@@ -88,8 +88,8 @@ func isOurs(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == v1alpha1.ManagedBy && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
-// relabellers are the managers that set wanted labels and annotations, free as
-// metadata is, to something else. Entries that cannot be read name nobody.
+// relabellers are the managers that set desired labels and annotations, free as metadata
+// is, to other values. Unreadable entries name nobody.
 func relabellers(live client.Object, want tree) []string {
 	changed := fieldpath.NewSet()
 	metadata, _ := want["metadata"].(tree)

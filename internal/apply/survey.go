@@ -14,11 +14,11 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// State is how an object that is wanted compares with the cluster.
+// State is the result of comparing a desired object with the cluster.
 type State string
 
 const (
-	// Stands says that Apply would leave the object as it is.
+	// Stands says that Apply would not change the object.
 	Stands State = "stands"
 	// Missing says that the object does not exist.
 	Missing State = "missing"
@@ -38,10 +38,9 @@ type Surveyed struct {
 
 // SurveyOptions say how to look.
 type SurveyOptions struct {
-	// Rendered is for a cluster in which something else than croft applies the
-	// objects, such as kubectl or a GitOps tool: what first wrote an object is taken
-	// for croft, and labels and annotations that it adds for its own use are not
-	// counted.
+	// Rendered is for a cluster in which another tool than croft applies the objects,
+	// such as kubectl or a GitOps tool: the first manager of an object is treated as
+	// croft, and its own additional labels and annotations do not count.
 	Rendered bool
 }
 
@@ -88,8 +87,8 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 	return all, nil
 }
 
-// inFlight reports a ResourceQuota that nobody but croft has written: shares of a
-// quota move between namespaces, in several steps, while they are looked at.
+// inFlight reports a ResourceQuota that only croft has written: a concurrent move of
+// shares takes several steps.
 func inFlight(ref Ref, found finding) bool {
 	return ref.Kind == "ResourceQuota" && found.live != nil && !found.invaded && len(found.undone) == 0 && madeByCroft(found.live)
 }

@@ -122,8 +122,8 @@ func (a *app) adopt(ctx context.Context, tenant string, o *adoptOptions) error {
 	return run.steps(ctx)
 }
 
-// step is one of those that a tenant is taken over in. Each may be done again, and
-// leaves something that the next run goes on from.
+// step is one step of an adoption. Each can be repeated, and the next run continues from
+// its result.
 type step struct {
 	says string
 	do   func(context.Context) error
@@ -205,7 +205,8 @@ func (r *adoption) look(ctx context.Context) error {
 	return nil
 }
 
-// expected reports whether a workload was said to be refused before anybody agreed.
+// expected reports whether the plan showed the refusal of a workload before the
+// confirmation.
 func expected(p *adopt.Plan, workload string) bool {
 	for _, w := range p.Pods {
 		if w.String() == workload {

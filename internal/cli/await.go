@@ -20,7 +20,7 @@ const silence = 10 * time.Second
 // mostPending is the maximum number of pending objects named at the end.
 const mostPending = 10
 
-// sayIfSilent tells a person at once that no operator runs.
+// sayIfSilent reports at once that no operator runs.
 func (a *app) sayIfSilent(ctx context.Context, c client.Reader) error {
 	beat, err := heartbeat.Read(ctx, c)
 	if now := time.Now(); err == nil && !beat.Believable(now) {

@@ -261,7 +261,7 @@ func verifySweeps(t *testing.T, d *declaring) {
 	if err := d.admin.Get(t.Context(), client.ObjectKey{Name: v1alpha1.PlatformName}, &platform); err != nil {
 		t.Fatal(err)
 	}
-	// A run ends here with no more than a kill leaves time for.
+	// A run ends here without cleaning up, as a killed one does.
 	killed := func(end time.Duration) []string {
 		ctx, cancel := context.WithTimeout(t.Context(), end)
 		defer cancel()

@@ -111,7 +111,7 @@ type changeData struct {
 	Error     string       `json:"error,omitempty"`
 }
 
-// objectData is how far a declared object is.
+// objectData is the progress of a declared object.
 type objectData struct {
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`

@@ -153,7 +153,7 @@ func (a *app) awaitGone(ctx context.Context, c client.Reader, tenant *v1alpha1.T
 	return a.awaitDeleted(ctx, c, tenant, "tenant", timeout)
 }
 
-// awaitDeleted waits until an object that is being deleted is gone.
+// awaitDeleted waits for the deletion of an object.
 func (a *app) awaitDeleted(ctx context.Context, c client.Reader, object client.Object, kind string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

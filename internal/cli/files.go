@@ -74,8 +74,8 @@ func (f *fileFlags) build(in io.Reader) (*estate.Estate, error) {
 	return e, problems.Err()
 }
 
-// expand lists the files of a directory, not those of directories in it, as
-// kubectl does without --recursive.
+// expand lists the files of a directory, without its subdirectories, as kubectl does
+// without --recursive.
 func expand(name string) ([]string, error) {
 	if name == "-" {
 		return []string{name}, nil

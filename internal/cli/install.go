@@ -120,8 +120,8 @@ func (a *app) sayIfNoOperator(ctx context.Context, c client.Client, options inst
 	return nil
 }
 
-// ownRoles adds to names the Platform's own roles, and those that it had: the
-// operator is to take them away.
+// ownRoles adds to names the Platform's own roles, including removed ones: the operator
+// has to delete them.
 func ownRoles(ctx context.Context, c client.Reader, names []string) ([]string, error) {
 	all := sets.New(names...)
 	var platforms v1alpha1.PlatformList

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// kubeconfigOf is for a server that asks nobody who they are.
+// kubeconfigOf is for a server without authentication.
 func kubeconfigOf(t *testing.T, url string) string {
 	t.Helper()
 	return write(t, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \""+url+"\"}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")

@@ -124,7 +124,7 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// TestLatencyOfNothing: no nodes are no failure, and are said beside the data.
+// TestLatencyOfNothing: no nodes are no failure, and are mentioned beside the data.
 func TestLatencyOfNothing(t *testing.T) {
 	kubeconfig := listing(t)
 	for args, says := range map[string]string{

@@ -186,8 +186,8 @@ func (f *loginFlags) session(a *app, cmd *cobra.Command) (*login.Session, error)
 	return session, loginFailed(err)
 }
 
-// hasBrowser says whether a browser can open beside the terminal: on a machine without a
-// display, xdg-open would start one inside it.
+// hasBrowser reports whether a browser can open beside the terminal: on a machine
+// without a display, xdg-open would start one inside it.
 func hasBrowser() bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		return true
@@ -318,7 +318,7 @@ func (e oneLine) Error() string { return inline(e.error.Error()) }
 
 func (e oneLine) Unwrap() error { return e.error }
 
-// loginFailed tells bad input from what went wrong at the identity provider.
+// loginFailed tells bad input from errors of the identity provider.
 func loginFailed(err error) error {
 	var wrong *login.BadInputError
 	switch {

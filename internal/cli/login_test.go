@@ -108,7 +108,7 @@ func TestKubeconfig(t *testing.T) {
 	if got := strings.Join(user.Exec.Args, " "); got != want || user.Exec.InteractiveMode != "IfAvailable" {
 		t.Errorf("the plugin is called with %s", got)
 	}
-	// croft login without flags goes where the context says.
+	// croft login without flags uses the context's provider.
 	if status, _, stderr := run(t, "", "login"); status != 1 || !strings.Contains(stderr, "cannot reach the identity provider https://127.0.0.1:1/realm") {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}

@@ -140,7 +140,7 @@ func (a *app) toMigrate(ctx context.Context, o migrateOptions) ([]*source.Object
 	return all, problems, nil
 }
 
-// below lists the files of a directory and of those in it.
+// below lists the files of a directory and its subdirectories.
 func below(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if name == "-" || err != nil || !info.IsDir() {

@@ -154,7 +154,7 @@ func (a *app) mover(ctx context.Context, c client.Client, name string, o *moveOp
 	return move.New(c, e, tenant, o.namespace, o.evict)
 }
 
-// putBack declares the tenant's former pool, and waits until its walls stand.
+// putBack declares the tenant's former pool, and waits until its walls are in place.
 func (a *app) putBack(ctx context.Context, c client.Client, name string, o *moveOptions) error {
 	var tenant v1alpha1.Tenant
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, &tenant); err != nil {

@@ -148,7 +148,7 @@ func (o *overview) count(objects []survey.Object) {
 	}
 }
 
-// reasonNoOperator is why READY is Unknown where nobody keeps it up to date.
+// reasonNoOperator is the reason of READY Unknown without an operator.
 const reasonNoOperator = "NoOperator"
 
 // verdict is READY and its REASON of a declared object. Without an operator the

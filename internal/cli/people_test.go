@@ -47,8 +47,8 @@ tenants:
   gone: {pool: apps}
 `
 
-// people are a cluster on which an estate's walls stand, and kubeconfigs of its
-// people by the certificates that they have.
+// people are a cluster with an estate's walls, and kubeconfigs of its people by their
+// certificates.
 type people struct {
 	*sandbox.Cluster
 	t     *testing.T

@@ -146,7 +146,7 @@ func withdrawals(ctx context.Context, c client.Reader, applier *apply.Applier, t
 	return all, errors.Join(errs...)
 }
 
-// agreed says what pruning does to each, and asks. Where nobody can be asked,
+// agreed shows the effect of pruning on each object, and asks. Without a terminal,
 // nothing is deleted.
 func (b *beyond) agreed(ctx context.Context, a *app, c client.Reader, yes bool) error {
 	say(a.err, "Deleting %s, which this file does not name:\n", b)
@@ -195,8 +195,8 @@ func (b *beyond) deleteTenants(ctx context.Context, a *app, c client.Client, o *
 	return nil
 }
 
-// deleteRest goes afterwards: until then a tenant of the file may use a pool that
-// the file does not name.
+// deleteRest runs afterwards: until then a tenant of the file may use a pool that the
+// file does not name.
 func (b *beyond) deleteRest(ctx context.Context, c client.Client, tell func(...apply.Change)) error {
 	for i := range b.pools {
 		if err := deleteDeclared(ctx, c, &b.pools[i], tell); err != nil {

@@ -73,8 +73,8 @@ func (r readiness) waitingFor() string {
 	return ", waiting for " + r.pending[0]
 }
 
-// readyOf is what Ready says of the generation that the cluster has; nil if it
-// says nothing of that one yet.
+// readyOf is the condition Ready of the cluster's generation; nil if it is of an older
+// one.
 func readyOf(generation int64, status v1alpha1.Status) *metav1.Condition {
 	if status.ObservedGeneration != generation {
 		return nil

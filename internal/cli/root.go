@@ -123,7 +123,7 @@ type failure struct {
 	told bool
 }
 
-// toldBadInput ends the command with exit status 2 and says nothing more.
+// toldBadInput ends the command with exit status 2 without another message.
 type toldBadInput struct{ error }
 
 func (f *failure) Unwrap() error { return f.error }
@@ -139,5 +139,5 @@ func failed(err error) error {
 // failedf is failed with fmt.Errorf.
 func failedf(format string, args ...any) error { return failed(fmt.Errorf(format, args...)) }
 
-// errTold ends the command with exit status 1 and says nothing more.
+// errTold ends the command with exit status 1 without another message.
 func errTold() error { return &failure{error: errors.New("failed"), told: true} }

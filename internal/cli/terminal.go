@@ -40,13 +40,13 @@ func say(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format, safe...)
 }
 
-// plain shows control characters, and those that turn the direction of text
-// around, in place of sending them. Line breaks and tabs stay.
+// plain escapes control characters, and those that change the direction of text. Line
+// breaks and tabs stay.
 func plain(text string) string {
 	return shown(text, func(r rune) bool { return r != '\n' && r != '\t' && controls(r) })
 }
 
-// inline is plain for a name or a cell: line breaks and tabs are shown, too, so that
+// inline is plain for a name or a cell: it also escapes line breaks and tabs, so that
 // nobody forges a line.
 func inline(text string) string { return shown(text, controls) }
 

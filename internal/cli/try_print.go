@@ -87,7 +87,7 @@ func reasonOf(r trial.Result) string {
 	}
 }
 
-// objectOf is how people are told of an object.
+// objectOf is an object's name for people.
 func objectOf(r trial.Result) string {
 	if r.Of == "" {
 		return r.Object

@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// formatSARIF is what code hosts show beside the lines of a change.
+// formatSARIF is the format that code hosts show beside the lines of a change.
 const formatSARIF format = "sarif"
 
 // The parts of SARIF 2.1.0 that code hosts read.

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// noTerminal is how wide a table is that goes to a file or a pipe.
+	// noTerminal is the width of a table in a file or a pipe.
 	noTerminal = 240
 	// shortest is the length of a message on the narrowest terminal.
 	shortest = 24

@@ -212,7 +212,7 @@ func verdictMark(v why.Verdict) painted {
 	}
 }
 
-// foldAt is how wide a line of prose is.
+// foldAt is the width of a line of prose.
 const foldAt = 116
 
 // folded breaks a text into lines between words.

@@ -251,8 +251,8 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestAllowances wants the tenant's own list before the platform's, the
-// platform's before croft's, and an empty list to be one.
+// TestAllowances expects the tenant's own list before the platform's, the platform's
+// before croft's, and an empty list to count as set.
 func TestAllowances(t *testing.T) {
 	_, e := valid(t, `platform:
   clusterName: demo
@@ -280,8 +280,8 @@ tenants:
 	}
 }
 
-// TestBuiltinQuota wants a bound on every kind that could fill the control plane,
-// and none that every pod would have to know of.
+// TestBuiltinQuota expects a bound on every kind that could fill the control plane, and
+// none that every pod would have to respect.
 func TestBuiltinQuota(t *testing.T) {
 	quota := BuiltinQuota(nil)
 	for _, name := range []corev1.ResourceName{"pods", "secrets", "configmaps", "count/jobs.batch", "count/cronjobs.batch", "count/deployments.apps"} {

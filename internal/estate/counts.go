@@ -30,7 +30,7 @@ func BuiltinQuota(addons []v1alpha1.Addon) corev1.ResourceList {
 		quota[name] = *resource.NewQuantity(most, resource.DecimalSI)
 	}
 	for name, most := range map[corev1.ResourceName]int64{
-		// Those that are not finished, and all: a Job's pods stay until it goes.
+		// Without finished ones, and all: a Job's pods stay until it is deleted.
 		corev1.ResourcePods:                            500,
 		"count/pods":                                   1000,
 		corev1.ResourceServices:                        150,
@@ -69,8 +69,8 @@ func BuiltinQuota(addons []v1alpha1.Addon) corev1.ResourceList {
 	return quota
 }
 
-// written are the kinds that tenants may write, as a quota names them: those of the
-// role operator, which has the most, and of the platform's add-ons.
+// written are the kinds that tenants may write, in a quota's format: those of the role
+// operator, which has the most, and of the platform's add-ons.
 func written(addons []v1alpha1.Addon) []corev1.ResourceName {
 	var all []corev1.ResourceName
 	for _, rule := range slices.Concat(rights.Operator(), rights.Addons(addons, true)) {

@@ -20,10 +20,9 @@ func (c claim) base() string { return strings.TrimPrefix(c.domain, "*.") }
 
 func (c claim) wildcard() bool { return strings.HasPrefix(c.domain, "*.") }
 
-// domainsHaveOneTenant refuses claims that overlap with those of an older tenant.
-// A claim that is refused does not count against younger tenants; those of a
-// tenant that is refused for another reason do, since it may have been granted
-// them before.
+// domainsHaveOneTenant refuses claims that overlap with those of an older tenant. A
+// refused claim does not count against younger tenants; claims of a tenant that is
+// refused for another reason do, since they may have been granted before.
 func domainsHaveOneTenant(w *whole) {
 	granted := newGrants()
 	for _, i := range byAge(w.Tenants) {
