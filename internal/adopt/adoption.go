@@ -41,8 +41,8 @@ func (a *Adoption) Platform() []client.Object {
 	return a.only(func(kind, _ string) bool { return kind == "Platform" })
 }
 
-// Declared is everything that the tenant needs of the file, in the order in which
-// to apply it.
+// Declared are the file's objects that the tenant needs, in the order of their
+// application.
 func (a *Adoption) Declared() []client.Object {
 	pools := map[string]bool{}
 	for _, name := range a.tenant.Pools {

@@ -20,8 +20,7 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// Beside is something that was there before, and that has to do with the same as
-// one of the walls.
+// Beside is an existing object with the same purpose as a wall.
 type Beside struct {
 	Object string `json:"object"`
 	// Taken says that croft writes an object of its own over it.

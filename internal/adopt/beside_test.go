@@ -27,7 +27,7 @@ func TestJudge(t *testing.T) {
 		judge    func(*unstructured.Unstructured) (bool, string)
 		text     string
 		replaced bool
-		// silent says that nobody is told of it.
+		// silent says that it is not reported.
 		silent bool
 	}{
 		"a group that the tenant names":      {a.judgeBinding, binding("[{kind: Group, name: shoppers}, {kind: User, name: jane}]"), true, false},
@@ -83,8 +83,8 @@ func TestConcerns(t *testing.T) {
 	}
 }
 
-// TestQuarrels fails if two mutators that would never agree are not named before
-// both stand: Gatekeeper then refuses every pod.
+// TestQuarrels fails if two conflicting mutators are not reported before both exist:
+// Gatekeeper then refuses every pod.
 func TestQuarrels(t *testing.T) {
 	assign := func(value string) *unstructured.Unstructured {
 		return object(t, "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: m}, spec: {location: spec.tolerations, parameters: {assign: {value: "+value+"}}}}")

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// fit says of each workload whether new nodes of its pool can be as its pods ask:
-// those that it runs on may be, and the pool's to come may not.
+// fit reports workloads whose pods no new node of their pool can fit: present nodes may
+// fit although the pool's new ones do not.
 func (a *Adoption) fit(p *Plan) {
 	for i := range p.Pods {
 		w := &p.Pods[i]

@@ -69,8 +69,8 @@ func (a *Adoption) traffic(ctx context.Context, p *Plan) error {
 	return err
 }
 
-// changes are the connections that are not as they were once the walls stand. Other
-// policies stay, and count in both.
+// changes are the connections that change with the walls. Other policies stay, and count
+// in both states.
 func (a *Adoption) changes(now *netpol.Snapshot, p *Plan) ([]Traffic, error) {
 	was, err := netpol.Of(now.Namespaces, now.Policies)
 	if err != nil {

@@ -20,8 +20,7 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-// dialects are all in which the network wall can be written. Whichever it is, what
-// taking over means is the same.
+// dialects are all dialects of the network wall. The plan is the same in each.
 var dialects = map[string]string{
 	"Kubernetes":           "{platformNamespaces: [ingress]}",
 	"Calico":               "{platformNamespaces: [ingress], dialect: Calico}",

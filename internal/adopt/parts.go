@@ -108,8 +108,8 @@ func (b *borders) addresses(block *networkingv1.IPBlock) ([]netip.Addr, error) {
 	}), nil
 }
 
-// network reads one. IPv4 written as IPv6 is read in different ways, so nobody
-// relies on it.
+// network parses a network. Parsers disagree about IPv4 written as IPv6, so it is
+// refused.
 func network(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err == nil && prefix.Addr().Is4In6() {
@@ -171,10 +171,9 @@ func (b *borders) portsOf(rule []networkingv1.NetworkPolicyPort) []port {
 // it, the selector counts as undecidable.
 const mostChosen = 256
 
-// chosenBy are the smallest sets of labels that a selector chooses: one for each
-// combination of the values that it names. Everything else that it chooses has more
-// labels, and the walls let nothing less through for more labels. It is an error if
-// they cannot be told.
+// chosenBy are the smallest sets of labels that a selector matches: one for each
+// combination of the values that it names. Its other matches have more labels, and the
+// walls allow no less for more labels. It is an error if they cannot be determined.
 func chosenBy(s *metav1.LabelSelector) ([]labels.Set, error) {
 	sets := []labels.Set{{}}
 	and := func(key string, values ...string) error {

@@ -13,8 +13,8 @@ type Plan struct {
 	// are computed from the file, and the plan is silent about the rules.
 	Tried bool       `json:"tried"`
 	Pods  []Workload `json:"pods,omitempty"`
-	// Refused are the other objects that could not be written anew as they are. They
-	// may stay as they are.
+	// Refused are the other objects whose re-creation would be refused. Existing ones
+	// may stay.
 	Refused []Refusal `json:"refused,omitempty"`
 	// Beside are existing objects of the same purpose as a wall.
 	Beside  []Beside  `json:"beside,omitempty"`
@@ -46,12 +46,12 @@ const (
 	Taken NamespaceState = "taken"
 	// Foreign namespaces are another tenant's.
 	Foreign NamespaceState = "foreign"
-	// Kept namespaces still have the walls of a tenant that is deleted, or that does
-	// not declare them any more.
+	// Kept namespaces still have the walls of a tenant that is deleted, or that no
+	// longer declares them.
 	Kept NamespaceState = "kept"
 )
 
-// Refusal is an object that the rules would refuse if it were written anew.
+// Refusal is an object whose re-creation the rules would refuse.
 type Refusal struct {
 	Object string `json:"object"`
 	Why    string `json:"why"`
@@ -84,8 +84,8 @@ func (p *Plan) Replaced() []Beside {
 	return some
 }
 
-// Plan looks at the cluster. Where croft's policies stand, pods and other objects
-// are tried in a scratch namespace that is gone afterwards.
+// Plan reads the cluster. If croft's policies are in place, pods and other objects are
+// tried in a scratch namespace, which is deleted afterwards.
 func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
 	p := &Plan{Tenant: a.tenant.Name}
 	live, err := a.namespaces(ctx)

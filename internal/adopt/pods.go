@@ -27,8 +27,8 @@ type Workload struct {
 	// Nodes are the pods' nodes, and Now these nodes' pools.
 	Nodes []string `json:"nodes,omitempty"`
 	Now   []string `json:"now,omitempty"`
-	// Next is the pool that the pods land on when they are made anew; empty if they
-	// would be refused.
+	// Next is the pool of the pods when they are re-created; empty if they would be
+	// refused.
 	Next string `json:"next,omitempty"`
 	// Refused is the rule's message, verbatim.
 	Refused string `json:"refused,omitempty"`

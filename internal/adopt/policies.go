@@ -145,7 +145,7 @@ func (s side) name() string {
 	return s.namespace.Name
 }
 
-// String is how a person is told of it.
+// String is the side for people.
 func (s side) String() string {
 	switch s.name() {
 	case "":

@@ -104,7 +104,7 @@ func (a *Adoption) discard(ctx context.Context, namespace string, objects []clie
 	return err
 }
 
-// again is how often a condition is looked at.
+// again is the polling interval.
 const again = 200 * time.Millisecond
 
 // settled waits until an ordinary pod is let in and placed.
@@ -189,6 +189,6 @@ func (a *Adoption) Look(ctx context.Context, p *Plan) ([]Refusal, error) {
 	return wrong, nil
 }
 
-// controlled reports whether a controller makes an object: it is its controller that
-// is written anew.
+// controlled reports whether an object has a controller: then the controller is
+// re-created instead.
 func controlled(o metav1.Object) bool { return metav1.GetControllerOf(o) != nil }

@@ -24,7 +24,7 @@ type Undoing struct {
 	name    string
 	// Record is how things were; nil if nothing was written down.
 	Record *Record
-	// Tenant is nil if it is not declared, or not any more.
+	// Tenant is nil if it is not declared, or no longer.
 	Tenant *v1alpha1.Tenant
 	// Namespaces are the tenant's namespaces, and those that it may adopt.
 	Namespaces []corev1.Namespace

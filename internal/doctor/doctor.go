@@ -51,7 +51,7 @@ type Snapshot struct {
 	Claims    []karpenterv1.NodeClaim
 	Nodes     []corev1.Node
 	Classes   map[karpenterv1.NodeClassReference]*unstructured.Unstructured
-	// DaemonSets are all of them; Pods those on nodes that are to go.
+	// DaemonSets are all DaemonSets; Pods are those on nodes that are to be removed.
 	DaemonSets []appsv1.DaemonSet
 	Pods       []corev1.Pod
 	Budgets    []policyv1.PodDisruptionBudget

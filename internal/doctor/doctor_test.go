@@ -39,8 +39,8 @@ pools: {apps: {instances: {instanceTypes: [t3a.large]}}}
 tenants: {shop: {pool: apps}}
 `
 
-// clinic is an API server with croft's kinds, on which an estate stands. There is no
-// operator, and nobody who makes nodes.
+// clinic is an API server with croft's kinds and an estate's walls. There is no
+// operator, and nothing creates nodes.
 type clinic struct {
 	client.Client
 	version discovery.ServerVersionInterface
@@ -157,8 +157,8 @@ func (k *clinic) patch(t *testing.T, o client.Object, do, undo string) {
 	})
 }
 
-// TestChecks looks over one cluster, in which one thing after the other is wrong. What
-// cannot be mended comes last.
+// TestChecks checks one cluster, with one fault after the other. Faults that cannot be
+// fixed come last.
 func TestChecks(t *testing.T) {
 	k := open(t, sandbox.Options{}, served)
 	for _, test := range []struct {

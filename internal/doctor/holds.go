@@ -33,8 +33,8 @@ type Tries struct {
 	Results []verify.Result
 }
 
-// Try sends a few attacks by dry run, as a member of some tenants: those whose walls
-// do not stand, if there are any. It needs the right to impersonate them.
+// Try sends a few attacks by dry run, as members of some tenants: first those with
+// broken walls, if there are any. It needs the right to impersonate them.
 func Try(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) error {
 	for _, t := range s.toTry() {
 		may, err := mayBe(ctx, c, t)
@@ -55,7 +55,7 @@ func Try(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot)
 	return nil
 }
 
-// toTry are tenants that have people and a namespace: those in trouble first.
+// toTry are tenants with people and a namespace: those with broken walls first.
 func (s *Snapshot) toTry() []*estate.Tenant {
 	if s.Estate == nil {
 		return nil

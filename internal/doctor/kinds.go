@@ -44,7 +44,7 @@ func missing(kind, version, cure string) Finding {
 	return f
 }
 
-// own compares croft's definitions with those that this croft brings.
+// own compares croft's CRDs with those of this version.
 func own(s *Snapshot) []Finding {
 	var all []Finding
 	for _, want := range s.Own {

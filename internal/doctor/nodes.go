@@ -48,8 +48,8 @@ func launches(s *Snapshot) []Finding {
 	return append(all, refusals(s)...)
 }
 
-// refusals are launches that the cloud refused: the NodeClaim goes at once, and
-// only its event stays. Each cause is told once for a pool.
+// refusals are launches that the cloud refused: the NodeClaim is deleted at once, and
+// only its event stays. Each cause is reported once for a pool.
 func refusals(s *Snapshot) []Finding {
 	told := map[string]bool{}
 	var all []Finding

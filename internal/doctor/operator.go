@@ -82,8 +82,8 @@ func (g *gatherer) absent(ctx context.Context) error {
 	return nil
 }
 
-// absentNamespaces warns of names that let in nobody now, and later anybody who may
-// create a namespace of that name.
+// absentNamespaces warns of names without a namespace: the creator of such a namespace
+// would be allowed in.
 func absentNamespaces(s *Snapshot) []Finding {
 	var all []Finding
 	for _, name := range s.Absent {

@@ -91,7 +91,7 @@ func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 	areSame(t, "a dry run changed something", before, c.left(t))
 
 	c.croft(t, "adopt", "tenant", "tenant-a", "-f", file, "--yes", "--remove-old").exits(t, 0)
-	// The other in two goes. Until then it is as it was.
+	// The other one is deleted. Until then it is unchanged.
 	if marks := marksOf(c.namespace(t, "tenant-b")); len(marks) > 0 {
 		t.Errorf("tenant-b was touched before its turn: %v", marks)
 	}
@@ -151,8 +151,8 @@ func (c *cluster) left(t *testing.T) map[apply.Ref]string {
 	return state
 }
 
-// about are the objects of a namespace, and those that carry the name of its pool,
-// without the versions that a write and its undoing leave behind.
+// about are the objects of a namespace, and those with the name of its pool, without the
+// versions that a write and its undoing change.
 func about(all map[apply.Ref]string, namespace, pool string) map[apply.Ref]string {
 	some := maps.Clone(all)
 	for ref, state := range some {

@@ -30,9 +30,9 @@ platform:
   nodeClass: {aws: {role: KarpenterNodeRole-demo}}
 `
 
-// onAccount is a sandbox on which things go wrong in AWS. Karpenter remembers for
-// minutes which types were not to be had and which class was refused, so that each
-// case has a pool with types of its own.
+// onAccount is a sandbox with faults in AWS. Karpenter remembers for minutes which types
+// were unavailable and which class was refused, so that each case has a pool with types
+// of its own.
 type onAccount struct{ *whyer }
 
 // TestWhyOnAWS fails if `croft why` does not name the cause of AWS's refusals of
@@ -119,8 +119,7 @@ func (c *onAccount) logged(t testing.TB, id string) catalog.Finding {
 	return found
 }
 
-// awsLaunch are instances that are not to be had. Of each only an event stays, of a
-// NodeClaim that is gone.
+// awsLaunch are unavailable instances. Only an event of a deleted NodeClaim shows each.
 func awsLaunch(t *testing.T, c *onAccount) {
 	for _, test := range []struct {
 		id, pool, capacity, kind string
@@ -252,7 +251,7 @@ func awsAuthorization(t *testing.T, c *onAccount) {
 func awsInstanceProfile(t *testing.T, c *onAccount) {
 	t.Run("named-as-the-role", func(t *testing.T) {
 		c.pool(t, "misnamed", "{nodeClass: {aws: {instanceProfile: eks-node-role-dev}}}")
-		// Karpenter itself says nothing of it, not even in its log.
+		// Karpenter itself does not report it, not even in its log.
 		story := c.tells(t, "instance-profile-name", "", "nodepool/misnamed")
 		if !strings.Contains(story.First.Cure, "create-instance-profile") {
 			t.Errorf("it says %+v", story.First)
@@ -298,7 +297,7 @@ func (c *onAccount) isReady(t testing.TB, pool string) {
 	})
 }
 
-// iam makes a call to IAM. Nobody looks at its signature.
+// iam makes a call to IAM. The simulated account does not check its signature.
 func (c *onAccount) iam(t testing.TB, action string, form url.Values) {
 	t.Helper()
 	account, err := c.Component(sandbox.AWS)

@@ -121,7 +121,7 @@ func (d *dayTwo) isWell(t *testing.T) {
 	}
 }
 
-// says wants a command to end with a status, and to print something of each kind.
+// says expects a command's status and output.
 func (d *dayTwo) says(t *testing.T, status int, args string, wants ...string) {
 	t.Helper()
 	eventually(t, patience, "croft "+args+" to say what is so", func(context.Context) error {
@@ -138,7 +138,7 @@ func (d *dayTwo) says(t *testing.T, status int, args string, wants ...string) {
 	})
 }
 
-// tells waits for an event of a tenant that says all of something.
+// tells waits for an event of a tenant with all of the texts.
 func (d *dayTwo) tells(t *testing.T, tenant, reason string, wants ...string) {
 	t.Helper()
 	eventually(t, patience, "an event "+reason+" of tenant "+tenant, func(ctx context.Context) error {

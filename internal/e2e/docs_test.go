@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// walkthrough is a document whose commands are run as they stand there, or a part of
-// it that begins from nothing.
+// walkthrough is a document whose commands are run verbatim, or a part of it that starts
+// from scratch.
 type walkthrough struct {
 	name, file string
 	// heads are the headings whose blocks are run, in the document's order.
@@ -54,9 +54,9 @@ var fails = []struct {
 	{"bin/croft diff ", 1, "there is a difference, as the document says"},
 }
 
-// TestDocs runs the commands of README.md and docs/eks.md as they stand there, in
-// their order, each document in one shell. It fails if one of them does not work, and
-// if a block of commands is in none of the walkthroughs.
+// TestDocs runs the commands of README.md and docs/eks.md verbatim, in their order, each
+// document in one shell. It fails if one of them does not work, and if a block of
+// commands is in none of the walkthroughs.
 func TestDocs(t *testing.T) {
 	t.Parallel() // it mostly waits
 	for _, file := range []string{"README.md", "docs/eks.md"} {

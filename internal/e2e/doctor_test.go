@@ -23,9 +23,9 @@ import (
 	"croft.dev/croft/internal/doctor"
 )
 
-// sick is an estate in which much goes wrong: a pool that is full with its first
-// node, one without its node class, one of another cloud, one whose nodes do not
-// register, and one whose nodes nobody may take away.
+// sick is an estate with many faults: a pool that is full with its first node, one
+// without its node class, one of another cloud, one whose nodes do not register, and one
+// whose nodes may not be removed.
 const sick = `
 pools:
   full: {instances: {instanceTypes: [m5.large]}, limits: {cpu: "2"}}

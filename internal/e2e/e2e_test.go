@@ -90,8 +90,8 @@ func eventually(t testing.TB, within time.Duration, what string, holds func(cont
 	t.Helper()
 	deadline := time.Now().Add(within)
 	for pause := interval; ; pause = min(pause*3/2, longestInterval) {
-		// Not a context that ends with the wait: a request that is cut short by it
-		// would say so, and not what kept the condition from holding.
+		// Not a context that ends with the wait: an interrupted request would report
+		// that, and not the reason why the condition does not hold.
 		last := holds(t.Context())
 		if last == nil {
 			return

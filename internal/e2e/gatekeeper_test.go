@@ -73,9 +73,8 @@ func TestGatekeeper(t *testing.T) {
 	t.Run("Delete", func(t *testing.T) { testGatekeeperDelete(t, c) })
 }
 
-// testMutatorDrift fails if nobody notices that a mutator, a constraint, or a rule on
-// a namespace is gone, or if a constraint of a tenant's own stays, as tenants once
-// had.
+// testMutatorDrift fails if a missing mutator, constraint or rule on a namespace goes
+// unnoticed, or if a constraint of a tenant's own stays, from an older version.
 func testMutatorDrift(t *testing.T, c *cluster) {
 	const old = `{"apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "CroftServices", "metadata": {"name": "croft-tenant-a", "labels":
 		{"app.kubernetes.io/managed-by": "croft", "croft.dev/tenant": "tenant-a", "croft.dev/wall": "policy"}}, "spec": {"match": {"scope": "Namespaced", "namespaces": ["tenant-a"], "kinds": [{"apiGroups": [""], "kinds": ["Service"]}]}}}`
@@ -125,8 +124,8 @@ func testMutatorDrift(t *testing.T, c *cluster) {
 	})
 }
 
-// testUnsafe fails if nobody says that Gatekeeper would let pods through while it is
-// away, as its chart sets it up, or what to do about it.
+// testUnsafe fails if croft does not report, with the remedy, that Gatekeeper's chart
+// defaults let pods bypass it while it is down.
 func testUnsafe(t *testing.T, c *cluster) {
 	const name = "gatekeeper-mutating-webhook-configuration"
 	set := func(policy string) {
@@ -178,7 +177,7 @@ func testKilled(t *testing.T, c *twoTenants) {
 	t.Logf("%d pods let in, all placed; %d refused while Gatekeeper was away", traffic.placed.Load(), traffic.refused.Load())
 }
 
-// testGatekeeperDelete fails if something of a tenant's is left when it is gone.
+// testGatekeeperDelete fails if an object of a deleted tenant is left.
 func testGatekeeperDelete(t *testing.T, c *cluster) {
 	c.declare(t, `
 tenants:

@@ -105,7 +105,7 @@ func lifetimes(t testing.TB, longest time.Duration) func() time.Duration {
 	return func() time.Duration { return time.Duration(random.Int64N(int64(longest))) }
 }
 
-// progress says how far the operators have come.
+// progress is the operators' progress.
 func (c *cluster) progress(t testing.TB) string {
 	t.Helper()
 	namespaces, err := c.tenantNamespaces(t.Context())

@@ -86,8 +86,8 @@ func refusal(err error, by attack.Stopper) error {
 	}
 }
 
-// isGone waits until an object is not there any more. Of a Node that stays it says which
-// pods it has: one with pods stays for good.
+// isGone waits for the deletion of an object. For a Node that stays it reports its pods:
+// one with pods stays for good.
 func (c *cluster) isGone(t testing.TB, o client.Object) {
 	t.Helper()
 	eventually(t, patience, fmt.Sprintf("%T %s to go", o, o.GetName()), func(ctx context.Context) error {
@@ -172,8 +172,8 @@ type things map[apply.Ref]metav1.ObjectMeta
 // ours selects croft's objects.
 var ours = client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 
-// everything lists the objects of every kind that the cluster has, and not only
-// of those that croft is known to write.
+// everything lists the objects of every kind in the cluster, and not only of kinds that
+// croft is known to write.
 func (c *cluster) everything(t testing.TB, opts ...client.ListOption) things {
 	t.Helper()
 	found := things{}
@@ -247,7 +247,7 @@ func (all things) String() string {
 	return strings.Join(names, ", ")
 }
 
-// uids tell an object from another that took its place.
+// uids identify objects, so that replaced ones show.
 func uids(all things) map[apply.Ref]string {
 	values := map[apply.Ref]string{}
 	for ref, o := range all {

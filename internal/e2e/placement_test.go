@@ -18,7 +18,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// nginx is a pod that says nothing of where it is to run.
+// nginx is a pod without placement.
 func nginx(namespace, name string, edits ...func(*corev1.PodSpec)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -102,7 +102,7 @@ func (c *cluster) running(t testing.TB, namespace string, n int) []corev1.Pod {
 	return found
 }
 
-// runs waits until a pod runs, and returns it as it is then.
+// runs waits until a pod runs, and returns it.
 func (c *cluster) runs(t testing.TB, pod *corev1.Pod) *corev1.Pod {
 	t.Helper()
 	var last, live *corev1.Pod
@@ -120,10 +120,9 @@ func (c *cluster) runs(t testing.TB, pod *corev1.Pod) *corev1.Pod {
 	return live
 }
 
-// createEvictedAgain creates a pod anew that is gone, that no controller owns, and that
-// kube-controller-manager evicted: it may see a pod on a new node before it sees that
-// Karpenter has taken the taint karpenter.sh/unregistered off. People would create it
-// again, too.
+// createEvictedAgain re-creates a pod without a controller that kube-controller-manager
+// evicted: it may see a pod on a new node before it sees that Karpenter has removed the
+// taint karpenter.sh/unregistered. People would re-create it, too.
 func (c *cluster) createEvictedAgain(ctx context.Context, pod *corev1.Pod) error {
 	if len(pod.OwnerReferences) > 0 {
 		return nil

@@ -56,7 +56,7 @@ func (c *cluster) spawnCroft(t testing.TB, log string, args ...string) *process 
 	return spawn(t, cmd)
 }
 
-// kill ends the process as kill -9 does, and returns when it is gone.
+// kill ends the process as kill -9 does, and returns when it has ended.
 func (p *process) kill(t testing.TB) {
 	t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {

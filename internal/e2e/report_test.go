@@ -79,9 +79,8 @@ func testStatus(t *testing.T, c *twoTenants) {
 	}
 }
 
-// testVerify fails if an attack on any wall goes through, if something that a
-// tenant must be able to do is stopped, if an attack cannot be tried, and if the
-// scratch tenants stay.
+// testVerify fails if an attack on any wall succeeds, if a legitimate request is
+// refused, if an attack cannot be tried, and if the scratch tenants stay.
 func testVerify(t *testing.T, c *twoTenants) {
 	var report struct {
 		Results []verify.Result `json:"results"`

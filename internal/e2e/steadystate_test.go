@@ -77,9 +77,9 @@ func (c *cluster) declared(t testing.TB) things {
 	return declared
 }
 
-// resume starts the sandbox's operator again, and waits until it has gone through
-// everything that is declared. It remembers nothing, so it asks the API server
-// anew whether the walls hold: by pods in dry runs, when all else is done.
+// resume starts the sandbox's operator again, and waits until it has reconciled all
+// declared objects. It has no memory, so it probes again whether the walls hold: by pods
+// in dry runs, after everything else.
 func (c *cluster) resume(t testing.TB) {
 	t.Helper()
 	namespaces, err := c.tenantNamespaces(t.Context())

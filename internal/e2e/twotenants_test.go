@@ -24,7 +24,7 @@ var teams = []team{
 
 type team struct{ tenant, pool, group string }
 
-// twoTenants is a sandbox with the operator, in which the example is declared.
+// twoTenants is a sandbox with the operator and the declared example.
 type twoTenants struct {
 	*cluster
 	file   string

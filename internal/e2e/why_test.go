@@ -47,7 +47,7 @@ tenants:
      access: [{group: team-thrifty, role: operator}]}
 `
 
-// whyer is a sandbox in which things go wrong.
+// whyer is a sandbox with faults.
 type whyer struct{ *twoTenants }
 
 // TestWhy fails if `croft why` does not name the cause of a message of the real
@@ -119,7 +119,7 @@ func (c *whyer) asks(t testing.TB, team string, args ...string) (why.Story, outc
 	return story, out
 }
 
-// tells waits until a cause comes first, and returns the story.
+// tells waits until a cause is first, and returns the story.
 func (c *whyer) tells(t testing.TB, id, team string, args ...string) why.Story {
 	t.Helper()
 	var story why.Story
@@ -434,7 +434,7 @@ func whyUnregisteredTaint(t *testing.T, c *whyer) {
 	c.tells(t, "unregistered-taint-missing", "", "nodeclaim/"+claim.Name)
 }
 
-// whyVolumeZone asks for a volume in a zone in which the pool makes no nodes.
+// whyVolumeZone requests a volume in a zone in which the pool creates no nodes.
 func whyVolumeZone(t *testing.T, c *whyer) {
 	gib := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
@@ -597,7 +597,7 @@ func whyWithoutKubelet(t *testing.T, c *whyer) {
 }
 
 // whyAntiAffinity has a pod of the platform's keep a tenant's away, which no rule
-// forbids. The platform is told which pod that is, and the tenant whom to ask.
+// forbids. The platform is told the pod's name, and the tenant whom to ask.
 func whyAntiAffinity(t *testing.T, c *whyer) {
 	everybody := metav1.LabelSelector{MatchLabels: map[string]string{"app": "shy"}}
 	nodePool := ownPool()

@@ -48,7 +48,7 @@ func newCompiler(c *cache) (*plugincel.CompositedCompiler, *compiler, error) {
 	return composited, cached, nil
 }
 
-// declared tells the compiler of a variable that expressions from now on may use.
+// declared declares a variable to the compiler, for later expressions.
 func (c *compiler) declared(name string, r plugincel.CompilationResult) {
 	fmt.Fprintf(&c.variables, "%s %s\n", name, r.OutputType)
 }

@@ -36,8 +36,8 @@ type Request struct {
 	User user.Info
 	// Verb is create, update, patch, delete, get, list or watch, as RBAC has it.
 	Verb string
-	// Resource and Subresource say where it goes; Subresource is empty for the object
-	// itself.
+	// Resource and Subresource are the request's target; Subresource is empty for the
+	// object itself.
 	Resource    schema.GroupVersionResource
 	Subresource string
 	// Namespace is empty for kinds of the whole cluster. Name may be empty where the
@@ -73,14 +73,14 @@ type Answer struct {
 	// Sent is the request's object with the API server's defaults, and Object the object
 	// to write, as policies have changed it; nil if there is none.
 	Sent, Object *unstructured.Unstructured
-	// Denials are all reasons to refuse the request, in the order in which the API
-	// server looks; none if it goes through.
+	// Denials are all reasons to refuse the request, in the API server's order; none if
+	// it is allowed.
 	Denials []Denial
 	// Warnings are the warnings to the user.
 	Warnings []string
 }
 
-// Err is the API server's answer to a request that is refused; nil if it goes through.
+// Err is the API server's error for a refused request; nil if it is allowed.
 func (a Answer) Err() error {
 	if len(a.Denials) == 0 {
 		return nil
@@ -104,8 +104,8 @@ type Evaluator struct {
 	cache *cache
 }
 
-// New returns an Evaluator of a cluster in which objects stand. Kinds that have no
-// part in admission are ignored. It reports policies that do not compile, by name.
+// New returns an Evaluator of a cluster with these objects. Kinds without a part in
+// admission are ignored. It returns the names of policies that do not compile.
 func New(objects []client.Object) (*Evaluator, error) {
 	return (&Evaluator{cache: newCache()}).Of(objects)
 }

@@ -50,7 +50,7 @@ type validatingPolicy struct {
 
 // validator is a compiled policy.
 type validator struct {
-	// quick says whether a rule is broken, and not in which words: most requests break
+	// quick evaluates whether a rule is broken, without messages: most requests break
 	// none, and messages are half of a policy.
 	quick validating.Validator
 	// full compiles the messages, too.
@@ -176,7 +176,7 @@ func (e *Evaluator) mutate(ctx context.Context, a admission.Attributes, o admiss
 	return nil
 }
 
-// question is a request as a policy sees it that is to be asked about it.
+// question is a request in the form that a policy evaluates.
 type question struct {
 	policy   validatingPolicy
 	bindings []*admissionv1.ValidatingAdmissionPolicyBinding

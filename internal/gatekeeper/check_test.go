@@ -180,7 +180,7 @@ var cases = map[string]struct {
 			in.Validating.Webhooks[0].Rules = append(in.Validating.Webhooks[0].Rules, *all)
 		},
 		want: []string{ReasonRequestsUnseen},
-		// Not of certificates, which nobody serves.
+		// Not of certificates, which the cluster does not serve.
 		says: []string{"leave out UPDATE of configmaps, UPDATE of httproutes, UPDATE of persistentvolumeclaims, UPDATE of secrets, UPDATE of services: they are not held"},
 	},
 	"all operations and every subresource": {

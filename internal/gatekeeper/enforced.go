@@ -26,8 +26,8 @@ type Enforcement struct {
 	Message string
 }
 
-// Holds tells whether at least one pod has reported, and all that have enforce the
-// object as it is now.
+// Holds reports whether at least one pod has reported, and all of them enforce the
+// present version of the object.
 func (e Enforcement) Holds() bool { return e.Message == "" }
 
 // podStatus is the common part of the three kinds of status.byPod.
@@ -102,8 +102,8 @@ func (p podStatus) lacks(object *unstructured.Unstructured) string {
 	case !slices.Contains([]types.UID{"", object.GetUID()}, p.uid()):
 		return "reports one that was there before"
 	case len(p.Errors) > 0 && (isTemplate(object) || !p.Enforced):
-		// Of a constraint that is enforced, they tell of something else: that no
-		// policy of the API server was made of it.
+		// The errors of an enforced constraint are about something else: that no policy
+		// of the API server was generated from it.
 		return "reports: " + p.errors()
 	case p.ObservedGeneration != object.GetGeneration():
 		return fmt.Sprintf("has seen generation %d, and not yet %d", p.ObservedGeneration, object.GetGeneration())

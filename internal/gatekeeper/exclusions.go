@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Exclusion is an entry of spec.match of Gatekeeper's Config: namespaces that some
-// of its processes leave alone.
+// Exclusion is an entry of spec.match of Gatekeeper's Config: namespaces that some of
+// its processes skip.
 type Exclusion struct {
 	// Namespaces may begin and end with a star.
 	Namespaces []string `json:"excludedNamespaces,omitempty"`
@@ -28,7 +28,7 @@ const (
 	neither  = "is neither placed nor held against the constraints"
 )
 
-// ExclusionsOf reads those of a Config, which may be nil.
+// ExclusionsOf reads the exclusions of a Config, which may be nil.
 func ExclusionsOf(config *unstructured.Unstructured) ([]Exclusion, error) {
 	if config == nil {
 		return nil, nil

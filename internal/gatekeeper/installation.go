@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The names of Gatekeeper's webhooks. Those of the configurations they are in can
-// be chosen; these cannot.
+// The names of Gatekeeper's webhooks. The names of their configurations can be chosen;
+// these cannot.
 const (
 	MutationWebhook   = "mutation.gatekeeper.sh"
 	ValidationWebhook = "validation.gatekeeper.sh"
@@ -69,7 +69,7 @@ const (
 	ReasonFailsOpen = "FailsOpen"
 	// ReasonRequestsUnseen: requests that croft gives it to hold are not sent to it.
 	ReasonRequestsUnseen = "RequestsUnseen"
-	// ReasonNamespacesExempt: those of tenants' namespaces are not.
+	// ReasonNamespacesExempt: namespaces of tenants are exempt.
 	ReasonNamespacesExempt = "NamespacesExempt"
 	// ReasonObjectsExempt: objects are left out by labels, which tenants choose.
 	ReasonObjectsExempt = "ObjectsExempt"

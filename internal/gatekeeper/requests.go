@@ -61,8 +61,8 @@ func (w webhook) unseen(in Installation, all []needed) []string {
 				})
 			}
 			left := slices.DeleteFunc(slices.Clone(versions), seen)
-			// Unless it is told to be exact, the API server converts an object of one
-			// version for a webhook that asks for another.
+			// Unless the rule is exact, the API server converts an object of one version
+			// for a webhook of another.
 			if len(left) > 0 && (w.exact || len(left) == len(versions)) {
 				unseen = append(unseen, fmt.Sprintf("%s of %s", operation, n.resource))
 			}
@@ -84,7 +84,7 @@ func (n needed) versions(in Installation) []string {
 	return served
 }
 
-// sees tells whether a rule is for a request in a namespace.
+// sees reports whether a rule matches a request in a namespace.
 func sees(r admissionv1.RuleWithOperations, group, version, resource string, operation admissionv1.OperationType) bool {
 	return (slices.Contains(r.Operations, admissionv1.OperationAll) || slices.Contains(r.Operations, operation)) &&
 		has(r.APIGroups, group) && has(r.APIVersions, version) &&
@@ -96,8 +96,8 @@ func has(values []string, value string) bool {
 	return slices.Contains(values, "*") || slices.Contains(values, value)
 }
 
-// covers tells whether a pattern such as pods, *, */* or pods/* is for a resource
-// or a subresource. One star alone is for no subresource.
+// covers reports whether a pattern such as pods, *, */* or pods/* matches a resource or
+// a subresource. One star alone matches no subresource.
 func covers(pattern, resource string) bool {
 	name, sub, _ := strings.Cut(resource, "/")
 	patternName, patternSub, _ := strings.Cut(pattern, "/")

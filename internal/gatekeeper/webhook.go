@@ -79,12 +79,12 @@ func validatingName(c *admissionv1.ValidatingWebhookConfiguration) string {
 // path is a field's path in the configuration.
 func (w webhook) path(field string) string { return fmt.Sprintf("webhooks[%s].%s", w.name, field) }
 
-// chart says how the chart is told.
+// chart is the chart's option for a value.
 func (w webhook) chart(value, to string) string {
 	return fmt.Sprintf("(chart: --set %s%s=%s)", w.value, value, to)
 }
 
-// chartJSON says how the chart is told a value that is not a word.
+// chartJSON is the chart's option for a value that is not a word.
 func (w webhook) chartJSON(value, to string) string {
 	return fmt.Sprintf("(chart: --set-json '%s%s=%s')", w.value, value, to)
 }

@@ -94,7 +94,7 @@ func account(t *estate.Tenant, operator string) []client.Object {
 		accounts = append(accounts, &corev1.ServiceAccount{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Deployer},
-			// Flux and Argo CD impersonate it, and no pod is meant to run as it.
+			// Flux and Argo CD impersonate it, and no pod should run as it.
 			AutomountServiceAccountToken: ptr.To(false),
 		})
 		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: Deployer})

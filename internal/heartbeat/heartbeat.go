@@ -22,7 +22,7 @@ import (
 const (
 	// Name is the Lease's, in v1alpha1.SystemNamespace.
 	Name = "croft-operator"
-	// Interval is how often it is renewed.
+	// Interval is the interval of renewals.
 	Interval = 10 * time.Second
 	// Lost is the age from which no operator runs: longer than another replica
 	// takes to lead, and than an API server takes to restart.

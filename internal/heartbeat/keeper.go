@@ -32,7 +32,7 @@ type Keeper struct {
 	// Ready reports whether the operator can do its work; nil for always. Before that
 	// it gives no sign: it runs, and repairs nothing.
 	Ready func(context.Context) bool
-	// Every is how often it is renewed; Interval if zero.
+	// Every is the interval of renewals; Interval if zero.
 	Every time.Duration
 
 	// last is the version of the Lease that was written last.
@@ -44,8 +44,8 @@ type Keeper struct {
 // NeedLeaderElection has only the operator that leads give a sign.
 func (*Keeper) NeedLeaderElection() bool { return true }
 
-// Start renews the heartbeat until the context is done, and then takes it back:
-// who asks afterwards is told at once, without waiting for it to grow old.
+// Start renews the heartbeat until the context is done, and then withdraws it, so that
+// readers need not wait for it to expire.
 func (k *Keeper) Start(ctx context.Context) error {
 	every := k.Every
 	if every == 0 {
@@ -70,8 +70,8 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// beat writes the heartbeat. Without the namespace, which `croft install` makes,
-// there is nowhere to: the walls do not depend on it, so the operator goes on.
+// beat writes the heartbeat. Without the namespace, which `croft install` creates, it
+// cannot: the walls do not depend on it, so the operator continues.
 func (k *Keeper) beat(ctx context.Context) {
 	timed, cancel := context.WithTimeout(ctx, Interval)
 	defer cancel()

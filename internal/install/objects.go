@@ -1,5 +1,5 @@
-// Package install puts croft itself into a cluster: its kinds, and the operator
-// with the rights that it needs and no more.
+// Package install installs croft itself in a cluster: its kinds, and the operator with
+// the minimum of rights.
 package install
 
 import (
@@ -34,7 +34,7 @@ type Options struct {
 	Authentication string
 }
 
-// Objects returns everything that is installed, in the order in which to apply it.
+// Objects returns all installed objects, in the order of their application.
 func Objects(o Options) ([]client.Object, error) {
 	kinds, err := definitions()
 	if err != nil {

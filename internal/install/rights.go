@@ -55,8 +55,8 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule("source.toolkit.fluxcd.io", keep, "gitrepositories", "ocirepositories"),
 		rule("kustomize.toolkit.fluxcd.io", keep, "kustomizations"),
 		rule("notification.toolkit.fluxcd.io", keep, "receivers"),
-		// Those of other dialects. Calico's API server asks for the tier besides, and
-		// for its policies by a resource that only rights are given for.
+		// Those of other dialects. Calico's API server also requires a right to the
+		// tier, and to its policies by a resource that exists for rights only.
 		rule("projectcalico.org", keep, "networkpolicies", "tier.networkpolicies"),
 		rule("projectcalico.org", read, "tiers"),
 		rule("crd.projectcalico.org", keep, "networkpolicies"),
@@ -84,7 +84,7 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule("karpenter.kwok.sh", keep, "kwoknodeclasses"),
 		rule("karpenter.k8s.aws", keep, "ec2nodeclasses"),
 
-		// Seeing whether the walls hold: a pod is created in a dry run, which RBAC
+		// To probe whether the walls hold: a pod is created in a dry run, which RBAC
 		// cannot tell from any other.
 		rule("", []string{"create"}, "pods"),
 

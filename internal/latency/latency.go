@@ -34,8 +34,8 @@ const (
 	PodReady         = "Pod Ready"
 )
 
-// clockSkew is how far the clock of a node may be ahead of Karpenter's. A node that
-// turned Ready later than this after it was Initialized has turned Ready before.
+// clockSkew is the maximum lead of a node's clock over Karpenter's. A node that became
+// Ready later than this after it was Initialized had been Ready before.
 const clockSkew = 5 * time.Second
 
 // imageLabel is the image of nodes in EKS' managed node groups, which have no NodeClaim.

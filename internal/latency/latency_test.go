@@ -208,7 +208,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestSameSecond: events of one second are in the order in which they usually come.
+// TestSameSecond: events of one second are in their usual order.
 func TestSameSecond(t *testing.T) {
 	o := one()
 	o.Claims[0].Status.Conditions[2].LastTransitionTime, o.Events[0].FirstTimestamp = at(30), at(2)
@@ -222,7 +222,7 @@ func TestSameSecond(t *testing.T) {
 	}
 }
 
-// TestSentence says no more than is known.
+// TestSentence expects only known facts.
 func TestSentence(t *testing.T) {
 	for name, c := range map[string]struct {
 		absent []latency.Phase

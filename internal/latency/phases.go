@@ -32,7 +32,7 @@ type Definition struct {
 	From, To string
 	// Says describes the phase, for people.
 	Says string
-	// Total is set for those that contain others.
+	// Total is set for phases that contain others.
 	Total bool
 }
 

@@ -93,7 +93,8 @@ func turned(pod *corev1.Pod, kind corev1.PodConditionType) time.Time {
 	return time.Time{}
 }
 
-// seen is when an event was seen first. Those of the newer API have it elsewhere.
+// seen is the time when an event was first seen, which the newer API has in another
+// field.
 func seen(e *corev1.Event) time.Time {
 	for _, t := range []time.Time{e.EventTime.Time, e.FirstTimestamp.Time, e.CreationTimestamp.Time} {
 		if !t.IsZero() {

@@ -25,7 +25,8 @@ const (
 	maxRows = 40
 )
 
-// colors are of the phases: Okabe and Ito's, which people with other eyes tell apart.
+// colors are the phases' colors: Okabe and Ito's, which color-blind people can
+// distinguish.
 var colors = map[Phase]struct{ fill, ink string }{
 	Decision:       {"#e69f00", "#000"},
 	Launch:         {"#56b4e9", "#000"},

@@ -23,8 +23,8 @@ func read(content string) manifest.Problems {
 	return append(problems, more...).Sorted()
 }
 
-// advised are the ways in which a message gives a value to write. The first group
-// is it, as YAML.
+// advised are the phrases by which a message gives a value to write. The first group is
+// the value, as YAML.
 var advised = []*regexp.Regexp{
 	regexp.MustCompile(`put it in quotes: (".*")$`),
 	regexp.MustCompile(`must be a list; write (\[.*\])$`),
@@ -37,7 +37,7 @@ var advised = []*regexp.Regexp{
 
 const leaveOut = "leave it out"
 
-// elsewhere is said of a value that is written well and needs something in another
+// elsewhere are the phrases about a well-formed value that needs a change in another
 // place.
 var elsewhere = []string{"; declare it, or name another", "says role or instanceProfile", "needs to know how long it may last", "set exactly one of group and user", "set exactly one of git and oci"}
 
@@ -77,7 +77,7 @@ func TestAdviceIsAccepted(t *testing.T) {
 	}
 }
 
-// followAdvice says how often there was any.
+// followAdvice returns the number of messages with advice.
 func followAdvice(t *testing.T, kind string, path []string, value string) int {
 	t.Helper()
 	before := examine(t, kind, path, read1(t, value))

@@ -85,9 +85,9 @@ func (c *compiled) values(obj map[string]any) field.ErrorList {
 	return append(errs, listtype.ValidateListSetsAndMaps(nil, c.structure, obj)...)
 }
 
-// broken evaluates the rules. A rule can only be asked about values of the right
-// type and size, so the wrong ones are taken out before, and the rules on what
-// surrounds them, which would miss them, are not reported.
+// broken evaluates the rules. Rules can only be evaluated with values of the right type
+// and size, so wrong ones are removed before, and rules on their surroundings, which
+// would miss them, are not reported.
 func (c *compiled) broken(obj map[string]any, wrong []string) field.ErrorList {
 	if len(wrong) > 0 {
 		obj = runtime.DeepCopyJSON(obj)

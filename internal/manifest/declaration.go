@@ -37,8 +37,7 @@ type Declaration struct {
 	// the estate. If it is zero, no access has ended.
 	Now time.Time
 
-	// origins tell where objects were written. Those that come from the API
-	// server have none.
+	// origins are the places of objects in files. Those from the API server have none.
 	origins map[Object]*origin
 	// refused are the written objects that are invalid by themselves, so that references
 	// to one are not reported as dangling.
@@ -156,8 +155,8 @@ func (d *Declaration) Problem(o Object, field, message string) Problem {
 	return p
 }
 
-// Where tells the place of an object, in parentheses, to end a message with. An object from
-// the API server has none; beside a file it is said to be in the cluster.
+// Where is the place of an object, in parentheses, for the end of a message. An object
+// from the API server has none; beside a file it is said to be in the cluster.
 func (d *Declaration) Where(o Object) string {
 	if from := d.origins[o]; from != nil {
 		return from.where()

@@ -203,8 +203,7 @@ func notAQuantity(resourceName string, v any) string {
 	return fmt.Sprintf("%q is not a quantity; write one such as 500m, 2 or 4Gi", wording.Text(v))
 }
 
-// quantities finds those that the schema's pattern takes for one, but that are
-// none, such as 1e1.5.
+// quantities finds invalid quantities that the schema's pattern accepts, such as 1e1.5.
 func quantities(schema *structural.Structural, v any, path *field.Path) []issue {
 	var issues []issue
 	switch v := v.(type) {

@@ -18,8 +18,8 @@ type origin struct {
 	// node is what field paths lead into: the whole object, or in the compact
 	// form its spec.
 	node *yaml.Node
-	// path is where the object stands in the compact form, such as pools.jobs;
-	// empty for an object of a stream.
+	// path is the object's path in the compact form, such as pools.jobs; empty for an
+	// object of a stream.
 	path string
 	// declared is the object as it was written, without defaults.
 	declared map[string]any
@@ -102,7 +102,7 @@ func longestKey(n *yaml.Node, rest string) (key, value *yaml.Node) {
 
 func plainKey(key string) string { return bracketless.Replace(key) }
 
-// unwritten appends the part of a path that nobody wrote.
+// unwritten appends the unset part of a path.
 func unwritten(path, rest string) string {
 	if path == "" {
 		return rest

@@ -35,7 +35,7 @@ func ParseWith(name string, data []byte, open Open) (*Declaration, Problems) {
 // reader collects the declared objects of one file.
 type reader struct {
 	file string
-	// open is nil where nothing beside the file can be read.
+	// open is nil if nothing beside the file can be read.
 	open     Open
 	into     *Declaration
 	problems Problems

@@ -28,7 +28,7 @@ type Problem struct {
 	// Message is the error and the remedy.
 	Message string
 
-	// Live: the object is in the cluster, beside a file that does not have it.
+	// Live: the object is in the cluster, and not in the file.
 	Live bool
 	// File and Line are where it was written. File is empty for objects that
 	// come from the API server; Line is 0 where no line is to blame.

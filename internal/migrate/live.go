@@ -43,8 +43,8 @@ var kinds = []struct {
 
 func isCalico(o *source.Object) bool { return o.Group() == string(v1alpha1.CalicoGroup) }
 
-// Live reads a cluster. Kinds that it does not have are passed over; those that
-// the reader may not list are a problem each.
+// Live reads a cluster. Kinds that it does not have are skipped; each kind that the
+// reader may not list is a problem.
 func Live(ctx context.Context, c client.Reader) ([]*source.Object, manifest.Problems, error) {
 	var (
 		all      []*source.Object

@@ -112,7 +112,8 @@ func inheriting(d *draft.Draft, class *v1alpha1.NodeClass, from []string) []*dra
 	return all
 }
 
-// laysUnder says whether every pool's class stays as it is over this one.
+// laysUnder reports whether every pool's class stays the same when it is merged over
+// this one.
 func laysUnder(d *draft.Draft, base *v1alpha1.AWSNodeClass) bool {
 	for _, p := range d.Pools {
 		if class := p.Spec.NodeClass; class != nil && class.AWS != nil {

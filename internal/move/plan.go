@@ -22,14 +22,14 @@ import (
 type Way string
 
 const (
-	// Restart rolls a workload out anew, as `kubectl rollout restart` does.
+	// Restart restarts a workload's rollout, as `kubectl rollout restart` does.
 	Restart Way = "restart"
 	// Evict asks for one pod after the other to go, by the eviction API, which keeps
 	// to PodDisruptionBudgets.
 	Evict Way = "evict"
 	// Wait leaves pods alone that end by themselves.
 	Wait Way = "wait"
-	// Leave is for pods that nobody makes anew, or that croft cannot restart.
+	// Leave is for pods that no controller re-creates, or that croft cannot restart.
 	Leave Way = "leave"
 )
 
@@ -40,7 +40,7 @@ type Workload struct {
 	Name      string  `json:"name"`
 	Pods      []Stray `json:"pods"`
 	Way       Way     `json:"way"`
-	// Why says why it goes this way, where that is not plain.
+	// Why is the reason for this way, if it is not obvious.
 	Why string `json:"why,omitempty"`
 }
 
@@ -54,7 +54,7 @@ type Mover struct {
 	tenant *estate.Tenant
 	// namespaces are the namespaces to check.
 	namespaces []string
-	// evict lets pods go that nobody makes anew.
+	// evict allows evicting pods that no controller re-creates.
 	evict bool
 }
 
@@ -167,8 +167,8 @@ func (m *Mover) choose(ctx context.Context, w *Workload) error {
 	return nil
 }
 
-// chooseRollout restarts a workload if no more of its pods are away at once than its
-// budgets allow, and otherwise evicts them: a rollout does not ask the budgets.
+// chooseRollout restarts a workload if its rollout stops no more pods at once than its
+// budgets allow, and otherwise evicts them: a rollout ignores budgets.
 func (m *Mover) chooseRollout(ctx context.Context, w *Workload) error {
 	o, err := m.get(ctx, w)
 	if apierrors.IsNotFound(err) {

@@ -1,6 +1,6 @@
-// Package move finds pods that run on nodes of a pool that is not their tenant's,
-// and restarts them, so that they are placed anew. A pod is placed once, when it is
-// created: it stays on its node when its tenant changes pool.
+// Package move finds pods on nodes of other pools than their tenant's, and restarts
+// them, so that they are placed again. A pod is placed once, when it is created: it
+// stays on its node when its tenant changes pool.
 package move
 
 import (

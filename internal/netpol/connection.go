@@ -127,7 +127,8 @@ func (n *namespace) direction(c *tier.Connection, d tier.Direction) Direction {
 	return v
 }
 
-// connections are all between two namespaces that their policies tell apart.
+// connections are all connections between two namespaces that their policies
+// distinguish.
 func connections(from, to *namespace, number int, protocol corev1.Protocol) []connection {
 	ports := []port{{number: number, protocol: protocol}}
 	if number == 0 {
@@ -229,7 +230,7 @@ func (n *namespace) peersAndPorts(peers []networkingv1.NetworkPolicyPeer, ports 
 	}
 }
 
-// selected are pods that a selector tells from one without labels.
+// selected are pods that a selector distinguishes from one without labels.
 func selected(s *metav1.LabelSelector) []map[string]string {
 	pod := map[string]string{}
 	for key, value := range s.MatchLabels {

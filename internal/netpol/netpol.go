@@ -1,8 +1,7 @@
-// Package netpol judges, from the network policies in a cluster, who can connect
-// to whom. Kubernetes' own are judged by cyclonus, a conformance suite for network
-// policies; those of Calico and those of the whole cluster by the packages below,
-// which are written from their specifications and know nothing of croft's walls: a
-// wall must not be its own judge.
+// Package netpol judges, from the network policies in a cluster, who can connect to
+// whom. Cyclonus, a conformance suite for network policies, judges Kubernetes' own; the
+// packages below judge Calico's and cluster-wide ones. They are written from the
+// specifications and know nothing of croft's walls: a wall must not be its own judge.
 package netpol
 
 import (
@@ -21,8 +20,7 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// Map is the network policies of a cluster at one moment. It may be asked by
-// many at once.
+// Map are the network policies of a cluster at one moment. It allows concurrent use.
 type Map struct {
 	namespaces map[string]*namespace
 	// The following fields are of the whole cluster.
@@ -36,9 +34,9 @@ type Map struct {
 
 type label struct{ key, value string }
 
-// namespace has a judge of its own: no policy of a namespace selects pods of
-// another, so two namespaces' policies, and those of the whole cluster, are all
-// that a connection can be decided by.
+// namespace has a judge of its own: no policy of a namespace selects pods of another, so
+// two namespaces' policies, and the cluster-wide ones, decide every connection between
+// them.
 type namespace struct {
 	name     string
 	labels   map[string]string
@@ -47,7 +45,7 @@ type namespace struct {
 	calico   []*calico.Policy
 	// tiers are all policies that may select its pods, in the order of their evaluation.
 	tiers []tier.Tier
-	// pods and peers are the pods that the policies tell apart.
+	// pods and peers are the pods that the policies distinguish.
 	pods, peers []map[string]string
 	// ports are the ports that the policies name.
 	ports []port
@@ -149,9 +147,8 @@ type Direction struct {
 	Selecting []string `json:"selecting,omitempty"`
 }
 
-// Allows reports whether the policies let a connection between ordinary pods,
-// without labels, through. It is an error if a namespace that the flow names
-// does not exist: nothing can be said of it.
+// Allows reports whether the policies allow a connection between ordinary pods, without
+// labels. It is an error if a namespace of the flow does not exist.
 func (m *Map) Allows(f attack.Flow) (bool, error) {
 	verdict, err := m.Judge(f)
 	return verdict.Allowed, err

@@ -47,9 +47,9 @@ func Read(ctx context.Context, c client.Reader) (*Map, error) {
 	return Of(s.Namespaces, s.Policies)
 }
 
-// Take reads every namespace and every network policy. Namespaces that are being
-// deleted are left out once they have no pods: their policies go before they do, and
-// nobody is in them who could connect.
+// Take reads every namespace and every network policy. Namespaces that are being deleted
+// are left out once they have no pods: their policies are deleted first, and no pods are
+// left to connect.
 func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
 	namespaces, err := namespacesOf(ctx, c)
 	if err != nil {
@@ -82,7 +82,7 @@ func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
 			return nil, err
 		}
 	}
-	// Those that began to go meanwhile may have lost policies already.
+	// Namespaces whose deletion began meanwhile may have lost policies already.
 	now, err := namespacesOf(ctx, c)
 	if err != nil {
 		return nil, err

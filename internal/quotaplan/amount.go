@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// most is the largest amount that is told from a larger one: far more than any
-// cluster has, and small enough that a hundred of them can be added up.
+// most is the maximum amount; larger ones are treated as equal: far more than any
+// cluster has, and small enough to add up a hundred of them.
 const most = int64(1) << 56
 
 // measure counts amounts of one resource as whole numbers: CPU in thousandths,

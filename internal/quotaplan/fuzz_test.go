@@ -287,8 +287,8 @@ func (w *world) reconcile(o *operator) {
 	}
 }
 
-// settle lets everything that is under way come to its end, and wants that to be
-// soon, and the namespaces to have about the same headroom then.
+// settle completes all pending actions, and expects that to be quick, and the namespaces
+// to have about the same headroom afterwards.
 func (w *world) settle() {
 	w.Helper()
 	for range 12 {

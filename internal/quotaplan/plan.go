@@ -160,7 +160,7 @@ func (r *holding) cover() {
 	}
 }
 
-// shrink takes from those that have more than they should.
+// shrink lowers the shares that are too large.
 func (r *holding) shrink() {
 	for i := range r.holders {
 		if h := &r.holders[i]; h.settled {

@@ -56,8 +56,8 @@ func Even(total corev1.ResourceList, namespaces []string, minimums map[string]co
 	return shares
 }
 
-// Standing are the shares that namespaces have been given: those of the ledger, and nothing
-// for a namespace that is not in it, which is filled once others have given something up.
+// Standing are the namespaces' present shares: those of the ledger, and none for a
+// namespace outside of it, which gets one when others have given some up.
 func Standing(total corev1.ResourceList, namespaces []string, ledger map[string]corev1.ResourceList) map[string]corev1.ResourceList {
 	shares := make(map[string]corev1.ResourceList, len(namespaces))
 	for _, namespace := range namespaces {

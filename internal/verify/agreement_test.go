@@ -34,7 +34,7 @@ import (
 type answers struct {
 	mu sync.Mutex
 	of map[string]answer
-	// otherwise are the names of those that the engine answers otherwise than the
+	// otherwise are the names of attacks that the engine answers differently from the
 	// evaluator, and why.
 	otherwise map[string]string
 }
@@ -321,7 +321,7 @@ func said(err error) string {
 	return cmp.Or(err.Error(), "empty")
 }
 
-// lacks names the first field of one value that another does not have as it is.
+// lacks names the first field of one value that is missing or different in another.
 func lacks(path string, of, in any) string {
 	switch of := of.(type) {
 	case nil:

@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// dialects are the dialects beside Kubernetes', and the definitions that they need.
+// dialects are the dialects beside Kubernetes', and the CRDs that they need.
 var dialects = []struct {
 	name, addon string
 	network     v1alpha1.PlatformNetwork

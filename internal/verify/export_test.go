@@ -35,7 +35,7 @@ func Judge(a attack.Attack, err error, warnings []string, outcome error) Result 
 // OfflineRunner judges flows by some network policies, and nothing else.
 func OfflineRunner(policies *netpol.Map) *Runner { return &Runner{policies: policies} }
 
-// Tell has a Runner tell of each answer to a request, or of none any more. No request
+// Tell sets the Runner's callback for each answer to a request; nil for none. No request
 // may be under way.
 func (r *Runner) Tell(answered func(a attack.Attack, got client.Object, err error, warnings []string)) {
 	r.answered = answered

@@ -22,8 +22,7 @@ func (r *Runner) reach(ctx context.Context) (*netpol.Map, error) {
 	return r.policies, nil
 }
 
-// judgeFlow asks whether the network policies that stand let a connection
-// through.
+// judgeFlow judges whether the network policies allow a connection.
 func (r *Runner) judgeFlow(ctx context.Context, a attack.Attack) Result {
 	policies, err := r.reach(ctx)
 	if err != nil {

@@ -54,8 +54,7 @@ const (
 	together = 6
 )
 
-// lab is a cluster with several pairs of scratch tenants, in which mutants are
-// let loose.
+// lab is a cluster with several pairs of scratch tenants, in which mutants are tried.
 type lab struct {
 	t       *testing.T
 	admin   client.Client
@@ -163,8 +162,8 @@ func (l *lab) breached(ctx context.Context, scenes []*proving, want func(attack.
 	return where, which
 }
 
-// loose lets one mutant loose and says which attack noticed, if any of those did
-// that want picks. It is gone again when loose returns, and what noticed it holds.
+// loose applies one mutant and returns the attack that noticed it, among those that want
+// selects. It is undone when loose returns, and the attack holds again.
 func (l *lab) loose(m mutant, want func(attack.Attack) bool, within time.Duration) finding {
 	ctx := l.t.Context()
 	f := finding{mutant: m.name}

@@ -66,8 +66,8 @@ func (r *Runner) remove(ctx context.Context, o client.Object) {
 	r.leftovers = append(r.leftovers, leftover{apply.RefOf(o), last})
 }
 
-// Leftovers returns an error for each object that was prepared and is still there, but
-// for those in namespaces that are deleted anyway.
+// Leftovers returns an error for each prepared object that still exists, except for
+// those in namespaces that are deleted anyway.
 func (r *Runner) Leftovers(deleted ...string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -80,8 +80,7 @@ func expressionOf(o *admissionv1.MutatingAdmissionPolicy) string {
 	return expression
 }
 
-// partsOf are the parts of a sum of lists of patches, down to those that are no
-// sums.
+// partsOf are the parts of a sum of lists of patches, recursively.
 func partsOf(expression string) []string {
 	var parts []string
 	depth, start, quoted := 0, 0, false
@@ -251,7 +250,7 @@ func (l *lab) limitMutants(s *proving, o *corev1.LimitRange) []mutant {
 	whole := s.mutant(o, "deleted")
 	whole.suspects, whole.mutate = aboutLimits, deleted(o)
 	all := []mutant{whole}
-	// Limits and requests of one resource together: each stands in for the other.
+	// Limits and requests of one resource together: each makes the other redundant.
 	names := map[corev1.ResourceName]bool{}
 	for _, item := range o.Spec.Limits {
 		for _, list := range []corev1.ResourceList{item.Default, item.DefaultRequest, item.Max, item.Min} {
@@ -383,9 +382,8 @@ func widen(field string, value, others any, other string) any {
 	}
 }
 
-// deepMutants are of rules that stand behind a policy which changes things, so
-// that nothing gets as far as to them: such a rule is to hold when that policy is
-// gone, and it is noticed when both are.
+// deepMutants are of rules behind a mutating policy, which no request reaches: such a
+// rule must hold when that policy is removed, and the removal of both must be noticed.
 func (l *lab) deepMutants(objects []client.Object) []mutant {
 	var all []mutant
 	for _, o := range objects {
@@ -423,9 +421,9 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 	return all
 }
 
-// networkMutants are made of the tenants' NetworkPolicies, by their names: one
-// policy may matter only where another does not stand in for it, so it is changed
-// in all scenes and in all of the tenant's namespaces at once.
+// networkMutants are made from the tenants' NetworkPolicies, by their names: another
+// policy may make one redundant in some scenes, so it is changed in all scenes and in
+// all of the tenant's namespaces at once.
 func (l *lab) networkMutants() []mutant {
 	type change struct {
 		what string

@@ -193,7 +193,7 @@ func (s *offlineScene) request(ctx context.Context, a attack.Attack) (*evaluator
 	return e, r, err
 }
 
-// madeByPlatform is an object as it stands when the platform has made it.
+// madeByPlatform is an object after its creation by the platform.
 func madeByPlatform(ctx context.Context, e *evaluator.Evaluator, o client.Object) (client.Object, error) {
 	admin := &user.DefaultInfo{Name: "admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}
 	r, err := requestOf(&attack.Request{Verb: attack.Create, Object: o}, admin, nil)
@@ -367,8 +367,8 @@ func atOnce(times int, do func(i int)) {
 	group.Wait()
 }
 
-// run lets each mutant loose, as many at once as there are cores, and returns what
-// noticed it; nothing for those that are noticed in a cluster only.
+// run tries each mutant, one for each core concurrently, and returns the attacks that
+// noticed them; nothing for those that are noticed in a cluster only.
 func (l *offlineLab) run(ctx context.Context, all []*proving, mutants []mutant) []finding {
 	findings := make([]finding, len(mutants))
 	atOnce(len(mutants), func(i int) {
@@ -401,7 +401,7 @@ func (l *offlineLab) loose(ctx context.Context, all []*proving, m mutant) (strin
 	return "", nil
 }
 
-// breached names the first attack that goes the wrong way.
+// breached names the first attack with the wrong outcome.
 func (l *offlineLab) breached(ctx context.Context, p *proving, s *offlineScene, want func(attack.Attack) bool) string {
 	for _, a := range l.sound[p] {
 		if !want(a) {

@@ -34,8 +34,8 @@ func (r *Runner) object(ctx context.Context, request *attack.Request) (client.Ob
 	return object, nil
 }
 
-// clusterIP is an address beside that of the API server's own Service, which every
-// cluster has: in the range, and with some luck no Service's. Another is tried if not.
+// clusterIP is an address next to that of the API server's own Service, which every
+// cluster has: in the range, and probably unused. If it is used, another is tried.
 func (r *Runner) clusterIP(ctx context.Context) (string, error) {
 	server := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}}
 	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(server), server); err != nil {

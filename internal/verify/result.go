@@ -20,8 +20,8 @@ const (
 	Held Outcome = "held"
 	// Breached means that an attack went through, or a mirror was stopped.
 	Breached Outcome = "BREACHED"
-	// BlockedElsewhere means that an attack failed, or could not be made, but not
-	// by the wall that claims to stop it: that says nothing about the wall.
+	// BlockedElsewhere means that an attack failed, or could not be made, but not by the
+	// wall that claims to stop it: this proves nothing about the wall.
 	BlockedElsewhere Outcome = "blocked elsewhere"
 	// NotTried means that the attack has no object to be tried on here; the message says
 	// why.

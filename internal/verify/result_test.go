@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeSweep wants every request of a sweep to be refused by RBAC itself.
+// TestJudgeSweep expects every request of a sweep to be refused by RBAC itself.
 func TestJudgeSweep(t *testing.T) {
 	all := []probe{{kind: kind{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}}, verb: attack.List},
 		{kind: kind{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, subresource: "scale"}, verb: attack.Get}}

@@ -16,9 +16,9 @@ import (
 // triers is the number of concurrent attacks.
 const triers = 8
 
-// Run tries attacks, as many at once as do not disturb one another, hands on
-// each result as it comes, and returns them in the order of the attacks. It
-// ends early, with those that it has, when the context is over.
+// Run tries attacks, concurrently if they do not interfere, passes on each result as it
+// comes, and returns all in the order of the attacks. It ends early, with the results so
+// far, when the context is over.
 func (r *Runner) Run(ctx context.Context, attacks []attack.Attack, report func(Result)) ([]Result, error) {
 	results := make([]*Result, len(attacks))
 	var mu sync.Mutex

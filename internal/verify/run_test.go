@@ -13,9 +13,9 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// TestPhases wants attacks apart that would disturb one another: those that need
-// an object of one name take turns, and those that are given rights by mistake
-// come when nobody is left who would have them too.
+// TestPhases expects interfering attacks to be separate: those on objects of the same
+// name take turns, and those with rights given by mistake come after all that these
+// rights would affect.
 func TestPhases(t *testing.T) {
 	on := func(name string, setup ...client.Object) attack.Attack {
 		return attack.Attack{Name: name, Setup: setup, Request: &attack.Request{Object: attack.Pod("own", name)}}

@@ -1,4 +1,4 @@
-// Package verify tries attacks on a cluster and tells what became of them.
+// Package verify tries attacks on a cluster and reports their outcomes.
 package verify
 
 import (
@@ -47,7 +47,7 @@ type Runner struct {
 	// is tried then has no side effect at all.
 	DryRunOnly bool
 
-	// answered is told of each answer to a request, if it is not nil.
+	// answered is called for each answer to a request, if it is not nil.
 	answered func(a attack.Attack, got client.Object, err error, warnings []string)
 
 	mu sync.Mutex
@@ -299,7 +299,7 @@ func (r *Runner) create(ctx context.Context, object client.Object) error {
 	return err
 }
 
-// bind puts a pod on a node as the scheduler does. It goes with the pod.
+// bind binds a pod to a node as the scheduler does. The binding is deleted with the pod.
 func (r *Runner) bind(ctx context.Context, binding *corev1.Binding) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: binding.Namespace, Name: binding.Name}}
 	return r.scheduler.SubResource("binding").Create(ctx, pod, binding)

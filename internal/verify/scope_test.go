@@ -34,7 +34,7 @@ var unnoticed = map[string]string{
 	"policy croft-pods: looks at no pods/resize":                                                           "the API server takes CPU and memory alone of a resize, which no rule is about; a later one may take more",
 }
 
-// What many conditions and selectors have in common that nobody notices.
+// Common conditions and selectors whose mutants nothing notices.
 const (
 	spares    = "it spares time: where it does not hold, the policy finds nothing to do"
 	protected = "who writes what bears croft's mark is croft-protection's to say, and the platform is left out by a condition: there is one refusal in the place of two"

@@ -136,8 +136,8 @@ func loose(t *v1alpha1.TenantSpec) {
 	}
 }
 
-// Attacks are all attacks of the first tenant on the second, and those that only
-// the second can try.
+// Attacks are all attacks of the first tenant on the second, and those that only the
+// second can try.
 func (s *Scratch) Attacks() []attack.Attack {
 	all := wall.Attacks(s.platform, s.by, s.on)
 	known := map[string]bool{}

@@ -20,8 +20,8 @@ import (
 // longest is the maximum duration of a run whose context has no deadline.
 const longest = time.Hour
 
-// marked are the tenants' objects, with a mark on those of the whole cluster that
-// says until when this run may need them: if it is killed, the next one removes them.
+// marked are the tenants' objects. Cluster-scoped ones are marked with the time until
+// which this run may need them: if it is killed, the next one removes them.
 func (s *Scratch) marked(ctx context.Context) []client.Object {
 	end, ok := ctx.Deadline()
 	if !ok {

@@ -144,8 +144,8 @@ func (p probe) try(ctx context.Context, c rest.Interface) error {
 	return err
 }
 
-// send sends the request. If nobody stopped it, it would still do nothing: it
-// is a dry run, about objects that do not exist.
+// send sends the request. Even if allowed it would have no effect: it is a dry run,
+// about objects that do not exist.
 func (p probe) send(ctx context.Context, c rest.Interface) error {
 	const dryRun = "dryRun"
 	switch p.verb {
@@ -211,7 +211,7 @@ func (p probe) body() []byte {
 	}
 	if p.Group == rbacv1.GroupName {
 		// Without it the API server cannot tell which rights a binding would give, and
-		// takes that for an error of its own.
+		// returns an internal error.
 		body["roleRef"] = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: nobody}
 	}
 	if p.object.Kind == "Pod" {

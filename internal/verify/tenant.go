@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// Existing is a tenant that people work in. It is tried by dry-run requests and
-// by reading alone: nothing of anybody's changes.
+// Existing is a tenant in use. It is tried by dry-run requests and by reading alone:
+// nothing is changed.
 type Existing struct {
 	platform *estate.Platform
 	by, on   *estate.Tenant

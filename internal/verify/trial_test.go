@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// noManifest are the attacks and mirrors that no team could have as a manifest for
-// `croft try`, beside those that need a cluster, by the reason. The list may only shrink.
+// noManifest are the attacks and mirrors that cannot be manifests for `croft try`, apart
+// from those that need a cluster, by the reason. The list may only shrink.
 var noManifest = []struct {
 	reason string
 	is     func(attack.Attack) bool

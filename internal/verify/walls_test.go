@@ -134,7 +134,7 @@ func (p *proving) tenantObjects(t *estate.Tenant) []client.Object {
 	return wall.TenantObjects(p.platform, t)
 }
 
-// objects are all that stand, the platform's first.
+// objects are all objects of the walls, the platform's first.
 func (p *proving) objects() []client.Object {
 	return append(p.platformObjects(), p.scratch.Objects()...)
 }
@@ -219,10 +219,7 @@ func (p *proving) object(t *testing.T, kind, name string) client.Object {
 	return nil
 }
 
-// TestWallsHold tries every attack on a cluster on which all walls stand. The
-// kinds of others come when the walls stand already: nothing is written anew for
-// them. Other tests of the same walls follow on the same cluster, which takes longer
-// to start than they do; the last one kills it.
+// TestWallsHold tries every attack on a cluster with all walls in place.
 func TestWallsHold(t *testing.T) {
 	cluster := startBare(t)
 	p := build(t, cluster.Config, "whole", platformWith("ingress"))

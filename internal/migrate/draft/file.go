@@ -46,7 +46,7 @@ func (f *File) YAML() ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// content is the file without the members that say nothing.
+// content is the file without empty members.
 func (f *File) content() (map[string]any, error) {
 	data, err := yaml.Marshal(f)
 	if err != nil {

@@ -26,8 +26,8 @@ var formerKeys = map[string]string{
 	"node.k8s.aws/capacity-type":               capacityKey,
 }
 
-// requirements puts each requirement into the field that croft has for it, or
-// among the pool's requirements as it stands.
+// requirements puts each requirement into croft's field for it, or unchanged among the
+// pool's requirements.
 func requirements(d *draft.Draft, name string, list source.Field, p *draft.Pool) {
 	in := &p.Spec.Instances
 	for _, r := range list.Items() {

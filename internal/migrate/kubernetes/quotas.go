@@ -32,7 +32,7 @@ func Quotas(d *draft.Draft) {
 			list = corev1.ResourceList{}
 		}
 		Hard(d, name, o.At("spec"), list)
-		// An empty quota lifts croft's own bounds, and only croft writes one to say so.
+		// An empty quota removes croft's own limits, and only croft writes one for that.
 		if len(list) > 0 || draft.Managed(o) {
 			hard[name][o.Namespace] = list
 		}
@@ -51,8 +51,8 @@ func Quotas(d *draft.Draft) {
 	}
 }
 
-// Hard adds one quota to those of its namespace. Of two on one thing the smaller
-// holds.
+// Hard adds one quota to those of its namespace. Of two values of one resource the
+// smaller counts.
 func Hard(d *draft.Draft, name string, spec source.Field, into corev1.ResourceList) {
 	to := draft.TenantField(name, "quota")
 	for _, key := range []string{"scopes", "scopeSelector"} {

@@ -15,8 +15,8 @@ import (
 // by a label: enough to show which ones it selects.
 const most = 20
 
-// concerned are the namespaces that a policy may let in: those that it names, and
-// those that were read and have the labels that it asks for.
+// concerned are the namespaces that a policy may allow in: those that it names, and
+// those of the input with the selected labels.
 func concerned(d *draft.Draft, p Policy) []corev1.Namespace {
 	all := map[string]corev1.Namespace{}
 	for _, rule := range p.Spec.Ingress {

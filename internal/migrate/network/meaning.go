@@ -20,8 +20,8 @@ type meaning struct {
 	everyPod bool
 	// ingress and egress are the directions that it is about.
 	ingress, egress bool
-	// Who is let in: the namespace itself, a namespace that nobody knows and so
-	// everybody, addresses outside of the cluster.
+	// Who is allowed in: the namespace itself, an unknown namespace and so everybody,
+	// addresses outside of the cluster.
 	inOwn, inEverybody, inOutside bool
 	// in are the other namespaces that are known and let in.
 	in []string
@@ -114,7 +114,7 @@ func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) 
 	return m, nil
 }
 
-// ingressOnly asks the policies of the destination alone, egressOnly those of the
+// ingressOnly evaluates the policies of the destination alone, egressOnly those of the
 // source.
 func ingressOnly(judge *netpol.Map, from, to string) bool {
 	v, err := judge.Judge(attack.Flow{FromNamespace: from, ToNamespace: to, Port: 8080, Protocol: "TCP"})

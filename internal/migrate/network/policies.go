@@ -212,8 +212,8 @@ func allowed(d *draft.Draft, name string, rule source.Field) {
 	}
 }
 
-// readBack finds in croft's own policies what only they tell: the addresses of
-// name servers.
+// readBack reads the addresses of name servers from croft's own policies, which alone
+// have them.
 func readBack(d *draft.Draft, p Policy) {
 	if p.Name != dnsPolicy {
 		return

@@ -73,7 +73,7 @@ func standingSpec(d *draft.Draft, pool string, t template, to target) map[string
 	return spec
 }
 
-// betaHops writes out what v1beta1 did for those that did not say.
+// betaHops writes out the default of v1beta1.
 func betaHops(metadata source.Field, spec map[string]any, to target) {
 	if metadata.At("httpPutResponseHopLimit").Found() {
 		return

@@ -21,7 +21,7 @@ type target struct {
 	name string
 	// ours says that it is croft.yaml, and that croft writes the class.
 	ours bool
-	// at is where a field of an EC2NodeClass goes, and the whole for "".
+	// at is the new place of a field of an EC2NodeClass, and of the whole for "".
 	at func(field string) string
 }
 
@@ -69,8 +69,8 @@ func giveClass(d *draft.Draft, name string, t template, p *draft.Pool) {
 	p.Spec.NodeClass = &v1alpha1.NodeClass{AWS: class}
 }
 
-// sayable is the template in croft.yaml's own words, if it has words for all of it
-// and croft check would take them. Nothing is said of any field by it.
+// sayable is the template in croft.yaml's fields, if it has fields for all of it and
+// croft check would accept them. It sets no outcomes.
 func sayable(d *draft.Draft, name string, t template) (*v1alpha1.AWSNodeClass, bool) {
 	trial := *d
 	apart := t
@@ -91,8 +91,8 @@ func sayable(d *draft.Draft, name string, t template) (*v1alpha1.AWSNodeClass, b
 	return class, len(alone.Problems()) == 0
 }
 
-// classSpec is the template as the spec of an EC2NodeClass; without tags where it
-// goes into croft.yaml, since a Pool has its own.
+// classSpec is the template as the spec of an EC2NodeClass; without tags if it goes into
+// croft.yaml, since a Pool has its own.
 func classSpec(d *draft.Draft, pool string, t template, to target) map[string]any {
 	if t.standing {
 		return standingSpec(d, pool, t, to)

@@ -52,8 +52,8 @@ type entry struct {
 	to       []string
 	messages []string
 	leaves   int
-	// general says that it was said of all of a kind, so that anything that is said
-	// of this field in particular takes its place.
+	// general says that the outcome was set for all fields of a kind, so that one of
+	// this field in particular replaces it.
 	general bool
 }
 
@@ -66,14 +66,14 @@ func (f Field) inGeneral() {
 
 func (f Field) key() string { return strings.Join(f.path, "\x00") }
 
-// Said reports whether anything was said of the field.
+// Said reports whether the field has an outcome.
 func (f Field) Said() bool {
 	_, ok := f.object.entries[f.key()]
 	return ok
 }
 
-// Account says what became of the field: where it went, if anywhere, and why, if anybody has
-// to know. Of a field that was not written nothing is said.
+// Account sets the outcome of the field: its new field, if any, and the reason, if a
+// person needs it. An unset field gets none.
 func (f Field) Account(outcome Outcome, to, message string) {
 	if f.object == nil || !f.found {
 		return

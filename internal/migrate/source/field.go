@@ -45,8 +45,7 @@ func (f Field) At(keys ...string) Field {
 	return f
 }
 
-// Apart is the field of a copy of its object: nothing that is said of it is said
-// of the object.
+// Apart is the field of a copy of its object: its outcomes do not affect the object's.
 func (f Field) Apart() Field {
 	if f.object != nil {
 		o := *f.object

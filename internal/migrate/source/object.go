@@ -20,7 +20,7 @@ type Object struct {
 
 	// Skip says that another object of this name counts.
 	Skip bool
-	// line tells where a field was written; nil for one from a cluster.
+	// line is the line of a field; nil for an object from a cluster.
 	line func(path ...string) int
 	// entries are the outcomes of its fields, by path.
 	entries map[string]*entry
@@ -66,7 +66,7 @@ func (o *Object) Place() string {
 	return fmt.Sprintf("%s:%d", o.File, o.line())
 }
 
-// Accounted reports whether anything was said of any of its fields.
+// Accounted reports whether any of its fields has an outcome.
 func (o *Object) Accounted() bool { return len(o.entries) > 0 }
 
 // Root is the object as a whole.

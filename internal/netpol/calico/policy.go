@@ -35,7 +35,7 @@ type Policy struct {
 	Tier string
 	// Namespace is empty for a policy of the whole cluster.
 	Namespace string
-	// Pods and Peers are labels of pods that it tells apart, at the near and at the
+	// Pods and Peers are labels of pods that it distinguishes, at the near and at the
 	// far end; Ports are the ports that it names.
 	Pods, Peers []map[string]string
 	Ports       []Port
@@ -159,8 +159,8 @@ func (p *Policy) compile(s spec, sets *Sets) error {
 	return nil
 }
 
-// typesOf are the directions of a policy that does not say: those that it has
-// rules for, and ingress if it has none.
+// typesOf are the directions of a policy without types: those that it has rules for, and
+// ingress if it has none.
 func typesOf(s spec) []string {
 	var types []string
 	if len(s.Ingress) > 0 || len(s.Egress) == 0 {

@@ -10,8 +10,7 @@ import (
 type Selector struct {
 	text    string
 	matches func(labels map[string]string) bool
-	// pairs are labels that the expression asks for: pods that have them are told
-	// from those that have not.
+	// pairs are labels that the expression tests.
 	pairs []pair
 }
 
@@ -40,7 +39,7 @@ func Parse(text string) (Selector, error) {
 // Matches reports whether labels are selected.
 func (s Selector) Matches(labels map[string]string) bool { return s.matches(labels) }
 
-// Samples are labels that the selector tells from none.
+// Samples are labels that the selector distinguishes from no labels.
 func (s Selector) Samples() []map[string]string {
 	together := map[string]string{}
 	var all []map[string]string
@@ -59,7 +58,7 @@ func (s Selector) String() string { return s.text }
 
 type predicate = func(map[string]string) bool
 
-// deepest is how far parentheses and negations may be nested.
+// deepest is the maximum nesting of parentheses and negations.
 const deepest = 100
 
 // parser reads with one token of look-ahead.

@@ -1,6 +1,6 @@
-// Package cluster turns cluster-wide policies into what package tier decides by:
-// ClusterNetworkPolicies of policy.networking.k8s.io, and those of the Amazon VPC
-// CNI, which differ in how ports are written.
+// Package cluster converts cluster-wide policies into the form of package tier:
+// ClusterNetworkPolicies of policy.networking.k8s.io, and those of the Amazon VPC CNI,
+// which differ in the notation of ports.
 package cluster
 
 import (
@@ -32,7 +32,7 @@ type Policy struct {
 	Baseline bool
 	// Namespaces are labels that the namespaces have all that it selects.
 	Namespaces map[string]string
-	// Pods and Peers select pods that it tells apart, at the near and at the far end;
+	// Pods and Peers select pods that it distinguishes, at the near and at the far end;
 	// Ports are the ports that it names.
 	Pods, Peers []*metav1.LabelSelector
 	Ports       []Port
