@@ -4,7 +4,7 @@
 //
 //	browser --account jane --certificate-authority ca.crt https://127.0.0.1:4444/auth?…
 //
-// As the program xdg-open of a machine it is what croft login opens the login page with.
+// Installed as xdg-open, it opens the login page for croft login.
 package main
 
 import (

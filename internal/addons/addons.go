@@ -1,7 +1,6 @@
-// Package addons is the catalogue of what add-ons do when a tenant's object carries
-// a certain annotation or label, as data. An add-on acts with its own rights, which
-// often reach every namespace: a tenant that may write the annotation has the add-on
-// do what the tenant may not.
+// Package addons is the catalogue of add-ons' annotations and labels, as data, with
+// the effect of each on a tenant's object. An add-on acts with its own rights, which
+// often reach every namespace: a tenant that may write the annotation can use them.
 //
 // The policy wall compiles the catalogue into a constant number of rules, `make
 // generate` lists it in docs/addons.md, and `croft doctor` names add-ons in a cluster

@@ -136,7 +136,7 @@ func (a *app) whyText(ctx context.Context, o whyOptions) error {
 	return err
 }
 
-// printStory puts what to mend first on top.
+// printStory prints the cause to fix first on top.
 func printStory(w io.Writer, s why.Story) {
 	name := s.Target.String()
 	if s.Target.Namespace != "" {

@@ -67,11 +67,11 @@ type Step struct {
 // Story is the explanation of a Target.
 type Story struct {
 	Target Target `json:"target"`
-	// Verdict is Bad if something has to be mended, Waiting if it takes its time.
+	// Verdict is Bad if something has to be fixed, Waiting if it needs time.
 	Verdict Verdict `json:"verdict"`
 	// Summary says in one line how the Target is.
 	Summary string `json:"summary"`
-	// First is what to mend first.
+	// First is the cause to fix first.
 	First *catalog.Finding `json:"first,omitempty"`
 	Steps []Step           `json:"steps,omitempty"`
 	// Latency is the time that a node took to become Ready, if that is known.

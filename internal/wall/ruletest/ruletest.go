@@ -1,11 +1,11 @@
 // Package ruletest tries single rules of the walls on the API server's own admission code,
 // without a cluster, by tables in YAML: one file of cases for each group of rules.
 //
-//	# The policy that the rules are of.
+//	# The policy of the rules.
 //	policy: croft-pods
-//	# The tenant of all cases, laid over one that is allowed nothing.
+//	# The tenant of all cases, merged over one without exceptions.
 //	tenant: {policy: {priorityClasses: [low]}}
-//	# What the cases change.
+//	# The object that the cases change.
 //	object: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}
 //	cases:
 //	- name: a class that is not the tenant's
@@ -18,10 +18,9 @@
 //	  old: {spec: {priorityClassName: high}}
 //	  set: {spec: {priorityClassName: high}}
 //
-// `set`, `old` and `tenant` are laid over what they change as a JSON merge patch: null takes
-// a field away, lists are replaced. {$repeat: N, of: VALUE} stands for a list of N times
-// VALUE, and {$text: N, of: "ab"} for a text of N times ab; INDEX in their texts is the number
-// of the item.
+// `set`, `old` and `tenant` are JSON merge patches: null removes a field, lists are replaced.
+// {$repeat: N, of: VALUE} is a list of N times VALUE, and {$text: N, of: "ab"} a text of N
+// times ab; INDEX in their texts is the number of the item.
 package ruletest
 
 import (
