@@ -28,7 +28,7 @@ func (r report) verdicts() []string {
 		all = append(all, fmt.Sprintf("%s: %s adds **%.2f ms** at %s, **%.1f×** what native adds in the same rounds",
 			word, c.Name, other.Median, tenantsIn(last.Tenants), other.Median/beside.Median))
 	}
-	if slipped, kills := r.slipped(); kills > 0 {
+	if slipped, kills := r.unplacedPods(); kills > 0 {
 		all = append(all, fmt.Sprintf("%s: of the pods of croft's tenants **%d** got in unplaced while the engine was killed %d times",
 			judge(slipped == 0), slipped, kills))
 	}
@@ -62,9 +62,9 @@ func (r report) growth() string {
 		grows.Median, grows.Low, grows.High, tenantsIn(first.Tenants), noise.Low, noise.High, says)
 }
 
-// slipped is the number of pods of croft's tenants that were admitted unplaced, in any
+// unplacedPods is the number of pods of croft's tenants that were admitted unplaced, in any
 // scenario.
-func (r report) slipped() (unplaced, kills int) {
+func (r report) unplacedPods() (unplaced, kills int) {
 	for _, c := range r.Comparisons {
 		for _, k := range c.Kills {
 			if k.Line == native || k.Line == onGatekeeper {

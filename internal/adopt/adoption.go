@@ -63,9 +63,9 @@ func (a *Adoption) only(picked func(kind, name string) bool) []client.Object {
 	return some
 }
 
-// stands reports whether the cluster-wide policies match the estate's Platform, so that
+// policiesMatch reports whether the cluster-wide policies match the estate's Platform, so that
 // dry runs show the policies' verdicts.
-func (a *Adoption) stands(ctx context.Context) (bool, error) {
+func (a *Adoption) policiesMatch(ctx context.Context) (bool, error) {
 	var live v1alpha1.PlatformList
 	if err := a.client.List(ctx, &live); err != nil || len(live.Items) == 0 {
 		return false, err

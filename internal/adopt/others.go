@@ -35,7 +35,7 @@ func (a *Adoption) tryOthers(ctx context.Context, s scratch) ([]Refusal, error) 
 				if controlled(o) || o.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy {
 					continue
 				}
-				err := a.client.Create(ctx, anew(o, s.Name), client.DryRunAll)
+				err := a.client.Create(ctx, sanitized(o, s.Name), client.DryRunAll)
 				if apierrors.IsForbidden(err) && strings.Contains(err.Error(), " denied ") {
 					all = append(all, Refusal{apply.RefOf(o).String(), a.said(words(err), s.Name)})
 				}
@@ -95,9 +95,9 @@ func (a *Adoption) kindOf(group, resource string) (schema.GroupVersionKind, bool
 	return kind, err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
-// anew is an object as an author would write it, without the fields that the cluster
+// sanitized is an object as an author would write it, without the fields that the cluster
 // set.
-func anew(o *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
+func sanitized(o *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	clean := bare(o)
 	clean.SetNamespace(namespace)
 	switch o.GetKind() {

@@ -105,7 +105,7 @@ func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
 			return nil, err
 		}
 	}
-	if p.Tried, err = a.stands(ctx); err != nil || !p.Tried {
+	if p.Tried, err = a.policiesMatch(ctx); err != nil || !p.Tried {
 		a.fit(p)
 		return p, err
 	}

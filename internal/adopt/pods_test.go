@@ -93,7 +93,7 @@ func TestAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live := object(t, test.live)
 			before := live.DeepCopy()
-			if diff := cmp.Diff(object(t, test.want).Object, anew(live, "scratch").Object); diff != "" {
+			if diff := cmp.Diff(object(t, test.want).Object, sanitized(live, "scratch").Object); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(before, live); diff != "" {

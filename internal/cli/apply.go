@@ -90,7 +90,7 @@ func (a *app) apply(ctx context.Context, o *applyOptions) error {
 		rest.mention(a)
 	}
 	if err == nil {
-		err = a.sayIfSilent(ctx, c)
+		err = a.warnIfNoOperator(ctx, c)
 	}
 	if err == nil && o.wait {
 		err = awaitReady(ctx, c, newProgress(a.err), objects, o.timeout)

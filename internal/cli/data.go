@@ -120,8 +120,8 @@ type objectData struct {
 	Message string `json:"message"`
 }
 
-// telling is the time limit for reading the last state, also after an interruption.
-const telling = 5 * time.Second
+// readTimeout is the time limit for reading the last state, also after an interruption.
+const readTimeout = 5 * time.Second
 
 // applyData prints the written objects and their state, as data; nothing in the format
 // for people.
@@ -137,7 +137,7 @@ func (a *app) applyData(ctx context.Context, c client.Reader, output format, cha
 		}
 		report.Changes = append(report.Changes, data)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), telling)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
 	live, err := declared(ctx, c)
 	if err != nil {

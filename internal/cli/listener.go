@@ -61,11 +61,11 @@ func (l *listener) silent(ctx context.Context, p *progress) error {
 		p.hint("waiting for the operator: " + coming)
 		return nil
 	}
-	return l.nobody()
+	return l.errNoOperator()
 }
 
-// nobody is the error if no operator runs.
-func (l *listener) nobody() error {
+// errNoOperator is the error if no operator runs.
+func (l *listener) errNoOperator() error {
 	return fmt.Errorf("written; but %s, so nothing will be made of it: %s", l.last.Say(time.Now()), mendOperator)
 }
 

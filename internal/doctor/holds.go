@@ -36,7 +36,7 @@ type Tries struct {
 // Try sends a few attacks by dry run, as members of some tenants: first those with
 // broken walls, if there are any. It needs the right to impersonate them.
 func Try(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) error {
-	for _, t := range s.toTry() {
+	for _, t := range s.testable() {
 		may, err := mayBe(ctx, c, t)
 		if err != nil {
 			return err
@@ -55,8 +55,8 @@ func Try(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot)
 	return nil
 }
 
-// toTry are tenants with people and a namespace: those with broken walls first.
-func (s *Snapshot) toTry() []*estate.Tenant {
+// testable are tenants with people and a namespace: those with broken walls first.
+func (s *Snapshot) testable() []*estate.Tenant {
 	if s.Estate == nil {
 		return nil
 	}

@@ -26,7 +26,7 @@ func (r *Runner) reach(ctx context.Context) (*netpol.Map, error) {
 func (r *Runner) judgeFlow(ctx context.Context, a attack.Attack) Result {
 	policies, err := r.reach(ctx)
 	if err != nil {
-		return thwarted(a, err)
+		return unprepared(a, err)
 	}
 	allowed, err := policies.Allows(*a.Flow)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *Runner) judgeFlow(ctx context.Context, a attack.Attack) Result {
 func (r *Runner) judgePairs(ctx context.Context, a attack.Attack) Result {
 	policies, err := r.reach(ctx)
 	if err != nil {
-		return thwarted(a, err)
+		return unprepared(a, err)
 	}
 	var wrong []string
 	judge := func(from, to string) bool {
@@ -69,7 +69,7 @@ func (r *Runner) judgePairs(ctx context.Context, a attack.Attack) Result {
 	}
 	switch {
 	case err != nil:
-		return thwarted(a, err)
+		return unprepared(a, err)
 	case judged == 0:
 		return notTried(a, errors.New("there is no pair of namespaces to judge"))
 	}

@@ -72,10 +72,10 @@ func resultOf(a attack.Attack, outcome Outcome, message string) Result {
 // notTried is for attacks on objects that this cluster or this tenant does not have.
 func notTried(a attack.Attack, err error) Result { return resultOf(a, NotTried, err.Error()) }
 
-// thwarted is for objects that could not be prepared or read. That is no excuse: if the
+// unprepared is for objects that could not be prepared or read. That is no excuse: if the
 // attack's object is missing, or the cluster does not answer, nothing proves that the
 // wall holds. The only excuse is a kind that the cluster does not serve.
-func thwarted(a attack.Attack, err error) Result {
+func unprepared(a attack.Attack, err error) Result {
 	if reason := missingKind(err); reason != "" {
 		return resultOf(a, NotTried, reason)
 	}

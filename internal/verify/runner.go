@@ -178,7 +178,7 @@ func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 	if len(a.AsGroups) > 0 {
 		var err error
 		if m, err = r.inGroups(a.AsGroups); err != nil {
-			return thwarted(a, err)
+			return unprepared(a, err)
 		}
 		ok = true
 	}
@@ -193,7 +193,7 @@ func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 	cleanUp, err := r.setUp(ctx, a.Setup)
 	defer cleanUp()
 	if err != nil {
-		return thwarted(a, err)
+		return unprepared(a, err)
 	}
 	return r.request(ctx, a, m)
 }
@@ -212,7 +212,7 @@ func (r *Runner) request(ctx context.Context, a attack.Attack, m *member) Result
 	_ = wait.PollUntilContextTimeout(ctx, again, settling, true, func(context.Context) (bool, error) {
 		object, err := r.object(ctx, a.Request)
 		if err != nil {
-			result = thwarted(a, err)
+			result = unprepared(a, err)
 			return true, nil
 		}
 		got := answer{}

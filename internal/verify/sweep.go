@@ -69,7 +69,7 @@ func named(verb attack.Verb) bool {
 func (r *Runner) sweep(ctx context.Context, a attack.Attack, m *member) Result {
 	served, err := r.discover()
 	if err != nil {
-		return thwarted(a, err)
+		return unprepared(a, err)
 	}
 	all := probes(a.Sweep, served.kinds)
 	if len(all) == 0 {

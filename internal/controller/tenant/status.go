@@ -65,7 +65,7 @@ func (s *observation) report(tenant *v1alpha1.Tenant) {
 		tenant.Status.Domains = s.entry.Value.Domains
 	}
 	if s.applied {
-		tenant.Status.Namespaces = s.kept()
+		tenant.Status.Namespaces = s.owned()
 		if err := errors.Join(s.err, s.unserved); err == nil {
 			status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 		} else {
@@ -73,9 +73,9 @@ func (s *observation) report(tenant *v1alpha1.Tenant) {
 		}
 	}
 	switch {
-	case len(s.lost()) > 0:
+	case len(s.unowned()) > 0:
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotOwned,
-			"no policy selects the pods of "+strings.Join(s.lost(), ", ")+": the namespace is not the tenant's")
+			"no policy selects the pods of "+strings.Join(s.unowned(), ", ")+": the namespace is not the tenant's")
 	case s.enforced:
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionTrue, v1alpha1.ReasonEnforced, "")
 	case s.probed:
@@ -96,8 +96,8 @@ func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
 	status.Set(&tenant.Status.Status, tenant.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting, message)
 }
 
-// kept are the declared namespaces that belong to the tenant.
-func (s *observation) kept() []string {
+// owned are the declared namespaces that belong to the tenant.
+func (s *observation) owned() []string {
 	refused := map[string]bool{}
 	for _, change := range s.changes {
 		if change.Kind == "Namespace" && change.Action == apply.Failed {
@@ -107,9 +107,9 @@ func (s *observation) kept() []string {
 	return slices.DeleteFunc(slices.Clone(s.entry.Value.Namespaces), func(name string) bool { return refused[name] })
 }
 
-// lost are the declared namespaces that do not belong to the tenant: no wall protects
+// unowned are the declared namespaces that do not belong to the tenant: no wall protects
 // the workloads there.
-func (s *observation) lost() []string {
+func (s *observation) unowned() []string {
 	var names []string
 	for _, change := range s.changes {
 		var notOwned *apply.NamespaceNotOwnedError

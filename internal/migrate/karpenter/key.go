@@ -114,7 +114,7 @@ func votes(d *draft.Draft) map[string]int {
 func tieTo(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	n := nodeOf(o)
 	ties := n.ties()
-	puts := slices.ContainsFunc(n.taints.Items(), func(t source.Field) bool { return putsOut(d, t) })
+	puts := slices.ContainsFunc(n.taints.Items(), func(t source.Field) bool { return isEvicting(d, t) })
 	for _, t := range n.taints.Items() {
 		taint(d, name, t, ties, p, puts)
 	}
@@ -134,9 +134,9 @@ func tieTo(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 		"so only pods of tenants of this pool run here, and all others are put out; take pool %s out of croft.yaml if the platform's own run here", d.Key, name)
 }
 
-// putsOut says whether a taint is the key's and puts out pods that came around the
+// isEvicting reports whether a taint is the key's and evicts pods that bypassed the
 // scheduler.
-func putsOut(d *draft.Draft, t source.Field) bool {
+func isEvicting(d *draft.Draft, t source.Field) bool {
 	return t.At("key").Text() == d.Key && t.At("effect").Text() == string(corev1.TaintEffectNoExecute)
 }
 

@@ -55,7 +55,7 @@ func ofOnesOwn(class string) target {
 // giveClass gives a pool its node class: in croft.yaml if it has fields for all
 // settings, otherwise by the name of an EC2NodeClass.
 func giveClass(d *draft.Draft, name string, t template, p *draft.Pool) {
-	class, ok := sayable(d, name, t)
+	class, ok := convertible(d, name, t)
 	if !ok {
 		ownClass(d, name, t, p)
 		return
@@ -69,9 +69,9 @@ func giveClass(d *draft.Draft, name string, t template, p *draft.Pool) {
 	p.Spec.NodeClass = &v1alpha1.NodeClass{AWS: class}
 }
 
-// sayable is the template in croft.yaml's fields, if it has fields for all of it and
+// convertible is the template in croft.yaml's fields, if it has fields for all of it and
 // croft check would accept them. It sets no outcomes.
-func sayable(d *draft.Draft, name string, t template) (*v1alpha1.AWSNodeClass, bool) {
+func convertible(d *draft.Draft, name string, t template) (*v1alpha1.AWSNodeClass, bool) {
 	trial := *d
 	apart := t
 	apart.spec, apart.kubelet = t.spec.Apart(), t.kubelet.Apart()

@@ -57,8 +57,8 @@ type entry struct {
 	general bool
 }
 
-// inGeneral marks the field's last outcome as one for all fields of its kind.
-func (f Field) inGeneral() {
+// markGeneral marks the field's last outcome as one for all fields of its kind.
+func (f Field) markGeneral() {
 	if e, ok := f.object.entries[f.key()]; ok {
 		e.general = true
 	}

@@ -37,6 +37,6 @@ func Frame(o *Object, to string) {
 		default:
 			mark.NotKept("croft does not carry labels and annotations over to what it writes in this object's place")
 		}
-		mark.inGeneral()
+		mark.markGeneral()
 	}
 }
