@@ -1,4 +1,4 @@
-# croft: build, try, test. `make help` lists what there is.
+# croft: build, try, test. `make help` lists the targets.
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -6,18 +6,17 @@ SHELL       := /bin/bash
 
 BIN         := $(CURDIR)/bin
 GO          := go
-# The compiler collects garbage less often: a tenth of a cold build. What is built serves as
-# always: GOGC is not exported.
+# The compiler collects garbage less often, which saves a tenth of a cold build. GOGC is not
+# exported, so it does not affect the built programs.
 COMPILE     := GOGC=400 $(GO)
-# The same flags for build, test and lint, so that they share what is compiled. Symbols for
-# debuggers, which no binary here keeps, are another tenth of a cold build.
+# The same flags for build, test and lint, so that they share the build cache. Debugger symbols,
+# which no binary here keeps, are another tenth of a cold build.
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath -gcflags=all=-dwarf=false)
 SANDBOX_DIR := $(CURDIR)/.sandbox
-# golangci-lint remembers findings by the path they had: with one cache for
-# every clone, what was mended or deleted in one is found again in another.
+# golangci-lint caches findings by path: with one cache for all clones, findings fixed
+# in one clone would show up again in another.
 export GOLANGCI_LINT_CACHE := $(BIN)/golangci-lint-cache
-# The sandbox is linked from all of Kubernetes: minutes the first time, seconds
-# afterwards.
+# The sandbox links all of Kubernetes: minutes the first time, seconds afterwards.
 SANDBOX_SOURCES := $(shell find sandbox api/crds \( -name '*_test.go' -o -path sandbox/addons -o -path sandbox/flux \) -prune -o -type f -print 2>/dev/null)
 CROFT_SOURCES   := $(shell find api cmd internal -name '*_test.go' -prune -o -name '*.go' -print -o -name '*.yaml' -print 2>/dev/null) go.mod go.sum
 
@@ -41,7 +40,7 @@ $(BIN)/croft-sandbox: $(SANDBOX_SOURCES)
 .PHONY: gatekeeper
 gatekeeper: $(BIN)/gatekeeper ## Build bin/gatekeeper, for `croft-sandbox up --with gatekeeper`
 
-# Its manifest goes along, so that what a sandbox installs is of the same version.
+# Its manifest is copied, so that sandboxes install the same version.
 $(BIN)/gatekeeper: sandbox/addons/go.mod sandbox/addons/go.sum
 	$(call say,building gatekeeper (minutes the first time))
 	@cd sandbox/addons && $(COMPILE) build -ldflags "-s -w" -o $@ github.com/open-policy-agent/gatekeeper/v3
@@ -50,7 +49,7 @@ $(BIN)/gatekeeper: sandbox/addons/go.mod sandbox/addons/go.sum
 .PHONY: flux
 flux: $(BIN)/kustomize-controller ## Build bin/kustomize-controller, for `croft-sandbox up --with flux`
 
-# Its definitions and those of sources go along, as pinned in sandbox/addons.
+# Its CRDs and those of sources are copied, as pinned in sandbox/addons.
 $(BIN)/kustomize-controller: sandbox/flux/go.mod sandbox/flux/go.sum sandbox/addons/go.mod
 	$(call say,building kustomize-controller (minutes the first time))
 	@cd sandbox/flux && $(COMPILE) build -ldflags "-s -w" -o $@ github.com/fluxcd/kustomize-controller
@@ -65,12 +64,12 @@ $(BIN)/karpenter-aws: $(SANDBOX_SOURCES)
 	$(call say,building karpenter-aws (minutes the first time))
 	@cd sandbox && $(COMPILE) build -ldflags "-s -w" -o $@ ./cmd/karpenter-aws
 
-# Gatekeeper's own way to try templates.
+# Gatekeeper's own tool to test templates.
 $(BIN)/gator: sandbox/addons/go.mod sandbox/addons/go.sum
 	$(call say,building gator)
 	@cd sandbox/addons && $(COMPILE) build -ldflags "-s -w" -o $@ github.com/open-policy-agent/gatekeeper/v3/cmd/gator
 
-# Calico's own judgement of its selectors.
+# Calico's own evaluation of its selectors.
 $(BIN)/calico-selector: sandbox/calico/main.go sandbox/calico/go.mod sandbox/calico/go.sum
 	$(call say,building calico-selector (a minute the first time))
 	@cd sandbox/calico && $(COMPILE) build -ldflags "-s -w" -o $@ .
@@ -88,7 +87,7 @@ $(BIN)/openid-provider: $(OPENID)/package.json $(OPENID)/package-lock.json
 .PHONY: browser
 browser: $(BIN)/browser ## Build bin/browser, which tests and the demo log in with; needs Chromium to run
 
-# A module of its own: nobody else needs the library that drives browsers.
+# A module of its own: nothing else needs the library that drives browsers.
 $(BIN)/browser: $(wildcard hack/browser/*)
 	$(call say,building a user with a browser)
 	@cd hack/browser && $(COMPILE) build -ldflags "-s -w" -o $@ .
@@ -108,19 +107,19 @@ demo: build $(if $(filter gatekeeper,$(ENGINE)),gatekeeper) $(if $(filter aws,$(
 down: ## End the demo's sandbox and delete its data
 	@if [ -x $(BIN)/croft-sandbox ]; then SANDBOX_DIR=$(SANDBOX_DIR) hack/down.sh; fi
 
-# Packages in which several things happen at once, with all that they are made of. In
-# others the race detector would find nothing, and it makes tests five times as slow.
+# Packages with concurrency, and their subpackages. In others the race detector would find
+# nothing, and it makes tests five times as slow.
 RACED     := ./internal/controller/... ./internal/proxy
-# The operator's tests drive all controllers at once, for minutes; the others do one thing
-# after the other, but for a few goroutines.
+# The operator's tests run all controllers concurrently, for minutes; the others are sequential,
+# except for a few goroutines.
 RACED_ALL := $(RACED) ./internal/operator ./internal/apply ./internal/cli ./internal/sandbox
 
 .PHONY: test
 test: build $(BIN)/gotestsum $(BIN)/openid-provider ## What a commit is trusted for: unit and integration tests, mutants
 	@hack/test.sh
 
-# Compiled for the race detector, these packages are all of Kubernetes' client and API
-# server once more: minutes that nobody needs who only wants to know whether croft works.
+# The race detector compiles all of Kubernetes' client and API server once more. That takes
+# minutes, which a first test of croft does not need.
 .PHONY: race
 race: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the tests in which several things happen at once with the race detector
 	@hack/test.sh -only-race $(RACED)
@@ -145,8 +144,8 @@ BENCHMARKS := $(CURDIR)/docs/benchmarks
 bench-admission: build gatekeeper ## Measure pod creation beside Gatekeeper, into docs/benchmarks
 	@$(GO) run ./hack/benchadmission -o $(BENCHMARKS) $(FLAGS)
 
-# Linters that need to know of a package what lies below it would go through all of
-# Kubernetes in the sandbox, for eight minutes of a core. These do not.
+# Linters that analyse dependencies would analyse all of Kubernetes in the sandbox, for eight
+# minutes of a core. These do not.
 QUICK_LINTERS := copyloopvar,errcheck,errorlint,exhaustive,gocritic,gocyclo,ineffassign,misspell,nolintlint,revive,unconvert,unused,usestdlibvars
 
 .PHONY: lint

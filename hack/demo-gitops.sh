@@ -1,5 +1,5 @@
 # The demo's part with Flux: a push to Git becomes a running pod, and attacks by push
-# bounce. demo.sh sources it, with GITOPS=flux.
+# are refused. demo.sh sources it, with GITOPS=flux.
 # shellcheck shell=bash
 
 url=$("$sandbox" git deploy)
@@ -7,14 +7,14 @@ repository=$(mktemp -d)
 declared=$(mktemp)
 developer=(--as a-developer --as-group team-a)
 
-# push commits what is in the repository, and pushes it.
+# push commits the repository's files, and pushes them.
 push() {
   git -C "$repository" add -A
   git -C "$repository" -c user.name=a-developer -c user.email=a@example.org commit -q --allow-empty -m "$1"
   git -C "$repository" push -q origin HEAD:main
   printf '%s$ git commit -m "%s"; git push%s\n' "$dim" "$1" "$off"
 }
-# reconciled waits until Flux has tried what was pushed last: True if it was applied.
+# reconciled waits until Flux has tried the last push: True if it was applied.
 reconciled() {
   local want deadline=$((SECONDS + 90)) is=
   want="main@sha1:$(git -C "$repository" rev-parse HEAD) $1"
@@ -24,7 +24,7 @@ reconciled() {
       -o jsonpath='{.status.lastAttemptedRevision} {.status.conditions[?(@.type=="Ready")].status}')
   done
 }
-# explained asks croft why something is not applied, and prints what comes first.
+# explained runs croft why for an object that is not applied, and prints the first cause.
 explained() {
   printf '%s$ croft why %s -n tenant-a%s\n' "$dim" "$1" "$off"
   if story=$(croft why "$1" -n tenant-a "${developer[@]}" 2>&1); then

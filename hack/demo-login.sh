@@ -24,7 +24,7 @@ stop_login() {
   rm -rf "$login"
 }
 
-# headless says whether nobody can see a browser here. Then one without a window logs in.
+# headless reports whether there is no display. Then a browser without a window logs in.
 headless() { [ "$(uname)" != Darwin ] && [ -z "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; }
 
 case ${1:-} in

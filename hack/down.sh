@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Ends the demo's sandbox, and deletes it. One with a simulated AWS account first
-# gives back what its cluster made there, as one would before a real cluster goes:
-# Karpenter removes the instances, launch templates and instance profiles of pools
-# that are deleted. Run by `make down`.
+# Ends the demo's sandbox, and deletes it. With a simulated AWS account, it first deletes
+# the pools, as before the deletion of a real cluster: Karpenter then removes their
+# instances, launch templates and instance profiles. Run by `make down`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,10 +10,10 @@ sandbox=bin/croft-sandbox
 
 if "$sandbox" status -o json 2>/dev/null | grep -q '"component": "aws"'; then
   echo "deleting the pools, so that nothing is left in the simulated AWS account" >&2
-  "$sandbox" aws clear 2>/dev/null # what was made to go wrong
+  "$sandbox" aws clear 2>/dev/null # simulated faults
   "$sandbox" kubectl delete tenants.croft.dev --all --wait=false >/dev/null
   "$sandbox" kubectl delete pools.croft.dev --all --wait=false >/dev/null
-  # croft keeps pools that tenants still use, and the walls of those that are gone.
+  # croft keeps pools that tenants still use, and the walls of deleted tenants.
   "$sandbox" stop croft >/dev/null
   if ! "$sandbox" kubectl delete nodepools,ec2nodeclasses --all --timeout=120s >/dev/null || ! left=$("$sandbox" aws left); then
     printf 'still in the account:\n%s\n' "${left:-$("$sandbox" aws left || true)}" >&2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the tests, those of the packages that are named with the race detector, and says
-# at the end how long each step and the slowest tests took. `make test` names none, `make
-# race` wants no others (-only-race), and `make test-all` runs all, with CROFT_TEST_ALL=1.
+# Runs the tests, those of the named packages with the race detector, and prints at the end
+# how long each step and the slowest tests took. `make test` names none, `make race` runs no
+# others (-only-race), and `make test-all` runs all, with CROFT_TEST_ALL=1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,7 @@ if [ "${1:-}" = -only-race ]; then only_race=1 && shift; fi
 raced=("$@")
 logs=bin/tests
 rm -rf "$logs" && mkdir -p "$logs"
-# Without symbols for debuggers, linking 60 binaries takes two thirds of the time.
+# Without debugger symbols, linking 60 binaries takes two thirds of the time.
 link=(-vet=off -ldflags '-s -w')
 bold='' off=''
 if [ -t 1 ]; then bold=$'\e[1m' off=$'\e[0m'; fi
@@ -23,7 +23,7 @@ step() {
   "$@"
   times+=("$(printf '%5d s  %s' $((SECONDS - started)) "$name")")
 }
-# tests runs go test in the current directory, and keeps what each test took in a file.
+# tests runs go test in the current directory, and records each test's duration in a file.
 # -vet=off: the linter vets the code (`make verify`); that of the sandbox, `make lint-all`.
 tests() {
   local log=$PWD/$logs/$1.json
@@ -37,8 +37,8 @@ summary() {
   printf '%s\n' "${times[@]}"
 }
 
-# Tests are short-lived, and what they collect is a quarter of their work: fewer, larger
-# collections, as in the sandbox's components. The limit keeps each process small enough.
+# Tests are short-lived, and garbage collection is a quarter of their work: fewer, larger
+# collections, as in the sandbox's components. The limit bounds each process' memory.
 export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
 
 if ((${#raced[@]})); then
@@ -48,8 +48,8 @@ if ((${#raced[@]})); then
 fi
 if [ -n "$only_race" ]; then summary && exit; fi
 mapfile -t rest < <(go list ./... | grep -vxF -f <((${#raced[@]}) && go list "${raced[@]}"))
-# The mutants come last, with both cores to themselves; among them is all that
-# TestRulesWithoutCluster takes away, for those who have just changed a rule.
+# The mutants come last, with both cores to themselves; they include the mutants of
+# TestRulesWithoutCluster, which is for quick runs after a change of a rule.
 step 'tests' tests rest -timeout 60m -skip '^(TestMutants|TestRulesWithoutCluster$)' "${rest[@]}"
 mutants() {
   go test -timeout 40m "${link[@]}" -run '^TestMutants' -v ./internal/verify >bin/mutants.log 2>&1 || { cat bin/mutants.log; exit 1; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks for known vulnerabilities in every module: of a module with packages, in those; of
-# one that only pins tools, in these. It asks https://vuln.go.dev. A module can be named.
+# Looks for known vulnerabilities in every module: in its packages, or in its tools if it
+# only pins tools. It queries https://vuln.go.dev. Arguments select modules.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=v1.9.0

@@ -22,21 +22,21 @@ import (
 )
 
 const (
-	// admissionPairs is how many pods are created on each side at each size.
+	// admissionPairs is the number of pods created on each side at each size.
 	admissionPairs = 500
 	// plainNamespace has no tenant, so that no policy looks at it.
 	plainNamespace = "plain"
 	// countedNamespace is another, with the ResourceQuota that tenants have: each
 	// object that is stored costs one more write where there is any quota.
 	countedNamespace = "counted"
-	// manyContainers is how many a pod has that is to be as costly as pods come.
+	// manyContainers is the number of containers of a very expensive pod.
 	manyContainers = 30
 )
 
-// admissionSizes are how many tenants there are.
+// admissionSizes are the numbers of tenants.
 var admissionSizes = []int{1, 100, 1000}
 
-// admissionSamples are how long the creation of each pod took, in seconds.
+// admissionSamples are the times of the creation of each pod, in seconds.
 type admissionSamples struct {
 	Tenants int       `json:"tenants"`
 	What    string    `json:"what"`

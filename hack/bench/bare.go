@@ -17,8 +17,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// bareWorkers is how many tenants are written at once: as many as croft's
-// operator works on.
+// bareWorkers is the number of tenants written concurrently, as in croft's operator.
 const bareWorkers = 8
 
 // convergeBare writes tenants' objects as a script would: one server-side apply
@@ -46,7 +45,7 @@ func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix str
 		sent[http.MethodPatch] += float64(len(objects))
 		group.Go(func() error {
 			for _, o := range objects {
-				// Applying changes what it is given into what the server has.
+				// Apply overwrites its argument with the server's object.
 				err := bare.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("bench"), client.ForceOwnership)
 				if err != nil {
 					return fmt.Errorf("write %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
@@ -59,8 +58,8 @@ func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix str
 	return side{Took: took, Requests: sent}, group.Wait()
 }
 
-// tenantObjects returns what the walls want for each tenant of a declaration, in
-// the order in which to write it and as it is sent.
+// tenantObjects returns the walls' objects for each tenant of a declaration, in the
+// order of their writes and as they are sent.
 func tenantObjects(text string) ([][]*unstructured.Unstructured, error) {
 	built, err := tenants.Build(text)
 	if err != nil {

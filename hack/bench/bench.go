@@ -25,8 +25,8 @@ type bench struct {
 	settled *settled
 }
 
-// measure runs measurements one after the other and adds what they find to the
-// report. The first that fails is the last.
+// measure runs measurements one after the other and adds their results to the report. It
+// stops at the first failure.
 func (b *bench) measure(ctx context.Context, chosen []measurement, r *report) (err error) {
 	defer func() {
 		if b.settled != nil {
@@ -43,8 +43,7 @@ func (b *bench) measure(ctx context.Context, chosen []measurement, r *report) (e
 	return nil
 }
 
-// withSandbox runs something on a new sandbox, and takes that down whatever comes
-// of it.
+// withSandbox runs a function on a new sandbox, and stops the sandbox in any case.
 func withSandbox(ctx context.Context, o sandbox.Options, do func(*sandbox.Cluster) error) (err error) {
 	cluster, err := sandbox.Up(ctx, o)
 	if err != nil {
@@ -54,8 +53,8 @@ func withSandbox(ctx context.Context, o sandbox.Options, do func(*sandbox.Cluste
 	return do(cluster)
 }
 
-// runCroft runs croft to its end. What it prints goes nowhere: nobody's terminal
-// is to be measured.
+// runCroft runs croft to its end. Its output is discarded: the terminal is not to be
+// measured.
 func (b *bench) runCroft(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, b.croft, args...)
 	var stderr bytes.Buffer
@@ -89,7 +88,7 @@ func withFiles(do func(paths []string) error, texts ...string) (err error) {
 	return do(paths)
 }
 
-// seconds returns how long something takes.
+// seconds returns the duration of a function.
 func seconds(do func() error) (float64, error) {
 	start := time.Now()
 	err := do()

@@ -15,7 +15,7 @@ import (
 // convergeRounds is even, so that each side goes first as often as the other.
 const convergeRounds = 2
 
-// round is what one round has found on each side.
+// round is the result of one round on each side.
 type round struct {
 	Croft side `json:"croft"`
 	Bare  side `json:"bare"`
@@ -23,10 +23,10 @@ type round struct {
 
 // side is how one side did in one round.
 type side struct {
-	// Took is how long after the first write each tenant was done, in seconds.
+	// Took is the time from the first write until each tenant was done, in seconds.
 	Took []float64 `json:"tookSeconds"`
-	// Requests are those that were sent for it. Their number does not depend on
-	// how busy a machine is.
+	// Requests are the requests sent for it. Their number does not depend on the load of
+	// the machine.
 	Requests requests `json:"requests"`
 }
 
@@ -114,8 +114,8 @@ func (b *bench) declarePlatform(ctx context.Context, c *sandbox.Cluster) error {
 	}, tenants.Platform)
 }
 
-// convergeCroft has croft's operator at rest before it begins, whatever was
-// there before, and counts its requests until it is at rest again.
+// convergeCroft waits until croft's operator is at rest, and counts its requests until
+// it is at rest again.
 func (b *bench) convergeCroft(ctx context.Context, c *sandbox.Cluster, prefix string) (side, error) {
 	if err := c.Start(operatorComponent); err != nil {
 		return side{}, err
@@ -136,9 +136,9 @@ func (b *bench) convergeCroft(ctx context.Context, c *sandbox.Cluster, prefix st
 	return side{Took: took, Requests: after.since(before)}, err
 }
 
-// declareTenants applies a file of tenants and returns how long after the first
-// was written each was Ready. It is this process that waits for that and not
-// croft, whose own waiting looks only now and then.
+// declareTenants applies a file of tenants and returns the time from the first write
+// until each was Ready. This process waits for that and not croft, which polls less
+// often.
 func (b *bench) declareTenants(ctx context.Context, c *sandbox.Cluster, prefix string) ([]float64, error) {
 	var took []float64
 	err := withFiles(func(paths []string) error {

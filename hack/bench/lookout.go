@@ -45,8 +45,8 @@ func lookOut(ctx context.Context, config *rest.Config, prefix string, count int)
 
 func (l *lookout) stop() { l.watch.Stop() }
 
-// allReady waits until all tenants are Ready, and returns how long after the
-// first was declared each was.
+// allReady waits until all tenants are Ready, and returns the time of each since the
+// first was declared.
 func (l *lookout) allReady(ctx context.Context) ([]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, convergeTimeout)
 	defer cancel()
@@ -59,14 +59,14 @@ func (l *lookout) allReady(ctx context.Context) ([]float64, error) {
 		var open bool
 		select {
 		case <-ctx.Done():
-			return nil, l.inVain(ctx.Err())
+			return nil, l.withPending(ctx.Err())
 		case event, open = <-l.watch.ResultChan():
 		}
 		if !open {
-			return nil, l.inVain(errors.New("the watch ended"))
+			return nil, l.withPending(errors.New("the watch ended"))
 		}
 		if event.Type == watch.Error {
-			return nil, l.inVain(apierrors.FromObject(event.Object))
+			return nil, l.withPending(apierrors.FromObject(event.Object))
 		}
 		tenant, ok := event.Object.(*v1alpha1.Tenant)
 		if !ok || l.waiting[tenant.Name] == "" {
@@ -83,8 +83,8 @@ func (l *lookout) allReady(ctx context.Context) ([]float64, error) {
 	return took, nil
 }
 
-// inVain says what was still waited for when something went wrong.
-func (l *lookout) inVain(err error) error {
+// withPending adds to an error the objects that it was still waiting for.
+func (l *lookout) withPending(err error) error {
 	for name, why := range l.waiting {
 		return fmt.Errorf("%d tenants are not Ready, such as %s (%s): %w", len(l.waiting), name, why, err)
 	}

@@ -5,38 +5,37 @@
 //	go run ./hack/bench -only render,start        # some of it
 //	go run ./hack/bench -tenants 500 -o raw.json  # larger, raw data kept
 //
-// A figure by itself says more about a machine and its mood than about croft. So
-// each comparison measures both sides in one run, in turns where there are
-// turns, and what counts is the ratio. The table goes to standard output,
-// progress to standard error, and with -o every sample into a file as JSON.
+// A single figure depends more on the machine than on croft. So each comparison
+// measures both sides in one run, in turns if possible, and the ratio counts. The
+// table goes to standard output, progress to standard error, and with -o every
+// sample into a file as JSON.
 //
-// The measurements, and what stands beside croft in each:
+// The measurements, each with its alternative:
 //
 //   - start: a whole sandbox with croft until it is ready, beside one of etcd and
-//     kube-apiserver alone. The ratio is what everything else costs on top.
+//     kube-apiserver alone. The ratio is the cost of everything else.
 //   - render: `croft render` of 1,000 tenants, as a process from start to end,
-//     beside marshalling the same objects from memory to YAML, below which nothing
-//     that prints them can go. Then the time for each tenant beyond the first of
-//     1,000, beside the same of 100: 1 is linear.
-//   - admission: the creation of a pod with all rules on, in tenants' namespaces,
-//     beside one in a namespace that no policy looks at, with 1, 100 and 1,000
+//     beside marshalling the same objects from memory to YAML, which is the minimum
+//     for printing them. Then the time for each tenant beyond the first of 1,000,
+//     beside the same of 100: 1 is linear.
+//   - admission: the creation of a pod with all rules, in tenants' namespaces,
+//     beside one in a namespace that no policy matches, with 1, 100 and 1,000
 //     tenants; and of a pod of 30 containers, which must stay below the limits of
 //     CEL.
-//   - converge: `croft apply` of a file of tenants until all are Ready, beside as
-//     many tenants' objects written by a client that waits for nothing, with as
-//     many workers as croft has. Both count from the first write. Platform and
-//     pool are Ready beforehand, so that Karpenter's pace is nobody's; croft's
-//     operator is stopped while the other side writes. Who goes first changes from
-//     round to round.
-//   - steady: what croft writes while nothing changes, which must be nothing,
-//     beside what everybody writes. Any write fails the run.
-//   - memory: what the operator holds in memory with tenants, beside with none.
-//   - proxy, by `make bench-proxy` or -only proxy: requests of people through croft proxy,
+//   - converge: `croft apply` of a file of tenants until all are Ready, beside a
+//     client that writes as many tenants' objects without waiting, with as many
+//     workers as croft. Both count from the first write. Platform and pool are Ready
+//     beforehand, so that Karpenter's pace does not count; croft's operator is
+//     stopped while the other side writes. The sides take turns in going first.
+//   - steady: croft's writes while nothing changes, which must be none, beside all
+//     clients' writes. Any write of croft's fails the run.
+//   - memory: the operator's memory with tenants, beside none.
+//   - proxy, by `make bench-proxy` or -only proxy: users' requests through croft proxy,
 //     beside the same straight to the API server and by a bare reverse proxy.
 //
-// Every cluster is a sandbox of its own, which is taken down at the end, after a
-// failure and on an interrupt. Linux is needed: what is known of processes is
-// read from /proc.
+// Every cluster is a sandbox of its own, which is stopped at the end, after a
+// failure and on an interrupt. It needs Linux: data about processes is read from
+// /proc.
 package main
 
 import (
@@ -77,7 +76,7 @@ var measurements = []measurement{
 	{"memory", measureMemory},
 }
 
-// onRequest are those that only -only runs.
+// onRequest are measurements that run only with -only.
 var onRequest = []measurement{{"proxy", measureProxy}}
 
 func main() {
@@ -135,7 +134,7 @@ func run(ctx context.Context) error {
 	}
 	err = b.measure(ctx, chosen, &r)
 	r.Seconds = time.Since(r.Started).Seconds()
-	// What was measured before something failed is worth as much as without.
+	// Results from before a failure are still valid.
 	return errors.Join(err, r.print(os.Stdout), r.save(*output))
 }
 

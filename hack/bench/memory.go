@@ -7,10 +7,9 @@ import (
 	"croft.dev/croft/hack/internal/machine"
 )
 
-// measureMemory compares what the operator holds in memory with tenants and
-// without. Resident memory is what a machine has to have; it lags behind what is
-// in use, as Go gives memory back only after a while, so the difference between
-// the two is an upper bound.
+// measureMemory compares the operator's memory with tenants and without. Resident memory
+// is what a machine has to provide; it lags behind use, as Go returns memory only after
+// a while, so the difference between the two is an upper bound.
 func measureMemory(ctx context.Context, b *bench) ([]comparison, error) {
 	s, err := b.settle(ctx)
 	if err != nil {

@@ -28,7 +28,7 @@ func (r requests) all() float64 {
 	return sum
 }
 
-// since returns what was counted since an earlier time.
+// since returns the difference to earlier counts.
 func (r requests) since(earlier requests) requests {
 	more := requests{}
 	for method, count := range r {

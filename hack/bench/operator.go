@@ -20,7 +20,7 @@ import (
 const operatorComponent = "croft"
 
 const (
-	// atRest is how long the operator has to write nothing to be called at rest.
+	// atRest is the time without writes after which the operator counts as at rest.
 	atRest = 2 * time.Second
 	// restTimeout is when to call it restless.
 	restTimeout = time.Minute
@@ -74,8 +74,8 @@ func operatorAt(pid int) (*operator, error) {
 	return nil, fmt.Errorf("process %d was not told where to serve its metrics", pid)
 }
 
-// requests returns how many requests the operator has sent to the API server, by
-// method: every one of them, as its client counts them, dry runs included.
+// requests returns the number of requests that the operator has sent to the API server,
+// by method: all requests that its client counts, including dry runs.
 func (o *operator) requests(ctx context.Context) (requests, error) {
 	return scrape(ctx, http.DefaultClient, o.metrics, "rest_client_requests_total", "method")
 }
@@ -103,6 +103,5 @@ func (o *operator) rest(ctx context.Context) (requests, error) {
 	return sent, err
 }
 
-// resident returns how much memory the operator holds now, and how much it has
-// held at most.
+// resident returns the operator's present and maximum resident memory.
 func (o *operator) resident() (now, most float64, err error) { return machine.Resident(o.pid) }

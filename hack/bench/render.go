@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// The sizes at which rendering is measured. From one tenant on there is also
-// what croft takes for any file at all.
+// The sizes at which rendering is measured. From one tenant on, a fixed time for any
+// file is included.
 const (
 	renderOne  = 1
 	renderFew  = 100

@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/hack/internal/machine"
 )
 
-// unit is what a comparison is measured in.
+// unit is the unit of a comparison.
 type unit string
 
 const (
@@ -43,14 +43,13 @@ type comparison struct {
 	Unit   unit    `json:"unit"`
 	Croft  float64 `json:"croft"`
 	Beside float64 `json:"beside"`
-	// Note says what stands beside croft, and what to know of the figures.
+	// Note describes the alternative, and how to read the figures.
 	Note string `json:"note"`
-	// Raw is what the figures were computed from.
+	// Raw are the samples of the figures.
 	Raw any `json:"raw,omitempty"`
 }
 
-// ratio is croft's share of what it is compared with; false where that is
-// nothing.
+// ratio is croft's figure divided by the alternative's; false if that is zero.
 func (c comparison) ratio() (float64, bool) {
 	if c.Beside == 0 {
 		return 0, false

@@ -13,7 +13,7 @@ import (
 type settled struct {
 	*sandbox.Cluster
 	operator *operator
-	// idle is how much memory the operator held before anything was declared.
+	// idle is the operator's memory before any declaration.
 	idle float64
 }
 
@@ -52,7 +52,7 @@ func (b *bench) fill(ctx context.Context, s *settled) (err error) {
 	if _, err := b.declareTenants(ctx, s.Cluster, "tenant"); err != nil {
 		return err
 	}
-	// Some events are written after what they tell of.
+	// Some events are written after the change that they report.
 	_, err = s.operator.rest(ctx)
 	return err
 }

@@ -9,13 +9,12 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// startRuns is how many times each side is started.
+// startRuns is the number of starts on each side.
 const startRuns = 3
 
-// measureStart compares a whole sandbox with the least that answers as a
-// Kubernetes API. Components start side by side wherever they can, and there is
-// no sandbox that would start them otherwise: so this does not say what that
-// gains, but what everything beyond the API server costs.
+// measureStart compares a whole sandbox with a minimal Kubernetes API. Components start
+// concurrently wherever they can, and no sandbox starts them otherwise: so this does not
+// measure the gain of that, but the cost of everything beyond the API server.
 func measureStart(ctx context.Context, b *bench) ([]comparison, error) {
 	var raw struct {
 		Whole   []float64 `json:"wholeSeconds"`

@@ -12,16 +12,15 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// sight is what was counted at one moment.
+// sight are the counts at one moment.
 type sight struct {
 	croft, everybody requests
 	versions         map[string]string
 }
 
-// measureSteady leaves a settled cluster alone and counts what is written
-// meanwhile. What everybody writes stands beside, to show that the counting
-// works: there are always leases to be renewed. croft's operator renews one, its
-// heartbeat.
+// measureSteady leaves a settled cluster alone and counts its writes. The alternative
+// are all clients' writes, to show that the counting works: leases are always renewed.
+// croft's operator renews one, its heartbeat.
 func measureSteady(ctx context.Context, b *bench) ([]comparison, error) {
 	s, err := b.settle(ctx)
 	if err != nil {
@@ -80,7 +79,7 @@ func look(ctx context.Context, s *settled) (sight, error) {
 	return now, err
 }
 
-// everybodysRequests are those that the API server has answered, by verb.
+// everybodysRequests are the requests that the API server has answered, by verb.
 func everybodysRequests(ctx context.Context, config *rest.Config) (requests, error) {
 	c, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// versions returns the resource version of everything that is croft's: what it
-// has made, and what was declared to it. It shows writes that are not croft's,
-// too, such as those of somebody who fights with it.
+// versions returns the resource versions of all croft objects: rendered and declared
+// ones. They also show writes of other clients, such as a controller that fights with
+// croft.
 func versions(ctx context.Context, c client.Reader) (map[string]string, error) {
 	marked := client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	all := map[string]string{}

@@ -9,10 +9,10 @@ import (
 // documentKey is the label of node pools in the recipe.
 const documentKey = "node-pool"
 
-// byHand makes the well-known recipe for a namespace for each team on Karpenter:
-// a namespace, and two Assigns that send its pods to its node pool. They are as
-// the recipe has them: no operations, a nodeSelector and tolerations that replace
-// whatever the pod says.
+// byHand makes the well-known recipe for a namespace for each team on Karpenter: a
+// namespace, and two Assigns that place its pods on its node pool. They are as in the
+// recipe: without operations, and with a nodeSelector and tolerations that replace the
+// pod's own.
 func byHand(count int) ([][]*unstructured.Unstructured, error) {
 	all := make([][]*unstructured.Unstructured, count)
 	for i := range all {

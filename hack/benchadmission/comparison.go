@@ -35,8 +35,7 @@ type comparison struct {
 	options
 }
 
-// start starts a cluster for lines that have no tenants yet. Whoever gets one has to
-// end it.
+// start starts a cluster for lines without tenants. The caller has to end it.
 func start(ctx context.Context, o options, has sandbox.Options, names ...string) (*comparison, error) {
 	has.Components = sandbox.WithControllers
 	cluster, err := sandbox.Up(ctx, has)
@@ -59,12 +58,12 @@ func start(ctx context.Context, o options, has sandbox.Options, names ...string)
 }
 
 // compare measures a line of Gatekeeper's beside the others, at all sizes, and then
-// kills what places the pods.
+// kills the placement engine.
 func compare(ctx context.Context, name string, o options) (found compared, err error) {
 	c, err := start(ctx, o, sandbox.Options{
 		With: []string{sandbox.Gatekeeper},
-		// It would run through all constraints again and again beside what is
-		// measured, on the same machine; on clusters it has pods of its own.
+		// The audit would evaluate all constraints again and again on the same machine,
+		// during the measurement; on clusters it has pods of its own.
 		Unaudited: true,
 	}, noPolicy, native, name)
 	if err != nil {
@@ -108,10 +107,9 @@ func compare(ctx context.Context, name string, o options) (found compared, err e
 	return found, err
 }
 
-// prepare writes what stands once: the policies, and Gatekeeper's templates and
+// prepare writes the cluster-wide objects: the policies, and Gatekeeper's templates and
 // constraints if croft's objects are to be measured there; and the first namespace
-// without policy.
-// No operator runs.
+// without policy. No operator runs.
 func (c *comparison) prepare(ctx context.Context, platforms ...string) error {
 	for _, platform := range platforms {
 		built, err := tenants.Build(platform)
@@ -169,8 +167,8 @@ func (c *comparison) measureSize(ctx context.Context, size int) (sized, error) {
 	return s, c.resident(&s.Memory)
 }
 
-// create creates a pod in one of the line's namespaces, in a dry run unless it is to
-// be stored, and returns how many milliseconds it took.
+// create creates a pod in one of the line's namespaces, in a dry run or stored, and
+// returns the time in milliseconds.
 func (l *line) create(ctx context.Context, i int, dry bool, labels ...map[string]string) (float64, error) {
 	// A prime, so that they are taken from everywhere, and all of them in the end.
 	pod := &corev1.Pod{

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// writers write tenants at once, and probed is in how many of them it is tried
-	// whether pods come out as they should.
+	// writers is the number of tenants written concurrently, and probed the number of
+	// them in which the placement of pods is checked.
 	writers, probed = 16, 40
 	// patience is when to give up on what should take effect in a moment; thousands
 	// of objects may take Gatekeeper ingestPatience.
@@ -93,8 +93,8 @@ func (c *comparison) grow(ctx context.Context, l *line, size int) error {
 	})
 }
 
-// awaitServiceAccounts waits until each namespace has the one without which no pod
-// is let in, whatever the policies say.
+// awaitServiceAccounts waits until each namespace has its default service account,
+// without which no pod is admitted.
 func (c *comparison) awaitServiceAccounts(ctx context.Context, l *line) error {
 	missing := ""
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
@@ -121,7 +121,7 @@ func (c *comparison) awaitServiceAccounts(ctx context.Context, l *line) error {
 	return nil
 }
 
-// progress tells now and then how many of the objects are written.
+// progress reports from time to time how many objects are written.
 func (c *comparison) progress(l *line, number int) (done *atomic.Int64, stop func()) {
 	done = &atomic.Int64{}
 	say("%s: writing %d objects", l.name, number)
@@ -170,8 +170,8 @@ func (c *comparison) awaitPods(ctx context.Context, l *line, i int) error {
 	return nil
 }
 
-// statuses are where Gatekeeper says what it has taken in: one object for each
-// mutator and each constraint, with its kind in a label.
+// statuses are the kinds in which Gatekeeper reports processed objects: one object for
+// each mutator and each constraint, with its kind in a label.
 var statuses = []struct{ kind, label string }{
 	{"MutatorPodStatus", "internal.gatekeeper.sh/mutator-kind"},
 	{"ConstraintPodStatus", "internal.gatekeeper.sh/constraint-kind"},

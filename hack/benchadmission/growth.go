@@ -11,9 +11,9 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// grown is what pods cost in two clusters that run at once and take turns: one stays as
-// small as it began, the other has so many tenants. Gatekeeper is in neither of them.
-// The pods of a round are at the same place in all lines.
+// grown are the times of pods in two clusters that run at the same time and take turns:
+// one stays small, the other has this number of tenants. Neither has Gatekeeper. The
+// pods of a round have the same index in all lines.
 type grown struct {
 	Tenants int `json:"tenants"`
 	// Few and Many are pods without policy and of croft native, in each cluster.
@@ -21,12 +21,12 @@ type grown struct {
 	Many []measured `json:"many"`
 }
 
-// growth measures how what croft native adds grows with the tenants.
+// growth measures how the cost of croft native grows with the tenants.
 //
-// A figure of now and one of ten minutes ago cannot show that: what else a machine
-// does moves both by more than is looked for. So the small cluster is there all the
-// time, and is measured anew beside each size of the other. By how much they differ
-// while both are small is measured twice, since that is the noise.
+// Figures taken ten minutes apart cannot show that: other work of the machine changes
+// them by more than the growth. So the small cluster runs all the time, and is measured
+// again beside each size of the other. Their difference while both are small is measured
+// twice, since that is the noise.
 func growth(ctx context.Context, o options) (all []grown, err error) {
 	var clusters [2]*comparison
 	defer func() {
@@ -62,8 +62,8 @@ func growth(ctx context.Context, o options) (all []grown, err error) {
 	return all, nil
 }
 
-// difference is by how many milliseconds more croft native adds in the large cluster
-// than in the small one, round by round.
+// difference is the extra cost of croft native in the large cluster over the small one,
+// in milliseconds, round by round.
 func (g grown) difference() cost {
 	return intervalOf(samples.Differences(added(g.Many, native), added(g.Few, native)))
 }

@@ -22,7 +22,7 @@ import (
 // scenarioLabel on a pod says for which scenario it was created.
 const scenarioLabel = "bench.croft.dev/scenario"
 
-// outage is how long pods may be refused while an engine comes back.
+// outage is the maximum time of refusals while an engine restarts.
 const outage = 3 * time.Minute
 
 // scenario is a way in which the engine is killed.
@@ -34,8 +34,8 @@ type scenario struct {
 	how    asked
 }
 
-// scenarios are those of a comparison. Where the API server is the engine there is
-// nothing beside it to be killed, so it is killed itself.
+// scenarios are those of a comparison. Where the API server is the engine, there is no
+// other process to kill, so it is killed itself.
 func scenarios(name string) []scenario {
 	if name == alone {
 		return []scenario{
@@ -51,9 +51,9 @@ func scenarios(name string) []scenario {
 	}
 }
 
-// killAll plays all scenarios in which an engine is killed. Those of the API server
-// come when all else is done: Gatekeeper's watches come back with growing delays after
-// it, and until then it does not see what is written.
+// killAll runs all scenarios in which an engine is killed. Those of the API server come
+// last: afterwards Gatekeeper's watches reconnect with growing delays, and until then it
+// misses writes.
 func (c *comparison) killAll(ctx context.Context, engine string) ([]killed, error) {
 	var all []killed
 	for _, s := range scenarios(c.lines[2].name) {
@@ -69,9 +69,9 @@ func (c *comparison) killAll(ctx context.Context, engine string) ([]killed, erro
 	return all, nil
 }
 
-// kill creates pods at a steady rate, kills the engine under them again and again,
-// and counts what becomes of them. These pods are stored: what is in the cluster
-// afterwards is what got in, whatever its client was told.
+// kill creates pods at a steady rate, kills the engine repeatedly meanwhile, and counts
+// the outcomes. These pods are stored: the cluster's content afterwards counts,
+// independently of the answers to clients.
 func (c *comparison) kill(ctx context.Context, s scenario) (killed, error) {
 	k := killed{Line: c.lines[s.line].name, Says: s.says, Tenants: len(c.lines[1].namespaces), Kills: c.kills, Reasons: map[string]int{}}
 	for n := range c.kills {
@@ -110,9 +110,9 @@ func (c *comparison) kill(ctx context.Context, s scenario) (killed, error) {
 	return k, nil
 }
 
-// killOnce kills the engine when some pods are in, and returns when it is back and
-// more are. It says how many seconds after the kill the engine was ready again, and
-// how many after it a pod came out as it should.
+// killOnce kills the engine after some pods were admitted, and returns when it is back
+// and more were. It returns the seconds from the kill until the engine was ready, and
+// until a pod was placed correctly.
 func (c *comparison) killOnce(ctx context.Context, s scenario, t *traffic) (ready, placing float64, err error) {
 	if err := t.more(ctx, c.around); err != nil {
 		return 0, 0, err
@@ -141,9 +141,9 @@ type traffic struct {
 
 	lock                             sync.Mutex
 	placed, let, refused, unanswered int
-	// reasons are why pods were not placed, and how many each.
+	// reasons are the reasons of unplaced pods, and the number of each.
 	reasons map[string]int
-	// last is why the last pod was not placed, and failed what must not happen.
+	// last is the reason of the last unplaced pod, and failed a violation.
 	last, failed error
 }
 
@@ -191,7 +191,7 @@ func (t *traffic) count(err error) {
 	t.reasons[inShort(err)]++
 }
 
-// inShort is an error without what differs from pod to pod.
+// inShort is an error without the parts that differ from pod to pod.
 func inShort(err error) string {
 	return varying.ReplaceAllString(err.Error(), "…")
 }

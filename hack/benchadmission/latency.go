@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// warmUp is how many rounds are thrown away at each size, in which connections are
-// opened and expressions are compiled.
+// warmUp is the number of discarded rounds at each size, in which connections are opened
+// and expressions are compiled.
 const warmUp = 10
 
-// blocks is in how many parts the pods of the throughput are created, so that the
-// lines can take turns.
+// blocks is the number of parts in which the pods of the throughput are created, so that
+// the lines can take turns.
 const blocks = 4
 
 // inTurns creates pods one at a time, on each line in turns, so that all see the

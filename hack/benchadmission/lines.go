@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// The lines of the table: what pods come up against.
+// The lines of the table: the kinds of policies on pods.
 const (
 	noPolicy     = "no policy"
 	native       = "croft native"
@@ -21,9 +21,8 @@ const (
 	alone        = "Gatekeeper alone"
 )
 
-// engineLabel on a namespace says which line it belongs to. Selectors are narrowed
-// by it, so that the lines can be measured in one API server; it is what keeps
-// them apart, and nobody else reads it.
+// engineLabel on a namespace names its line. Selectors are narrowed by it, so that the
+// lines can be measured in one API server; nothing else reads it.
 const engineLabel = "bench.croft.dev/engine"
 
 // The values of the label. Namespaces without policy have none.
@@ -36,12 +35,11 @@ const (
 type line struct {
 	name  string
 	admin client.Client
-	// objects makes what each of so many tenants consists of, in the order in which
-	// to write it.
+	// objects makes the objects of a number of tenants, in the order of their writes.
 	objects func(count int) ([][]*unstructured.Unstructured, error)
 	// key and pool are the nodeSelector that its pods must come out with.
 	key, pool string
-	// namespaces are those that are there.
+	// namespaces are the existing namespaces.
 	namespaces []string
 }
 
@@ -63,7 +61,7 @@ func plain(count int) ([][]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// newLine makes one that has no tenants yet.
+// newLine makes a line without tenants.
 func newLine(name string, admin client.Client) (*line, error) {
 	l := &line{name: name, admin: admin}
 	var err error
@@ -113,11 +111,11 @@ func (l *line) ofCroft(platform, prefix, engine string) error {
 	return nil
 }
 
-// placing are the objects of a tenant that a policy engine reads, or is made of.
-// Roles and network policies are left out, since no pod comes up against them;
-// quota and limits are, since those are the API server's own, whoever places pods.
-// All of what Gatekeeper holds is in, also the mutators that are about other kinds
-// than pods: it looks at each of them before it knows that.
+// placing are the objects of a tenant that a policy engine reads, or consists of. Roles
+// and network policies are left out, since they do not affect a pod's admission; so are
+// quota and limits, since those are the API server's own with every engine. All of
+// Gatekeeper's objects are included, also mutators of other kinds than pods: it
+// evaluates the match of each.
 func placing(p *estate.Platform, t *estate.Tenant, engine string) ([]*unstructured.Unstructured, error) {
 	all, err := tenants.Unstructured(wall.TenantObjects(p, t))
 	if err != nil {
@@ -148,8 +146,8 @@ func namespaceOf(objects []*unstructured.Unstructured) string {
 	return ""
 }
 
-// check returns what is wrong with a pod that came out of a line: it was not
-// placed, or there was nobody to place it and it was.
+// check returns the error of a line's pod: it was not placed, or it was placed although
+// the line has no engine.
 func (l *line) check(pod *corev1.Pod) error {
 	switch got := pod.Spec.NodeSelector[l.key]; {
 	case l.key == "" && len(pod.Spec.NodeSelector) > 0:

@@ -1,26 +1,26 @@
-// Command benchadmission measures what it costs a pod to be placed, beside what
-// people place pods with today. It is run by `make bench-admission`, which builds
-// what it needs first:
+// Command benchadmission measures the cost of placing a pod, beside today's common
+// alternative. It is run by `make bench-admission`, which builds its dependencies
+// first:
 //
 //	go run ./hack/benchadmission                                    # the table, about twenty minutes
 //	go run ./hack/benchadmission -sizes 1,20 -rounds 50 -pods 100   # a minute
 //	go run ./hack/benchadmission -o docs/benchmarks                 # table, plot and raw data into files
 //	go run ./hack/benchadmission -from docs/benchmarks/admission.json -o docs/benchmarks  # the files anew, of an old run
 //
-// What is measured, how, and what it does not show is told in
-// docs/benchmarks/README.md, into which the outcome is written too. The table goes
-// to standard output, progress to standard error.
+// docs/benchmarks/README.md describes the measurements, the method and its limits; the
+// results are written into it, too. The table goes to standard output, progress to
+// standard error.
 //
 // All pods of a comparison are created in one API server, in turns: one without
 // any policy, one in a tenant of croft's that the API server itself places, one in
 // a namespace whose pods Gatekeeper places. There are two comparisons, each in a
-// sandbox of its own, since a Gatekeeper that holds the mutators of both would be
-// slower for either:
+// sandbox of its own, since a Gatekeeper with the mutators of both would be slower for
+// either:
 //
-//   - croft on Gatekeeper: everything that croft writes where Gatekeeper is its
-//     placement engine.
-//   - Gatekeeper alone: the two Assigns for each tenant with which pods are placed
-//     by hand, and nothing of croft.
+//   - croft on Gatekeeper: all objects of croft with Gatekeeper as its placement
+//     engine.
+//   - Gatekeeper alone: the two Assigns for each tenant of the common recipe, without
+//     croft.
 //
 // Before them, how native's cost grows is measured in two sandboxes without Gatekeeper
 // that run at once, one with few tenants and one with many. In each comparison the
@@ -54,16 +54,16 @@ func main() {
 	}
 }
 
-// options say how much is measured.
+// options are the amounts to measure.
 type options struct {
-	// sizes are how many tenants there are, growing.
+	// sizes are the numbers of tenants, growing.
 	sizes []int
-	// rounds is how many pods are created for each line at each size, one at a time.
+	// rounds is the number of pods for each line at each size, one at a time.
 	rounds int
-	// pods is how many are created for each line at each size by clients at once.
+	// pods is the number of pods for each line at each size by concurrent clients.
 	pods, clients int
-	// kills is how many times the engine is killed in each way, while pods come
-	// at a rate; around is how many are created before and after.
+	// kills is the number of kills in each scenario, at this rate of pods; around is the
+	// number of pods before and after.
 	kills, rate, around int
 	// killAt is the number of tenants from which on Gatekeeper is not killed any
 	// more: it takes long to come back.

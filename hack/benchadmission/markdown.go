@@ -43,7 +43,7 @@ func (r report) growthTable() string {
 	return t.String()
 }
 
-// times are how long pods take.
+// times are the times of pods.
 func (c compared) times(clients int) string {
 	t := table{head: []string{"tenants", "pods", "median", "p99", "adds (median of pairs)", "95% interval", fmt.Sprintf("pods/s, %d clients", clients)}, left: 2}
 	for _, s := range c.Sizes {
@@ -60,7 +60,7 @@ func (c compared) times(clients int) string {
 	return t.String()
 }
 
-// memory is what the processes hold.
+// memory is the memory of the processes.
 func (c compared) memory() string {
 	t := table{head: []string{"tenants of each", "API server, resident", "Gatekeeper, resident", "API server's live heap: by " + native, "by " + c.Name}, left: 1}
 	var byNative, byOther float64
@@ -100,7 +100,7 @@ func megabytes(v float64) string { return fmt.Sprintf("%+.1f MiB", v/(1<<20)) }
 type table struct {
 	head []string
 	rows [][]string
-	// left is how many columns are words.
+	// left is the number of text columns.
 	left int
 }
 

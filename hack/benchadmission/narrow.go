@@ -18,16 +18,16 @@ import (
 	"croft.dev/croft/hack/internal/metrics"
 )
 
-// The webhooks that Gatekeeper's own manifest has for what tenants create.
+// The webhooks of Gatekeeper's own manifest for tenants' objects.
 const (
 	mutationWebhook   = "mutation.gatekeeper.sh"
 	validationWebhook = "validation.gatekeeper.sh"
 )
 
-// exceptGatekeepers keeps the API server from placing the pods that Gatekeeper is
-// to place. Nothing but the choice of namespaces changes, by one more requirement
-// of a selector that is there anyway. The policies that check pods are left as they
-// are: croft keeps them where Gatekeeper places pods, too.
+// exceptGatekeepers keeps the API server from placing the pods that Gatekeeper is to
+// place. Only the choice of namespaces changes, by one more requirement of an existing
+// selector. The validating policies stay unchanged: croft has them where Gatekeeper
+// places pods, too.
 func exceptGatekeepers(objects []client.Object) {
 	for _, o := range objects {
 		if policy, ok := o.(*admissionv1.MutatingAdmissionPolicy); ok {
@@ -42,11 +42,11 @@ func exceptGatekeepers(objects []client.Object) {
 // asked is how the API server asks Gatekeeper.
 type asked struct {
 	failurePolicy admissionv1.FailurePolicyType
-	// mutation and validation are how many seconds it waits.
+	// mutation and validation are the timeouts in seconds.
 	mutation, validation int32
 }
 
-// The ways in which Gatekeeper is asked.
+// The configurations of Gatekeeper's webhooks.
 var (
 	// patiently is for measuring: no answer is cut off.
 	patiently = asked{admissionv1.Fail, 10, 10}
@@ -56,13 +56,13 @@ var (
 	asRequired  = asked{admissionv1.Fail, 3, 3}
 )
 
-// askOnly narrows Gatekeeper's webhooks to the namespaces that are its own, so that
-// pods of other lines never go there, and says how it is asked. No selector keeps
-// from them what is in no namespace, such as thousands of mutators that are being
-// written; so the rules are narrowed, too. For a pod of its own nothing changes.
+// askOnly narrows Gatekeeper's webhooks to its own namespaces, so that pods of other
+// lines never go there, and configures them. No selector excludes cluster-scoped
+// objects, such as thousands of new mutators; so the rules are narrowed, too. For pods
+// of Gatekeeper's own lines nothing changes.
 //
-// A sandbox writes the webhooks anew when Gatekeeper is started again, so this is to
-// be said again then.
+// A sandbox writes the webhooks anew when Gatekeeper is restarted, so this has to be
+// repeated then.
 func (c *comparison) askOnly(ctx context.Context, how asked) error {
 	requirement := metav1.LabelSelectorRequirement{Key: engineLabel, Operator: metav1.LabelSelectorOpIn, Values: []string{engineGatekeeper}}
 	narrow := func(selector *metav1.LabelSelector, rules []admissionv1.RuleWithOperations) {
@@ -108,8 +108,8 @@ func (c *comparison) askOnly(ctx context.Context, how asked) error {
 	return c.awaitNarrowed(ctx)
 }
 
-// awaitNarrowed waits until the API server's own count of what it asks Gatekeeper
-// stands still while a pod is created where nobody is to be asked.
+// awaitNarrowed waits until the API server's count of calls to Gatekeeper stays constant
+// while a pod is created in another line's namespace.
 func (c *comparison) awaitNarrowed(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		before, err := c.webhookCalls(ctx)
@@ -128,14 +128,13 @@ func (c *comparison) awaitNarrowed(ctx context.Context) error {
 	return nil
 }
 
-// webhookCalls is how many times the API server has asked Gatekeeper to mutate or
-// to validate something.
+// webhookCalls is the number of the API server's calls to Gatekeeper's webhooks.
 func (c *comparison) webhookCalls(ctx context.Context) (float64, error) {
 	calls, err := c.figures(ctx, "apiserver_admission_webhook_request_total", "name")
 	return calls[mutationWebhook] + calls[validationWebhook], err
 }
 
-// figures reads what the API server tells of itself.
+// figures reads the API server's metrics.
 func (c *comparison) figures(ctx context.Context, name, label string) (map[string]float64, error) {
 	client, err := rest.HTTPClientFor(c.config)
 	if err != nil {

@@ -15,17 +15,17 @@ var plotTemplate string
 
 const plotTitle = "What a pod's creation costs as tenants grow in number"
 
-// The size of a panel's plot area, and where the first begins. They are known to
-// the template only by what is computed from them.
+// The size of a panel's plot area, and the position of the first. The template knows
+// only values computed from them.
 const (
 	plotWidth, plotHeight = 290.0, 260.0
 	plotLeft, plotTop     = 64.0, 96.0
 	panelStep             = 530.0
-	// labelGap is what names of lines need to be read one below the other.
+	// labelGap is the distance between the names of lines.
 	labelGap = 15.0
 )
 
-// chart is what the template draws.
+// chart is the input of the template.
 type chart struct {
 	Title, Subtitle, Footnote string
 	Panels                    []panel
@@ -52,7 +52,7 @@ type series struct {
 
 type dot struct{ X, Y, Title string }
 
-// point is one figure, and between what it lies, where that is known.
+// point is one figure, with its interval, if known.
 type point struct {
 	tenants        int
 	value, low, hi float64
@@ -67,8 +67,8 @@ type curve struct {
 // classes are the colours of lines, in the template's style.
 var classes = map[string]string{noPolicy: "none", native: "native", onGatekeeper: "croft", alone: "alone"}
 
-// plot draws the figures. It is drawn by a template and not by a library, since
-// none of those that there are draws what can be read on light and on dark.
+// plot draws the figures. It uses a template and no library, since no library's output
+// is readable on both light and dark backgrounds.
 func (r report) plot() (string, error) {
 	c := chart{
 		Title: plotTitle,
@@ -90,7 +90,7 @@ func (r report) plot() (string, error) {
 	return b.String(), err
 }
 
-// costs are what each line adds.
+// costs are the costs of each line.
 func (r report) costs() []curve {
 	return r.curves([]string{native, onGatekeeper, alone}, func(s sized, name string) point {
 		c := s.cost(name)

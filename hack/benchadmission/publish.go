@@ -15,7 +15,7 @@ const (
 	dataFile = "admission.json"
 )
 
-// What stands between these lines is written by publish.
+// publish writes the text between these lines.
 const (
 	begins = "<!-- What follows is written by `make bench-admission`. -->"
 	ends   = "<!-- What was written by `make bench-admission` ends here. -->"
@@ -48,7 +48,7 @@ func (r report) publish(dir string) error {
 	return nil
 }
 
-// between replaces what stands between the two lines.
+// between replaces the text between the two lines.
 func between(text, generated string) (string, error) {
 	head, rest, found := strings.Cut(text, begins)
 	_, tail, also := strings.Cut(rest, ends)

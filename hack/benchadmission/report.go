@@ -34,7 +34,7 @@ type compared struct {
 	Kills []killed `json:"kills"`
 }
 
-// sized is what was found with so many tenants.
+// sized are the results for one number of tenants.
 type sized struct {
 	Tenants int        `json:"tenants"`
 	Lines   []measured `json:"lines"`
@@ -44,16 +44,16 @@ type sized struct {
 // measured is one line at one size.
 type measured struct {
 	Name string `json:"name"`
-	// Milliseconds are how long each pod took. The pods of a round are at the same
-	// place in all lines.
+	// Milliseconds are the times of each pod. The pods of a round have the same index in
+	// all lines.
 	Milliseconds  []float64 `json:"milliseconds"`
 	PodsPerSecond float64   `json:"podsPerSecond"`
 }
 
 // memory is in bytes.
 type memory struct {
-	// APIServer and Gatekeeper are what the processes hold after everything was
-	// measured at a size.
+	// APIServer and Gatekeeper are the memory of the processes after all measurements at
+	// a size.
 	APIServer  float64 `json:"apiServerBytes"`
 	Gatekeeper float64 `json:"gatekeeperBytes"`
 	// The API server's live heap before its tenants came, after croft's native ones
@@ -69,24 +69,24 @@ type killed struct {
 	Says    string `json:"says"`
 	Tenants int    `json:"tenants"`
 	Kills   int    `json:"kills"`
-	// Asked is how many pods there were; Refused and Unanswered of them were told
-	// no, or nothing at all.
+	// Asked is the number of pods; Refused and Unanswered are those of them that were
+	// refused, or got no answer.
 	Asked      int `json:"asked"`
 	Refused    int `json:"refused"`
 	Unanswered int `json:"unanswered"`
-	// Stored is what was in the cluster afterwards, and Unplaced what of it would
-	// have run anywhere.
+	// Stored is the number of pods in the cluster afterwards, and Unplaced the number of
+	// those without placement.
 	Stored   int `json:"stored"`
 	Unplaced int `json:"unplaced"`
-	// How many seconds after each kill the engine was ready again, and how many
-	// after it the first pod came out as it should.
+	// The seconds after each kill until the engine was ready, and until the first pod
+	// was placed correctly.
 	ReadySeconds   []float64 `json:"readySeconds"`
 	PlacingSeconds []float64 `json:"placingSeconds"`
-	// Reasons are what clients were told, without names, and how often.
+	// Reasons are the messages to clients, without names, and their counts.
 	Reasons map[string]int `json:"reasons"`
 }
 
-// newReport says on what is measured, before anything is.
+// newReport describes the machine and versions, before the measurements.
 func newReport(ctx context.Context, o options) (report, error) {
 	r := report{Started: time.Now(), Rounds: o.rounds, Pods: o.pods, Clients: o.clients, Rate: o.rate}
 	var err error
@@ -137,19 +137,19 @@ func lineOf(lines []measured, name string) measured {
 	return measured{}
 }
 
-// cost is how many milliseconds a line adds to a pod, beyond those of no policy.
+// cost is the extra time of a line's pods over those of no policy, in milliseconds.
 type cost struct {
 	Median float64
-	// Low and High are between what it is, 95 times out of 100.
+	// Low and High are the 95% confidence interval.
 	Low, High float64
 }
 
-// cost compares the pods of each round with one another: what a machine does to
-// all of them at a moment then falls out.
+// cost compares the pods within each round: effects of the machine on the whole round
+// cancel out.
 func (s sized) cost(name string) cost { return intervalOf(added(s.Lines, name)) }
 
-// added is by how much each pod of a line took longer than the one without policy of
-// the same round.
+// added are the extra times of a line's pods over the pods without policy of the same
+// round.
 func added(lines []measured, name string) []float64 {
 	return samples.Differences(lineOf(lines, name).Milliseconds, lineOf(lines, noPolicy).Milliseconds)
 }

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// fixed is a report as it would come of a run: native adds 1 ms whatever the
-// tenants, croft on Gatekeeper adds more with each of them.
+// fixed is an example report: native adds 1 ms for any number of tenants, croft on
+// Gatekeeper adds more with each of them.
 func fixed() report {
 	pods := func(base float64) []float64 {
 		all := make([]float64, 100)

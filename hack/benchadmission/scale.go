@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// scale is a logarithmic axis. What is measured lies between one millisecond and
-// hundreds, and the least of it is what matters most.
+// scale is a logarithmic axis. The figures lie between one millisecond and hundreds, and
+// the smallest matter most.
 type scale struct{ low, high float64 }
 
-// smallest is where the axis ends at the latest: what a pod costs less than this
-// cannot be measured.
+// smallest is the lower limit of the axis: smaller costs of a pod cannot be measured.
 const smallest = 0.1
 
-// mostTicks is how many labels an axis has room for.
+// mostTicks is the maximum number of labels on an axis.
 const mostTicks = 9
 
 // newScale is wide enough for all points, from one round number to another.
@@ -54,7 +53,7 @@ func round(from, to float64) []float64 {
 	}
 }
 
-// ticks are what is written at the axis.
+// ticks are the labels of the axis.
 func (s scale) ticks() []float64 {
 	all := round(s.low, s.high)
 	if len(all) <= mostTicks {

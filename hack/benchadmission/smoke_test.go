@@ -48,7 +48,7 @@ func TestSmoke(t *testing.T) {
 			}
 		}
 	}
-	if slipped, kills := r.slipped(); slipped > 0 || kills != 2 {
+	if slipped, kills := r.unplacedPods(); slipped > 0 || kills != 2 {
 		t.Errorf("%d pods got in unplaced, in %d kills of 2", slipped, kills)
 	}
 }

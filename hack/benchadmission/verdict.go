@@ -2,14 +2,14 @@ package main
 
 import "fmt"
 
-// cheaper is how many times what native placement adds Gatekeeper must add at
-// least, at the largest size and for the same rules.
+// cheaper is the minimum factor by which Gatekeeper must be more expensive than native
+// placement, at the largest size and for the same rules.
 const cheaper = 5
 
-// verdicts are what the figures say of what croft promises: that the native
-// engine's cost does not grow with the tenants, that it is at most a fifth of what
-// the same rules cost with Gatekeeper, and that no pod gets in unplaced. Of the bare
-// recipe, which checks nothing, croft promises nothing; how it compares is said.
+// verdicts compare the figures with croft's promises: that the native engine's cost does
+// not grow with the tenants, that it is at most a fifth of the cost of the same rules
+// with Gatekeeper, and that no pod is admitted unplaced. croft promises nothing about
+// the bare recipe, which checks nothing; the comparison is reported.
 func (r report) verdicts() []string {
 	var all []string
 	if len(r.Growth) > 0 {
@@ -28,7 +28,7 @@ func (r report) verdicts() []string {
 		all = append(all, fmt.Sprintf("%s: %s adds **%.2f ms** at %s, **%.1f×** what native adds in the same rounds",
 			word, c.Name, other.Median, tenantsIn(last.Tenants), other.Median/beside.Median))
 	}
-	if slipped, kills := r.slipped(); kills > 0 {
+	if slipped, kills := r.unplacedPods(); kills > 0 {
 		all = append(all, fmt.Sprintf("%s: of the pods of croft's tenants **%d** got in unplaced while the engine was killed %d times",
 			judge(slipped == 0), slipped, kills))
 	}
@@ -62,8 +62,9 @@ func (r report) growth() string {
 		grows.Median, grows.Low, grows.High, tenantsIn(first.Tenants), noise.Low, noise.High, says)
 }
 
-// slipped is how many pods of croft's tenants got in unplaced, whatever was killed.
-func (r report) slipped() (unplaced, kills int) {
+// unplacedPods is the number of pods of croft's tenants that were admitted unplaced, in any
+// scenario.
+func (r report) unplacedPods() (unplaced, kills int) {
 	for _, c := range r.Comparisons {
 		for _, k := range c.Kills {
 			if k.Line == native || k.Line == onGatekeeper {

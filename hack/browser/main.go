@@ -4,7 +4,7 @@
 //
 //	browser --account jane --certificate-authority ca.crt https://127.0.0.1:4444/auth?…
 //
-// As the program xdg-open of a machine it is what croft login opens the login page with.
+// Installed as xdg-open, it opens the login page for croft login.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// maxForms is how many forms a login may take.
+// maxForms is the maximum number of forms of a login.
 const maxForms = 8
 
 // user is who logs in.
@@ -96,7 +96,7 @@ func publicKey(file string) (string, error) {
 	return base64.StdEncoding.EncodeToString(hash[:]), nil
 }
 
-// shown is what a page shows.
+// shown is the content of a page.
 type shown struct {
 	Host  string `json:"host"`
 	Text  string `json:"text"`

@@ -37,8 +37,8 @@ func generate() (string, error) {
 	return b.String(), nil
 }
 
-// rows are the constants whose names have a prefix. One without a comment is an
-// error: nobody could know what it says.
+// rows are the constants whose names have a prefix. A constant without a comment is an
+// error.
 func rows(b *strings.Builder, file *ast.File, prefix string) error {
 	for _, declaration := range file.Decls {
 		group, ok := declaration.(*ast.GenDecl)

@@ -1,5 +1,5 @@
-// Command instancetypes writes the names of the instance types that AWS has, as
-// Karpenter's provider for AWS and croft's sandbox know them, into a Go file:
+// Command instancetypes writes the names of AWS's instance types, as Karpenter's
+// provider for AWS and croft's sandbox know them, into a Go file:
 //
 //	instancetypes FILE
 //

@@ -28,7 +28,8 @@ func generate() (string, error) {
 	}}
 	var attacks []attack.Attack
 	var rules []wall.Rule
-	// What a dialect of network policies has beside the others comes after them.
+	// The additional rules of each dialect of network policies come after the common
+	// ones.
 	for _, dialect := range []v1alpha1.NetworkDialect{
 		v1alpha1.DialectKubernetes, v1alpha1.DialectCalico, v1alpha1.DialectClusterNetworkPolicy, v1alpha1.DialectAWS,
 	} {
@@ -137,8 +138,8 @@ func section(b *strings.Builder, name string, rules []wall.Rule, own, all []atta
 	fmt.Fprintf(b, "\nWhat a tenant must still be able to do: %s.\n", names(own, func(a attack.Attack) bool { return a.Kind == attack.Mirror }))
 }
 
-// proof names the attacks that a rule stops. Some stop none that gets so far: they
-// check what a policy of the same name has changed.
+// proof names the attacks that a rule stops. Some rules stop none: they check the result
+// of a policy of the same name.
 func proof(r wall.Rule, own, all []attack.Attack) string {
 	by := func(rule string) func(attack.Attack) bool {
 		return func(a attack.Attack) bool {

@@ -1,7 +1,6 @@
-// Package addons is the catalogue of what add-ons do when a tenant's object carries
-// a certain annotation or label, as data. An add-on acts with its own rights, which
-// often reach every namespace: a tenant that may write the annotation has the add-on
-// do what the tenant may not.
+// Package addons is the catalogue of add-ons' annotations and labels, as data, with
+// the effect of each on a tenant's object. An add-on acts with its own rights, which
+// often reach every namespace: a tenant that may write the annotation can use them.
 //
 // The policy wall compiles the catalogue into a constant number of rules, `make
 // generate` lists it in docs/addons.md, and `croft doctor` names add-ons in a cluster
@@ -13,18 +12,18 @@ import (
 	"strings"
 )
 
-// Class says what an annotation's value is, and so what has to be true of it.
+// Class is the kind of an annotation's value, which determines the check of it.
 type Class string
 
 // The classes, from harmless to refused.
 const (
-	// Harmless concerns the object itself, or what other rules judge.
+	// Harmless annotations concern the object itself, or other rules judge their effect.
 	Harmless Class = "harmless"
 	// Text is written into the configuration of a controller that serves every
 	// tenant: it has no characters that end a value there.
 	Text Class = "text"
 	// Rules are the JSON of rules of an AWS load balancer. CEL cannot parse JSON, so
-	// escapes are refused, and with them what names hosts and target groups.
+	// escapes are refused, and so are hosts and target groups.
 	Rules Class = "rules"
 	// OneOf is one of some values, or several of them with commas between.
 	OneOf Class = "one-of"
@@ -57,9 +56,9 @@ const (
 	// Rights uses something of the platform or the cloud that others own, or that
 	// gives rights.
 	Rights Class = "rights"
-	// Never is configuration of what serves every tenant, or leaves the namespace.
+	// Never is configuration that affects all tenants, or that leaves the namespace.
 	Never Class = "never"
-	// Unknown is what the catalogue does not have: policy.unknownAnnotations decides.
+	// Unknown annotations are not in the catalogue: policy.unknownAnnotations decides.
 	Unknown Class = "unknown"
 )
 
@@ -95,28 +94,29 @@ type Addon struct {
 	Source string
 	// On are the kinds on which it reads them. On others they are harmless.
 	On Kinds
-	// Prefixes are what its annotations begin with, without the slash.
+	// Prefixes are the prefixes of its annotations, without the slash.
 	Prefixes []string
 	// Rest is the class of those that Names do not list; Unknown if empty.
 	Rest Class
-	// Names are those that it is known to read.
+	// Names are the annotations that it is known to read.
 	Names []Names
-	// Installs are the API groups and controllers of IngressClasses by which the
-	// add-on shows in a cluster. A group stands for those below it.
+	// Installs are the API groups and controllers of IngressClasses that reveal the
+	// add-on in a cluster. A group includes those below it.
 	Installs []string
 }
 
 // Names are annotations of one add-on that are of one class.
 type Names struct {
 	Class Class
-	// Values are those of OneOf, those with which KeepsNode does not, and the keys of
-	// Settings.
+	// Values are the allowed values of OneOf, the values of KeepsNode that do not keep a
+	// node, and the keys of Settings.
 	Values []string
-	// Why says what it would cost, and Source where that is known from.
+	// Why is the harm that the annotation would do, and Source its reference.
 	Why, Source string
-	// Names come after the slash. One that ends in a dot stands for all that begin
-	// so, up to their first dot. Where an add-on has no prefix, they are whole keys,
-	// and those that end in a dot stand for all that begin so up to their second.
+	// Names come after the slash. A name that ends in a dot matches all names with that
+	// prefix, up to their first dot. For an add-on without a prefix, names are whole
+	// keys, and a name that ends in a dot matches all with that prefix up to their
+	// second dot.
 	Names []string
 }
 
@@ -129,10 +129,10 @@ type Label struct {
 // externalDNS is the prefix that external-dns reads unless it is told another one.
 const externalDNS = "external-dns.alpha.kubernetes.io"
 
-// Table is what the rules look up, for one group of kinds: the class of a whole key,
-// of the keys that begin with an entry that ends in a dot, and of those that begin
-// with one that ends in a slash. OneOf, KeepsNode and
-// Settings have their values behind a colon.
+// Table is the lookup table of the rules, for one group of kinds: the class of a whole
+// key, of keys that begin with an entry that ends in a dot, and of keys that begin with
+// an entry that ends in a slash. Entries of OneOf, KeepsNode and Settings have their
+// values after a colon.
 func Table(on Kinds) map[string]string {
 	table := map[string]string{}
 	for i := range catalogue {
@@ -162,8 +162,8 @@ func Table(on Kinds) map[string]string {
 	return table
 }
 
-// HarmlessPrefixes are the prefixes, without the slash, of which everything is
-// harmless on the kinds: most annotations are of these.
+// HarmlessPrefixes are the prefixes, without the slash, whose annotations are all
+// harmless on the kinds: most annotations have one of these.
 func HarmlessPrefixes(on Kinds) []string {
 	var all []string
 	for i := range catalogue {
@@ -197,8 +197,8 @@ func keys(a *Addon, n Names) []string {
 	return all
 }
 
-// Normal is the key under which the table has an annotation: external-dns reads
-// whatever prefix it is told to.
+// Normal is the key under which the table has an annotation: external-dns can be
+// configured with any prefix.
 func Normal(key string) string {
 	prefix, name, ok := strings.Cut(key, "/")
 	if ok && strings.Contains(prefix, "external-dns") {

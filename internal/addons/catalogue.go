@@ -14,9 +14,9 @@ const (
 	cve        = "https://nvd.nist.gov/vuln/detail/"
 )
 
-// catalogue are the add-ons. A prefix is in one of them only. Where what an add-on
-// reads can do harm, Rest refuses or does not know what is not listed: a list of what
-// is bad would miss what the next release reads.
+// catalogue are the add-ons. Each prefix belongs to one add-on. Where an add-on's
+// annotations can do harm, Rest refuses unlisted ones or treats them as unknown: a list
+// of harmful annotations would miss those of the next release.
 var catalogue = []Addon{
 	{
 		Name: "ingress-nginx", Source: "https://kubernetes.github.io/ingress-nginx/user-guide/nginx-configuration/annotations-risk/",

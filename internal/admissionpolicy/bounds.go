@@ -13,32 +13,31 @@ import (
 // BoundsRule is the rule of every policy that has Bounds.
 const BoundsRule = "bounds"
 
-// Bound is the most entries that a list or a map of an object may have.
+// Bound is the maximum number of entries of a list or a map of an object.
 //
-// The time that CEL takes for a list grows with the square of its length, while the
-// cost that the API server charges for it, and stops it by, grows with the length
-// alone: a list of 20,000 entries took 11 seconds, and 500 take 10 milliseconds.
-// So sizes are looked at first, and no list is gone through that is over its
-// bound.
+// The time of CEL for a list grows with the square of its length, while the API server's
+// cost limit grows with the length alone: a list of 20,000 entries took 11 seconds, and
+// 500 take 10 milliseconds. So sizes are checked first, and no list over its bound is
+// iterated over.
 type Bound struct {
-	// Path is the field, such as spec.rules or metadata.annotations. What follows
-	// "[]" is a field of each of a list's entries, as in spec.ingress[].from: all
-	// of them count together. A list comes before what is inside of it.
+	// Path is the field, such as spec.rules or metadata.annotations. The part after "[]"
+	// is a field of each entry of a list, as in spec.ingress[].from: the entries of all
+	// of them count together. A list comes before the lists inside of it.
 	Path string
 	// Max is the most entries.
 	Max int
-	// Because says why nobody has more, or cannot use more.
+	// Because says why legitimate objects have no more entries.
 	Because string
 	// Instead is what to do if one needs more; "write several objects" if empty.
 	Instead string
 	// Size is a CEL expression of the size, if it is not that of the field; it may use
-	// early variables. What the object was is not asked for it. Of says what is
-	// counted; "entries" if empty.
+	// early variables. It is not evaluated for the old object. Of names the counted
+	// things; "entries" if empty.
 	Size, Of string
-	// Unless is true only where the bound holds, and is cheaper than counting; it may use
-	// early variables. What the object was is not asked for it. "" for none.
+	// Unless is true only if the bound holds, and is cheaper than counting; it may use
+	// early variables. It is not evaluated for the old object. "" for none.
 	Unless string
-	// Patched: the policy that changes pods goes through the list as well.
+	// Patched: the policy that mutates pods iterates over the list as well.
 	Patched bool
 	// Sample is one entry as JSON, dear to evaluate and allowed to the tenant, with
 	// %d for its number. An entry of a map is an object with one key. Tests fill
@@ -50,24 +49,24 @@ type Bound struct {
 const (
 	// withinVariable is true where the object is within all bounds.
 	withinVariable = "within"
-	// comparableVariable is true where the object was there before, within all
-	// bounds, so that a rule may look for what was there already. An object that
-	// was over a bound is judged as a new one.
+	// comparableVariable is true if there is an old object within all bounds, so that a
+	// rule may compare with it. If the old object was over a bound, the object is judged
+	// as a new one.
 	comparableVariable = "comparable"
 	// asBeforeVariable is true where an object over a bound is as it was before, in
 	// all that the rules look at.
 	asBeforeVariable = "asBefore"
 )
 
-// Comparable is a CEL expression: whether a rule may compare the object with what it
-// was.
+// Comparable is a CEL expression: whether a rule may compare the object with the old
+// one.
 const Comparable = "variables." + comparableVariable
 
 // view is how a policy's expressions reach an object's fields.
 type view string
 
 const (
-	// nowView and beforeView are of the object and of what it was.
+	// nowView and beforeView are of the object and of the old object.
 	nowView    view = "object"
 	beforeView view = "oldObject"
 	// templateView is of a template of pods, in variables named like the fields.
@@ -88,8 +87,8 @@ func (v view) field(path string) (string, []string) {
 	}
 }
 
-// under is the optional field that a path begins with, if more comes below it:
-// bounds of the same one are asked for only where it is there.
+// under is the optional field at the beginning of a path, if more comes below it: bounds
+// below the same field are checked only if it is set.
 func (v view) under(path string) string {
 	start, fields := v.field(strings.ReplaceAll(path, "[]", ""))
 	if len(fields) < 2 {
@@ -98,7 +97,7 @@ func (v view) under(path string) string {
 	return start + "." + fields[0]
 }
 
-// size is a CEL expression of how many entries a bound counts.
+// size is a CEL expression of the number of entries that a bound counts.
 func (b Bound) size(v view) string {
 	if b.Size != "" {
 		return b.Size
@@ -150,9 +149,9 @@ func counting(v view, path string, about func(field string) string, otherwise st
 	return "(" + strings.Join(there, " && ") + " ? " + about(start) + " : " + otherwise + ")"
 }
 
-// within is a CEL expression that is true where an object is within all bounds. It
-// stops at the first that it is not within, so that no list is gone through for
-// what is inside of it before its own size is known.
+// within is a CEL expression that is true if an object is within all bounds. It stops at
+// the first bound that is exceeded, so that no list is iterated over before its own size
+// is checked.
 func within(bounds []Bound, v view) string {
 	var each []string
 	for i := 0; i < len(bounds); {
@@ -160,7 +159,7 @@ func within(bounds []Bound, v view) string {
 			i++
 			continue
 		}
-		// What is below one optional field is asked for together.
+		// Bounds below one optional field are checked together.
 		under, end := v.under(bounds[i].Path), i+1
 		for end < len(bounds) && under != "" && v.under(bounds[end].Path) == under {
 			end++
@@ -190,11 +189,10 @@ func excess(bounds []Bound, v view) string {
 	return "(" + text + ")"
 }
 
-// asBefore is a CEL expression that is true where nothing has changed of all that
-// rules with these bounds look at, though finalizers may have been taken off. So
-// what was there before the bounds can be labelled, finish and go. A list that is
-// shortened and is still over its bound is refused: nothing has looked at its
-// entries.
+// asBefore is a CEL expression that is true if nothing has changed that rules with these
+// bounds read, apart from removed finalizers. So objects from before the bounds can be
+// labelled, finish and be deleted. A list that is shortened and still over its bound is
+// refused: no rule has judged its entries.
 func asBefore(bounds []Bound) string {
 	same := []string{`request.operation == "UPDATE"`}
 	var seen []string
@@ -218,20 +216,20 @@ func asBefore(bounds []Bound) string {
 	return strings.Join(same, " &&\n")
 }
 
-// fewerFinalizers is a CEL expression that is true where the object has the finalizers
-// that it had, or fewer of them. Where it had more than MAX, a shorter list is enough,
-// since no list of that size is gone through.
+// fewerFinalizers is a CEL expression that is true if the object has its old finalizers,
+// or fewer of them. If it had more than MAX, a shorter list is enough, since no list of
+// that size is iterated over.
 const fewerFinalizers = `(!has(object.metadata.finalizers) || has(oldObject.metadata.finalizers) &&
 	(object.metadata.finalizers == oldObject.metadata.finalizers ||
 		object.metadata.finalizers.size() < oldObject.metadata.finalizers.size() &&
 		(oldObject.metadata.finalizers.size() > MAX ||
 			object.metadata.finalizers.all(f, f in oldObject.metadata.finalizers))))`
 
-// Bounded reports whether the policy bounds what it goes through.
+// Bounded reports whether the policy has bounds.
 func (v Validating) Bounded() bool { return len(v.Bounds) > 0 }
 
-// Asked are the policy's rules, that of its bounds first. The others, but cheap
-// ones, are asked of objects within the bounds only.
+// Asked are the policy's rules, with that of its bounds first. Other rules, unless they
+// are Cheap, are evaluated only for objects within the bounds.
 func (v Validating) Asked() []Rule {
 	if !v.Bounded() {
 		rules := slices.Clone(v.Rules)
@@ -272,7 +270,7 @@ func (v Validating) view() view {
 	return nowView
 }
 
-// declared are the policy's variables, those of its bounds before the others.
+// declared are the policy's variables, those of its bounds first.
 func (v Validating) declared() []Variable {
 	if !v.Bounded() {
 		if v.mentions(Comparable) {
@@ -303,10 +301,9 @@ func (v Validating) mentions(variable string) bool {
 	})
 }
 
-// Within is a CEL expression for the conditions of a policy that changes things, which
-// can use no variables: whether it may go through an object's lists, and those of
-// what the object was. What is over a bound is left as it is, to be refused by the
-// policy that checks it.
+// Within is a CEL expression for the conditions of a mutating policy, which cannot use
+// variables: whether it may iterate over the lists of the object and of the old object.
+// Objects over a bound are left unchanged, for the validating policy to refuse.
 func Within(bounds []Bound) string {
 	return "(" + within(bounds, nowView) + ") && " +
 		"(request.operation != \"UPDATE\" || oldObject == null ||\n" + within(bounds, beforeView) + ")"

@@ -25,31 +25,30 @@ var (
 	gatekeeperMutations   = schema.GroupVersion{Group: "mutations.gatekeeper.sh", Version: "v1"}
 )
 
-// Constrained is a policy that Gatekeeper holds too: the same CEL, as a
-// ConstraintTemplate and one constraint for all tenants. What the policy reads of a
-// tenant's rules is in annotations of its namespaces.
+// Constrained is a policy that Gatekeeper enforces too: the same CEL, as a
+// ConstraintTemplate and one constraint for all tenants. The policy reads the tenant's
+// rules from annotations of its namespaces.
 //
-// A constraint for each tenant, with the rules as its parameters, would be what
-// Gatekeeper's users are used to. But Gatekeeper parses an object anew for each
-// constraint, of whatever kind, before it looks whether the two have to do with each
-// other (Matcher.Match in its pkg/target): with a thousand tenants, that was nine
-// tenths of what a pod's creation took.
+// Users of Gatekeeper would expect a constraint for each tenant, with the rules as its
+// parameters. But Gatekeeper parses an object anew for each constraint of every kind
+// before it matches the two (Matcher.Match in its pkg/target): with a thousand tenants,
+// that took nine tenths of a pod's creation time.
 type Constrained struct {
 	// Kind is the constraints' kind, and in lower case the template's name.
 	Kind string
 	// Matches are the kinds of objects, by API group, that the policy looks at.
 	Matches map[string][]string
-	// Audits says that the policy can judge objects as they stand, too. One that
-	// must know what an object was before cannot.
+	// Audits says that the policy can also judge stored objects. A policy that compares
+	// with the old object cannot.
 	Audits bool
 	Policy Validating
 }
 
 const (
-	// namespaceUnknown holds in Gatekeeper before 3.22, which tells CEL nothing of
-	// namespaces. There the rules are the API server's alone, in place of refusing
-	// everything. Later ones refuse by themselves if they do not find the namespace
-	// by whose labels they match.
+	// namespaceUnknown is true in Gatekeeper before 3.22, which does not pass namespaces
+	// to CEL. There only the API server enforces the rules; otherwise everything would
+	// be refused. Later versions refuse by themselves if they do not find the namespace
+	// whose labels they match.
 	namespaceUnknown = `namespaceObject == null`
 	// gatekeeperRules is the variable for the namespace's annotations.
 	gatekeeperRules      = "rules"
@@ -133,15 +132,15 @@ func MarkForGatekeeper(namespace client.Object) {
 type Mutator struct {
 	// Kind is Assign or ModifySet.
 	Kind string
-	// Name is what the mutator does. The tenant's name is put after it and a dot,
-	// which no tenant's name has: so no two can meet.
+	// Name is the purpose of the mutator. It is followed by a dot and the tenant's name.
+	// No tenant's name has a dot, so names are unique.
 	Name string
-	// Group, Version and ObjectKind are what it changes, and Operations when.
+	// Group, Version and ObjectKind are the mutated kind, and Operations the operations.
 	Group, Version, ObjectKind string
 	Operations                 []string
 	// Location is the path of the field.
 	Location string
-	// OnlyMissing leaves the field alone where it is there.
+	// OnlyMissing leaves the field alone if it is set.
 	OnlyMissing bool
 	// Within is a path that must be there, for the field not to be made with all that
 	// is around it; "" for none.
@@ -199,10 +198,9 @@ func gatekeeperName(name string) string {
 	return strings.TrimRight(name[:longestName-len(suffix)], "-.") + suffix
 }
 
-// ofTenant selects the namespaces that croft has made a tenant's, and so none that
-// a tenant only asks for. They are named besides, since Gatekeeper goes through the
-// mutators of all tenants for each pod: it compares names first, and builds
-// selectors anew each time.
+// ofTenant selects the namespaces that croft has accepted as the tenant's. It also lists
+// their names, since Gatekeeper evaluates the mutators of all tenants for each pod: it
+// compares names first, and parses selectors each time.
 func ofTenant(name string) map[string]any {
 	return map[string]any{"matchLabels": map[string]any{v1alpha1.TenantLabel: name}}
 }

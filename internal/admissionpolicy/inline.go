@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// A pod passes dozens of expressions, and what each of them costs hardly depends on what
-// it asks: the API server appends every declared variable to a map three times for a
-// request, and evaluates each that is read as a program of its own. So the policies on
-// pods are written with variables, for people, and sent without those that are read once
-// or that are only another name.
+// A pod passes dozens of expressions, and the cost of each hardly depends on its
+// content: the API server appends every declared variable to a map three times for a
+// request, and evaluates each variable that is read as a program of its own. So the
+// policies on pods are written with variables, for people, and rendered without
+// variables that are read once or that only rename another one.
 
 var variableRead = regexp.MustCompile(`variables\.([A-Za-z]+)`)
 
-// otherName is an expression that costs no more than a variable does.
+// otherName is an expression that costs no more than a variable.
 var otherName = regexp.MustCompile(
 	`^((object|oldObject|request)(\.[A-Za-z]+)*|"[^"\\]*"|\[\]|true|false|request\.operation == "CREATE")$`)
 
@@ -25,12 +25,12 @@ func (v Variable) orEmpty() bool {
 		(rest == field+" : []" || rest == field+" : {}")
 }
 
-// inlined writes variables into the expressions that read them, and leaves out those that
-// nobody reads any more.
+// inlined writes variables into the expressions that read them, and removes unused
+// variables.
 //
-// few is how often a tenant's rules may be read to be written there, too. Of rules it is
-// 2: what a tenant may have is looked up where a pod asks for something, and so hardly
-// ever. Reading it twice then is cheaper than a variable for all.
+// few is the number of reads up to which a tenant's rules are inlined, too. For rules it
+// is 2: they read a tenant's allowances only if a pod uses them, which is rare. Two such
+// reads are cheaper than one variable for all pods.
 func inlined(variables []Variable, rules []Rule, few int) ([]Variable, []Rule) {
 	variables, rules = slices.Clone(variables), slices.Clone(rules)
 	for _, v := range slices.Clone(variables) {
@@ -49,8 +49,8 @@ func inlined(variables []Variable, rules []Rule, few int) ([]Variable, []Rule) {
 			}
 		}
 	}
-	// What only messages read is written into these, too: a declared variable costs
-	// something even if nobody reads it.
+	// Variables that only messages read are inlined into these, too: a declared variable
+	// costs something even if it is not read.
 	live := readBy(variables, holdsOf(rules))
 	for _, v := range slices.Backward(variables) {
 		if !live[v.Name] && v.outsideLoops(variables, rules) {
@@ -73,7 +73,7 @@ func holdsOf(rules []Rule) []string {
 	return all
 }
 
-// readBy are the variables that texts read, and those that are read for these.
+// readBy are the variables that texts read, directly or through other variables.
 func readBy(variables []Variable, texts []string) map[string]bool {
 	read := map[string]bool{}
 	for len(texts) > 0 {
@@ -145,8 +145,8 @@ func (v Variable) outsideLoops(variables []Variable, rules []Rule) bool {
 	})
 }
 
-// into writes the variable into what reads it: into rules and other variables, and into
-// messages if these are meant, too.
+// into writes the variable into its readers: rules and other variables, and messages if
+// asked to.
 func (v Variable) into(variables []Variable, rules []Rule, messages bool) {
 	written := v.Expression
 	if !otherName.MatchString(written) || strings.Contains(written, "==") {
@@ -184,12 +184,12 @@ func loop(text string) bool {
 	return begin > 0 && text[begin-1] == '.' && loops[text[begin:]]
 }
 
-// inName reports whether a character is one of those that names of macros have.
+// inName reports whether a character can be part of a macro's name.
 func inName(c byte) bool {
 	return c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
-// repeated reports whether what comes after a text is evaluated more than once.
+// repeated reports whether the expression after a text is evaluated more than once.
 func repeated(text string) bool {
 	var open []bool
 	quoted := false

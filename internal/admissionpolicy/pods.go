@@ -20,13 +20,13 @@ const (
 	PodTemplatesPolicy = "croft-pod-templates"
 )
 
-// Pods is what one wall asks of pods. The API server spends most of a policy's
-// time on there being one: on reading the pod for it, and on writing the pod
-// anew. So the walls' parts are put together, and a pod passes one policy that
-// changes it and one that checks it, however many rules there are.
+// Pods is one wall's part of the policies on pods. The API server spends most of a
+// policy's time on converting the pod for it and back, independently of the rules. So
+// the walls' parts are merged: a pod passes one policy that mutates it and one that
+// validates it, for any number of rules.
 type Pods struct {
-	// Bounds are the most entries of each list that an expression goes through, and
-	// Early the variables for them: see Validating.
+	// Bounds are the maximum numbers of entries of each list that an expression iterates
+	// over, and Early their variables: see Validating.
 	Bounds []Bound
 	Early  []Variable
 	// Variables are for the rules. They may use those that the policies have by
@@ -40,27 +40,27 @@ type Pods struct {
 	//   - claimTemplates: the volumeClaimTemplates beside a template, of a
 	//     StatefulSet; for a pod an empty list.
 	Variables []Variable
-	// Rules are asked of pods and, as warnings, of templates.
+	// Rules apply to pods and, as warnings, to templates.
 	Rules []Rule
-	// PodRules are asked of pods only, TemplateRules of templates only.
+	// PodRules apply to pods only, TemplateRules to templates only.
 	PodRules, TemplateRules []Rule
-	// PatchVariables and Patch change a pod that is created, and the ephemeral
-	// containers that one gets: see Mutating. Says is what they do. Done is true
-	// where a pod that is created has it all already, as far as the pod shows: it can
-	// use the object, and neither rules nor variables. Where it holds wrongly, the pod
-	// is checked as it is. Where it does not hold, the pod is only looked at twice.
+	// PatchVariables and Patch mutate a created pod, and new ephemeral containers: see
+	// Mutating. Says describes the mutation. Done is true if a created pod needs no
+	// mutation, as far as the pod itself shows: it can use the object, but neither rules
+	// nor variables. If Done is true wrongly, the pod is validated unchanged. If it is
+	// false wrongly, the pod is only evaluated twice.
 	PatchVariables    []Variable
 	Patch, Says, Done string
 }
 
-// PodPolicies puts the walls' parts together: what changes pods, what checks
-// them, and what warns of templates.
+// PodPolicies merges the walls' parts into the policies that mutate pods, validate them,
+// and warn about templates.
 func PodPolicies(parts []Pods) []client.Object {
 	return append(changePods(parts).Objects(), PodChecks(parts)...)
 }
 
-// PodChecks are PodPolicies without the one that changes pods, where something
-// else does.
+// PodChecks are PodPolicies without the mutating one, for use with another placement
+// engine.
 func PodChecks(parts []Pods) []client.Object {
 	return slices.Concat(CheckPods(parts...).Objects(), WarnOfTemplates(parts...).Objects())
 }
@@ -130,7 +130,7 @@ func CheckPods(parts ...Pods) Validating {
 			{Name: "annotations", Expression: `has(object.metadata.annotations) ? object.metadata.annotations : {}`},
 			{Name: "labels", Expression: `has(object.metadata.labels) ? object.metadata.labels : {}`},
 			{Name: "finalizers", Expression: `has(object.metadata.finalizers) ? object.metadata.finalizers : []`},
-			// Of those that are over their bound any may be taken off.
+			// From a list over its bound, any may be removed.
 			{Name: "finalizersBefore", Expression: `!variables.new && has(oldObject.metadata.finalizers)
 				? oldObject.metadata.finalizers : []`},
 		},
@@ -153,7 +153,7 @@ func CheckPods(parts ...Pods) Validating {
 	return check
 }
 
-// WarnOfTemplates puts together what the walls' parts ask of templates.
+// WarnOfTemplates merges the walls' rules on templates.
 func WarnOfTemplates(parts ...Pods) Validating {
 	warn := Validating{
 		Name: PodTemplatesPolicy, Resources: templates(), Warns: true,
@@ -198,8 +198,8 @@ func WarnOfTemplates(parts ...Pods) Validating {
 // ClaimTemplatesPath is where a StatefulSet has the claims that come with its pods.
 const ClaimTemplatesPath = "spec.volumeClaimTemplates"
 
-// onTemplates are the bounds of templates: those of pods, and one for what stands beside
-// a template. No rule asks for a template's owners.
+// onTemplates are the bounds of templates: those of pods, and one for the fields beside
+// a template. No rule reads a template's owners.
 func onTemplates(bounds []Bound) []Bound {
 	return slices.DeleteFunc(slices.Clone(bounds), func(b Bound) bool { return b.Path == "metadata.ownerReferences" })
 }
@@ -213,9 +213,9 @@ var claimTemplates = Bound{
 		`"spec": {"storageClassName": "s", "resources": {"requests": {"storage": "1Gi"}}}}`,
 }
 
-// ofTemplates are rules about pods, said of a template of them: what is written
-// there is refused only when its pods are made, which a person who waits for a
-// Deployment does not see.
+// ofTemplates turns rules about pods into rules about templates of pods: otherwise pods
+// are refused only when a controller creates them, which the author of a Deployment does
+// not see.
 func ofTemplates(rules []Rule) []Rule {
 	all := slices.Clone(rules)
 	for i := range all {

@@ -30,14 +30,14 @@ const OperatorUser = "system:serviceaccount:" + v1alpha1.SystemNamespace + ":" +
 // namespaceController empties namespaces that are being deleted.
 const namespaceController = "system:serviceaccount:kube-system:namespace-controller"
 
-// Resource is what a policy looks at.
+// Resource is a resource that a policy matches.
 type Resource struct {
 	Group      string
 	Version    string
 	Resources  []string
 	Operations []admissionv1.OperationType
-	// Namespaced leaves out what is in no namespace, where Resources are "*": a
-	// namespace selector alone lets that through.
+	// Namespaced leaves out cluster-scoped objects, if Resources are "*": a namespace
+	// selector alone matches them.
 	Namespaced bool
 }
 
@@ -46,14 +46,14 @@ type Variable struct{ Name, Expression string }
 
 // Rule is one thing that a ValidatingAdmissionPolicy asks of a request.
 type Rule struct {
-	// Name tells the rule from the policy's others: lower-case words and hyphens.
-	// What the tenant reads begins with it, in brackets.
+	// Name identifies the rule within the policy: lower-case words and hyphens. The
+	// message to the tenant begins with it, in brackets.
 	Name string
-	// Says is what the rule asks, in one line for people.
+	// Says is the rule's requirement, in one line for people.
 	Says string
 	// Holds is a CEL expression that is true where the request is fine.
 	Holds string
-	// Message is a CEL expression of what the tenant reads: which field, what is
+	// Message is a CEL expression of the message to the tenant: which field, what is
 	// allowed.
 	Message string
 	// Exception is the field of a tenant, as policy.registries, by which a platform admin
@@ -62,35 +62,35 @@ type Rule struct {
 	// Costly says that Holds costs more than Message, which is then made for every
 	// request: asking once more whether it is needed would double the cost.
 	Costly bool
-	// Fine is true only where the rule holds, goes through no list and is cheaper than
-	// Holds: it is asked first, of objects over their bounds, too. "" for none. It is what
-	// keeps messages from being made that cannot ask Holds once more: those of Costly
-	// rules, and of rules that ask the authorizer.
+	// Fine is true only if the rule holds, iterates over no list and is cheaper than
+	// Holds. It is evaluated first, also for objects over their bounds. "" for none. It
+	// saves evaluating the messages that cannot evaluate Holds again: those of Costly
+	// rules, and of rules that call the authorizer.
 	Fine string
-	// Cheap rules go through no list, and are asked of objects over their bounds,
+	// Cheap rules iterate over no list, and are evaluated for objects over their bounds,
 	// too.
 	Cheap bool
-	// Rare rules are Fine with nearly every object. A lean policy asks them as one
-	// validation, which is Fine where all of them are: see together. They are asked for
-	// Fine within the bounds only, ask no authorizer, and are not Costly.
+	// Rare rules are Fine for nearly every object. A lean policy merges them into one
+	// validation, which is Fine if all of them are: see together. Their Fine is
+	// evaluated only within the bounds, they do not call the authorizer, and they are
+	// not Costly.
 	Rare bool
 
 	guarded bool
 }
 
-// RuleAnnotation begins the key of an annotation of a policy that says what a
-// rule asks, so that people who look at the policy need not read CEL; its name
-// follows. ExceptionAnnotation begins that of the field by which more is allowed.
-// SaysAnnotation says what a policy that changes things does.
+// RuleAnnotation is the prefix of a policy's annotation with a rule's requirement, so
+// that readers of the policy need not read CEL; the rule's name follows.
+// ExceptionAnnotation is the prefix of the annotation with the field that allows more.
+// SaysAnnotation describes a mutating policy.
 const (
 	RuleAnnotation      = "rule.croft.dev/"
 	ExceptionAnnotation = "exception.croft.dev/"
 	SaysAnnotation      = "croft.dev/says"
 )
 
-// validation is the rule as the API server has it. A message expression is evaluated for
-// every request, also for those that the rule lets through. A message that is the same
-// for everybody costs nothing.
+// validation is the rule in the API server's form. A message expression is evaluated for
+// every request, also for allowed ones. A constant message costs nothing.
 func (r Rule) validation() admissionv1.Validation {
 	v := admissionv1.Validation{Expression: clean(r.Holds), Reason: ptr.To(metav1.StatusReasonForbidden)}
 	if text, same := constant(r.Message); same {
@@ -101,8 +101,8 @@ func (r Rule) validation() admissionv1.Validation {
 	return v
 }
 
-// validations are what the API server evaluates for rules. Of those that are broken it
-// names the first: rare ones stand where the first of them stood.
+// validations are the API server's form of rules. It reports the first broken rule:
+// merged rare rules are at the place of the first of them.
 func validations(asked []Rule, lean bool) []admissionv1.Validation {
 	var all []admissionv1.Validation
 	var rare []Rule
@@ -123,7 +123,7 @@ func validations(asked []Rule, lean bool) []admissionv1.Validation {
 	return all
 }
 
-// says is a CEL expression of what a tenant reads.
+// says is a CEL expression of the message to the tenant.
 func (r Rule) says() string { return Quote(Refusal(r.Name)) + " + (" + clean(r.Message) + ")" }
 
 // literals are strings that are added up.
@@ -169,7 +169,7 @@ func (r Rule) message() string {
 	return message
 }
 
-// Refusal is how everything begins that a rule tells a tenant.
+// Refusal is the prefix of a rule's messages to tenants.
 func Refusal(rule string) string { return "[" + rule + "] " }
 
 // Selection says which objects a policy looks at, by croft's mark.
@@ -188,7 +188,7 @@ type Validating struct {
 	Resources []Resource
 	// Except are left out of Resources.
 	Except []Resource
-	// Selection leaves out objects before anything else is asked; none if empty.
+	// Selection leaves out objects before anything else is evaluated; none if empty.
 	Selection Selection
 	// Ruleless policies do not read a tenant's rules.
 	Ruleless bool
@@ -196,16 +196,15 @@ type Validating struct {
 	// their own labels whether the policy looks at them. Such a policy is Ruleless,
 	// and its conditions say which tenant's business an object is.
 	Anywhere bool
-	// Warns lets requests through, and answers those that break a rule by a
-	// warning.
+	// Warns allows requests, and answers those that break a rule with a warning.
 	Warns bool
 	// Only are CEL expressions, by name, that must all hold for the policy to
 	// look at a request. They can use neither namespaceObject nor variables, and so no
 	// rules.
 	Only map[string]string
-	// Bounds are the most entries of each list that an expression goes through: see
-	// Bound. Rules are asked, and variables evaluated, within them only; conditions
-	// must see to it themselves.
+	// Bounds are the maximum numbers of entries of each list that an expression iterates
+	// over: see Bound. Rules and variables are evaluated only within them; conditions
+	// must check them themselves.
 	Bounds []Bound
 	// Early variables are for the bounds, too. They go through lists that a bound
 	// before theirs is for, or through none.
@@ -264,16 +263,16 @@ func (v Validating) Objects() []client.Object {
 	}}
 }
 
-// Mutating is a policy that changes what is written.
+// Mutating is a policy that changes objects.
 type Mutating struct {
 	Name string
-	// Says is what the policy does, in one line for people.
+	// Says describes the policy, in one line for people.
 	Says      string
 	Resources []Resource
-	// Only are CEL expressions, by name, that must all hold for the policy to
-	// change anything. A policy that finds nothing to do is best left out by one:
-	// the object is written anew even for an empty patch, and the policy is run a
-	// second time after its own change.
+	// Only are CEL expressions, by name, that must all be true for the policy to mutate.
+	// A policy without anything to change is best left out by one: the API server
+	// converts the object even for an empty patch, and reinvokes the policy after its
+	// own change.
 	Only      map[string]string
 	Variables []Variable
 	// Patch is a CEL expression that gives a list of JSONPatch. It is one
@@ -358,8 +357,7 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// tenants matches the resources in tenants' namespaces, in whatever version of
-// their API they are sent.
+// tenants matches the resources in tenants' namespaces, in any version of their API.
 func tenants(resources []Resource, selection Selection) *admissionv1.MatchResources {
 	match := &admissionv1.MatchResources{
 		MatchPolicy: ptr.To(admissionv1.Equivalent),
@@ -411,7 +409,7 @@ func conditions(only map[string]string) []admissionv1.MatchCondition {
 	return list
 }
 
-// variables are those that read the rules, and those that are made from them.
+// variables are those that read the rules, followed by those computed from them.
 func variables(read, made []Variable) []Variable {
 	all := slices.Concat(read, made)
 	for i := range all {

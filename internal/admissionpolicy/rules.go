@@ -15,23 +15,23 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Rules are written with params.spec.X for the field X of a tenant's TenantRules.
-// What the API server evaluates reads the same from annotations of the namespace,
-// which it has at hand in namespaceObject. A parameter of the kind TenantRules would
-// be easier to read. But an API server that starts anew looks up a policy's kind of
-// parameter once, and for half a minute not again: if the lookup comes before the
-// CustomResourceDefinition is served, everything that the policy looks at is refused
-// for that time, deletion by administrators too (kubernetes/kubernetes#124237).
+// Expressions of rules use params.spec.X for the field X of a tenant's TenantRules. The
+// rendered expressions read the same from annotations of the namespace, which the API
+// server provides as namespaceObject. A parameter of the kind TenantRules would be
+// easier to read. But a restarted API server looks up the kind of a policy's parameter
+// once, and then not again for half a minute: if the lookup comes before the
+// CustomResourceDefinition is served, every request that the policy matches is refused
+// for that time, even deletion by administrators (kubernetes/kubernetes#124237).
 
-// ruleRead finds what an expression reads of a tenant's rules.
+// ruleRead finds the fields of a tenant's rules that an expression reads.
 var ruleRead = regexp.MustCompile(`params\.spec\.([A-Za-z]+)`)
 
-// writtenRead finds what an expression reads of a list of a tenant's rules as it is
-// written: params.written.X is the only entry of params.spec.X where that has one, which
-// is cheaper to compare with than a list. No other entry is equal to it if entries are
-// names: they hold no comma and no percent sign.
+// writtenRead finds the lists of a tenant's rules that an expression reads in their
+// written form: params.written.X is the only entry of params.spec.X if the list has one,
+// which is cheaper to compare with than a list. No other entry is equal to it if entries
+// are names: they contain no comma and no percent sign.
 //
-// Of others than alwaysWritten it is no expression.
+// It does not match fields other than alwaysWritten.
 var writtenRead = regexp.MustCompile(`params\.written\.(` + strings.Join(alwaysWritten, "|") + `)\b`)
 
 // unruledVariable holds where an object is updated or deleted in a namespace without
@@ -79,8 +79,8 @@ func fromNamespace(expression string) string {
 	})
 }
 
-// namespaceRules are the annotations of the namespace, as the API server reads them. It
-// refuses what reads a rule that is not there.
+// namespaceRules are the annotations of the namespace in CEL. An expression that reads a
+// missing annotation is an error, which refuses the request.
 const namespaceRules = "namespaceObject.metadata.annotations"
 
 // hasRules is a CEL expression. The tenant is among all rules.
@@ -105,14 +105,13 @@ func readingOf(resources []Resource, expressions ...string) reading {
 	}
 }
 
-// lenient reports whether the policy has to let through what is updated or deleted
-// without rules. In a namespace without them nothing that they decide may be created.
-// But what is there may be changed: whoever takes finalizers off must not be denied, or
-// the namespace might stay for ever. Subresources are not meant: nobody needs those that
-// policies look at to take an object away.
+// lenient reports whether the policy has to allow updates and deletions in a namespace
+// without rules. Creation is refused there. But existing objects may be changed:
+// removing finalizers must not be denied, or the namespace might never be deleted. This
+// does not apply to subresources: nobody needs the matched ones to remove an object.
 func (r reading) lenient() bool { return r.updates && len(r.rules) > 0 }
 
-// variables come before those that are made from them.
+// variables come before those that are computed from them.
 func (r reading) variables() []Variable {
 	var all []Variable
 	if r.lenient() {
@@ -127,7 +126,7 @@ func (r reading) variables() []Variable {
 	return all
 }
 
-// rule makes what is asked by params read the namespace.
+// rule replaces reads of params by reads of the namespace.
 func (r reading) rule(asked Rule) Rule {
 	asked.Holds = fromNamespace(clean(asked.Holds))
 	asked.Message = fromNamespace(clean(asked.Message))
@@ -139,7 +138,7 @@ func (r reading) rule(asked Rule) Rule {
 	return asked
 }
 
-// patch makes one that is asked by params read the namespace.
+// patch replaces reads of params by reads of the namespace in a patch.
 func (r reading) patch(expression string) string {
 	if expression = fromNamespace(clean(expression)); r.lenient() {
 		return RulelessUpdate + expression + ")"
@@ -147,7 +146,7 @@ func (r reading) patch(expression string) string {
 	return expression
 }
 
-// expressionsOf are those of variables and rules.
+// expressionsOf returns the expressions of variables and rules.
 func expressionsOf(variables []Variable, rules []Rule) []string {
 	var all []string
 	for _, v := range variables {
@@ -159,7 +158,7 @@ func expressionsOf(variables []Variable, rules []Rule) []string {
 	return all
 }
 
-// rulesIn are those of rules that expressions read.
+// rulesIn returns the rules that expressions read.
 func rulesIn(rules []rule, expressions ...string) []rule {
 	read := map[string]bool{}
 	for _, match := range ruleRead.FindAllStringSubmatch(strings.Join(expressions, "\n"), -1) {
@@ -228,7 +227,7 @@ func (r rule) read(annotations string) string {
 	}
 }
 
-// leniently reads the rule back for Gatekeeper. One that is missing allows nothing.
+// leniently reads the rule for Gatekeeper. A missing rule allows nothing.
 func (r rule) leniently() string {
 	annotations := "variables." + gatekeeperRules
 	read := r.read(annotations)
@@ -239,7 +238,8 @@ func (r rule) leniently() string {
 	return fmt.Sprintf(`%q in %s ? (%s) : %s`, r.annotation(), annotations, read, none)
 }
 
-// escaper writes what is in a list so that it has no comma, as the names of groups may.
+// escaper escapes the entries of a list so that they contain no comma, as names of
+// groups may.
 var escaper = strings.NewReplacer("%", "%25", ",", "%2C")
 
 // fieldsOfRules are the fields that there are, by their name in JSON.

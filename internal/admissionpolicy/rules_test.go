@@ -102,7 +102,7 @@ func TestRulesFit(t *testing.T) {
 	}
 	const (
 		most = 256 << 10
-		// others are for what namespaces carry besides.
+		// others is the space for namespaces' other annotations.
 		others = 32 << 10
 	)
 	sum := int64(0)

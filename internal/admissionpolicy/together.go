@@ -12,9 +12,9 @@ import (
 )
 
 // For each validation of a policy the API server runs a program, and another for its
-// message even where the validation holds: some 25 allocations before anything is asked.
-// croft asks a pod two dozen rules, most of them about fields that hardly any pod has.
-// These are one validation, in which one program finds that a pod has none of the fields.
+// message even if the validation holds: some 25 allocations before any evaluation. croft
+// has two dozen rules on pods, most of them about rare fields. These are one validation,
+// in which one program finds that a pod has none of the fields.
 
 // together asks several rules by one validation. A comment precedes each of them.
 func together(rules []Rule) admissionv1.Validation {
@@ -51,7 +51,7 @@ func MessageOf(v admissionv1.Validation) string { return cmp.Or(v.MessageExpress
 type Asked struct {
 	// Rule is its name.
 	Rule string
-	// Message is a CEL expression for what is said where it is broken.
+	// Message is a CEL expression of the message if it is broken.
 	Message string
 }
 

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestTogether fails if a rule that is asked together with others cannot be told from
-// them, or cannot be waived alone.
+// TestTogether fails if a merged rule cannot be identified, or cannot be waived alone.
 func TestTogether(t *testing.T) {
 	v := together([]Rule{
 		{Name: "first", Fine: "!has(object.a)", Holds: "object.a == 1", Message: `"a: " + string(object.a)`},

@@ -25,9 +25,9 @@ type Adoption struct {
 	declared []client.Object
 }
 
-// New returns the Adoption of a tenant of an estate. What the file declares is
-// given as it was written; of it the Platform, the tenant, and what the tenant's
-// pools need are declared in the cluster, so that other tenants wait for their turn.
+// New returns the Adoption of a tenant of an estate. declared are the objects as the
+// file has them; the Adoption declares the Platform, the tenant, and what the tenant's
+// pools need, so that other tenants follow in their own runs.
 func New(c client.Client, e *estate.Estate, tenant string, declared []client.Object) (*Adoption, error) {
 	t := e.Tenant(tenant)
 	if t == nil {
@@ -41,8 +41,8 @@ func (a *Adoption) Platform() []client.Object {
 	return a.only(func(kind, _ string) bool { return kind == "Platform" })
 }
 
-// Declared is everything that the tenant needs of the file, in the order in which
-// to apply it.
+// Declared are the file's objects that the tenant needs, in the order of their
+// application.
 func (a *Adoption) Declared() []client.Object {
 	pools := map[string]bool{}
 	for _, name := range a.tenant.Pools {
@@ -63,9 +63,9 @@ func (a *Adoption) only(picked func(kind, name string) bool) []client.Object {
 	return some
 }
 
-// stands reports whether the cluster-wide policies are those that the estate's
-// Platform wants, so that the API server can be asked what they say.
-func (a *Adoption) stands(ctx context.Context) (bool, error) {
+// policiesMatch reports whether the cluster-wide policies match the estate's Platform, so that
+// dry runs show the policies' verdicts.
+func (a *Adoption) policiesMatch(ctx context.Context) (bool, error) {
 	var live v1alpha1.PlatformList
 	if err := a.client.List(ctx, &live); err != nil || len(live.Items) == 0 {
 		return false, err
@@ -78,7 +78,7 @@ func (a *Adoption) stands(ctx context.Context) (bool, error) {
 	return len(diff) == 0 && err == nil, err
 }
 
-// namespaces reads those of the tenant that are there.
+// namespaces reads the existing namespaces of the tenant.
 func (a *Adoption) namespaces(ctx context.Context) (map[string]*corev1.Namespace, error) {
 	all := map[string]*corev1.Namespace{}
 	for _, name := range a.tenant.Namespaces {

@@ -20,8 +20,7 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// Beside is something that was there before, and that has to do with the same as
-// one of the walls.
+// Beside is an existing object with the same purpose as a wall.
 type Beside struct {
 	Object string `json:"object"`
 	// Taken says that croft writes an object of its own over it.
@@ -31,7 +30,7 @@ type Beside struct {
 	Why      string `json:"why"`
 
 	object *unstructured.Unstructured
-	// annotation is what is beside, where it is not a whole object.
+	// annotation is the replaced annotation, if it is not a whole object.
 	annotation string
 }
 
@@ -39,14 +38,14 @@ type Beside struct {
 // pods of a namespace.
 const nodeSelectorAnnotation = "scheduler.alpha.kubernetes.io/node-selector"
 
-// judged is a kind of which a wall has objects too, and what is thought of one that
-// is not croft's.
+// judged is a kind that a wall also writes, and the function that judges other writers'
+// objects of it.
 type judged struct {
 	kind  schema.GroupVersionKind
 	judge func(*unstructured.Unstructured) (replaced bool, why string)
 }
 
-// beside looks for what stands beside the walls.
+// beside finds the objects beside the walls.
 func (a *Adoption) beside(ctx context.Context, p *Plan) error {
 	walls := map[apply.Ref]bool{}
 	for _, o := range a.standing() {
@@ -58,7 +57,7 @@ func (a *Adoption) beside(ctx context.Context, p *Plan) error {
 		{corev1.SchemeGroupVersion.WithKind("ResourceQuota"), a.judgeQuota},
 		{corev1.SchemeGroupVersion.WithKind("LimitRange"), a.judgeLimits},
 	}
-	// Calico keeps in the second of its groups what it serves in the first.
+	// Calico serves the objects of its second group in the first, too.
 	for _, group := range []v1alpha1.CalicoAPIGroup{v1alpha1.CalicoGroup, v1alpha1.CalicoStorageGroup} {
 		if kind, served := a.kindOf(string(group), "networkpolicies"); served {
 			judges = append(judges, judged{kind, judgeCalico})
@@ -151,8 +150,8 @@ func (a *Adoption) judgeBinding(o *unstructured.Unstructured) (bool, string) {
 	}
 }
 
-// judgeCalico leaves a policy of Calico's where it is: it has an order among croft's,
-// and may deny what they let through.
+// judgeCalico keeps a policy of Calico's: it has an order among croft's, and may deny
+// connections that they allow.
 func judgeCalico(o *unstructured.Unstructured) (bool, string) {
 	if strings.HasPrefix(o.GetName(), "knp.default.") {
 		return false, "" // Calico's own copy of a Kubernetes policy
@@ -160,8 +159,8 @@ func judgeCalico(o *unstructured.Unstructured) (bool, string) {
 	return false, "Calico goes by it beside croft's policies, in its order: take it away by hand if they do what it does"
 }
 
-// judgeQuota asks whether the tenant's quota allows as much or less: all of it, since
-// what one namespace does not use another may.
+// judgeQuota reports whether the tenant's quota is as tight: it compares the whole
+// quota, since one namespace may use what another does not.
 func (a *Adoption) judgeQuota(o *unstructured.Unstructured) (bool, string) {
 	var quota corev1.ResourceQuota
 	if into(o, &quota) != nil {

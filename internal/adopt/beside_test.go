@@ -27,7 +27,7 @@ func TestJudge(t *testing.T) {
 		judge    func(*unstructured.Unstructured) (bool, string)
 		text     string
 		replaced bool
-		// silent says that nobody is told of it.
+		// silent says that it is not reported.
 		silent bool
 	}{
 		"a group that the tenant names":      {a.judgeBinding, binding("[{kind: Group, name: shoppers}, {kind: User, name: jane}]"), true, false},
@@ -58,8 +58,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestConcerns fails if a mutator that is about a namespace of the tenant's is
-// passed over, or one that is not is shown.
+// TestConcerns fails if a mutator that selects a namespace of the tenant is missed, or
+// another one is shown.
 func TestConcerns(t *testing.T) {
 	a := adopting(t, "{}", "")
 	live := map[string]*corev1.Namespace{"shop": {ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "shop"}}}}
@@ -83,8 +83,8 @@ func TestConcerns(t *testing.T) {
 	}
 }
 
-// TestQuarrels fails if two mutators that would never agree are not named before
-// both stand: Gatekeeper then refuses every pod.
+// TestQuarrels fails if two conflicting mutators are not reported before both exist:
+// Gatekeeper then refuses every pod.
 func TestQuarrels(t *testing.T) {
 	assign := func(value string) *unstructured.Unstructured {
 		return object(t, "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: m}, spec: {location: spec.tolerations, parameters: {assign: {value: "+value+"}}}}")

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// fit says of each workload whether new nodes of its pool can be as its pods ask:
-// those that it runs on may be, and the pool's to come may not.
+// fit reports workloads whose pods no new node of their pool can fit: present nodes may
+// fit although the pool's new ones do not.
 func (a *Adoption) fit(p *Plan) {
 	for i := range p.Pods {
 		w := &p.Pods[i]
@@ -23,9 +23,9 @@ func (a *Adoption) fit(p *Plan) {
 	}
 }
 
-// misfit returns why no node that Karpenter makes for a pool is as a pod asks; empty
-// if one may be. Karpenter's own comparison is asked, without what only a cloud
-// knows: which of its instances have which labels.
+// misfit returns why no node that Karpenter creates for a pool fits a pod; empty if one
+// may fit. It calls Karpenter's own comparison, without facts that only the cloud knows:
+// the labels of its instances.
 func (a *Adoption) misfit(pod *corev1.Pod, pool string) string {
 	var nodes *karpenterv1.NodePool
 	if declared := a.estate.Pool(pool); declared != nil {
@@ -36,7 +36,7 @@ func (a *Adoption) misfit(pod *corev1.Pod, pool string) string {
 		}
 	}
 	if nodes == nil {
-		return "" // another's, of which nothing is known
+		return "" // another cluster object's pool, of which nothing is known
 	}
 	template := nodes.Spec.Template
 	offered := scheduling.NewNodeSelectorRequirementsWithMinValues(template.Spec.Requirements...)
@@ -58,8 +58,8 @@ func (a *Adoption) misfit(pod *corev1.Pod, pool string) string {
 	return why
 }
 
-// alternatives are the pod once for each of the terms of which its required node
-// affinity asks for any, as it is once it is placed.
+// alternatives are copies of the placed pod, one for each term of its required node
+// affinity, any of which suffices.
 func (a *Adoption) alternatives(pod *corev1.Pod, pool string) []*corev1.Pod {
 	placed := pod.DeepCopy()
 	if placed.Spec.NodeSelector == nil {

@@ -51,7 +51,7 @@ func TestMisfit(t *testing.T) {
 	}
 }
 
-// TestFitOfAWS fails if a label that only AWS' instances have passes for one that no
+// TestFitOfAWS fails if a label that only AWS' instances have is treated as one that no
 // node has.
 func TestFitOfAWS(t *testing.T) {
 	a := adopting(t, "{}", "")

@@ -50,8 +50,8 @@ func globs(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return gatekeeper.Globs(pattern, name) })
 }
 
-// judgeRule asks whether croft does what a mutator or a constraint does. Those that
-// are about others too stay: what they do for these is not this tenant's to end.
+// judgeRule reports whether croft replaces a mutator or a constraint. Those that also
+// select other namespaces stay, since the others still need them.
 func (a *Adoption) judgeRule(o *unstructured.Unstructured) (bool, string) {
 	location := stringAt(o, "spec", "location")
 	if o.GroupVersionKind().Group != mutations {

@@ -16,8 +16,7 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-// Traffic is a connection that the walls end, or that they let through where it was
-// not before.
+// Traffic is a connection that the walls newly deny, or newly allow.
 type Traffic struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -26,8 +25,8 @@ type Traffic struct {
 }
 
 const (
-	// internet is an address of nobody's, and metadata that at which a cloud hands
-	// out credentials.
+	// internet is an address outside of the cluster, and metadata the address at which a
+	// cloud hands out credentials.
 	internet, metadata = "203.0.113.10", "169.254.169.254"
 	somePort           = 8080
 )
@@ -40,7 +39,7 @@ func (a *Adoption) walled(namespaces []corev1.Namespace) ([]corev1.Namespace, []
 	for _, o := range a.standing() {
 		switch o := o.(type) {
 		case *networkingv1.NetworkPolicy, *unstructured.Unstructured:
-			policies = append(policies, o) // reach passes over what is none
+			policies = append(policies, o) // reach skips objects that are no policies
 		case *corev1.Namespace:
 			i := slices.IndexFunc(labelled, func(n corev1.Namespace) bool { return n.Name == o.Name })
 			if i < 0 {
@@ -70,8 +69,8 @@ func (a *Adoption) traffic(ctx context.Context, p *Plan) error {
 	return err
 }
 
-// changes are the connections that are not as they were once the walls stand. Other
-// policies stay, and count in both.
+// changes are the connections that change with the walls. Other policies stay, and count
+// in both states.
 func (a *Adoption) changes(now *netpol.Snapshot, p *Plan) ([]Traffic, error) {
 	was, err := netpol.Of(now.Namespaces, now.Policies)
 	if err != nil {
@@ -113,8 +112,8 @@ func (a *Adoption) changes(now *netpol.Snapshot, p *Plan) ([]Traffic, error) {
 	return all, nil
 }
 
-// after are the namespaces and policies once the walls stand and what they replace is
-// gone.
+// after are the namespaces and policies once the walls are in place and the replaced
+// objects are deleted.
 func (a *Adoption) after(now *netpol.Snapshot, p *Plan) ([]corev1.Namespace, []client.Object) {
 	namespaces, walls := a.walled(now.Namespaces)
 	gone := map[apply.Ref]bool{}

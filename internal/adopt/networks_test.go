@@ -20,8 +20,7 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-// dialects are all in which the network wall can be written. Whichever it is, what
-// taking over means is the same.
+// dialects are all dialects of the network wall. The plan is the same in each.
 var dialects = map[string]string{
 	"Kubernetes":           "{platformNamespaces: [ingress]}",
 	"Calico":               "{platformNamespaces: [ingress], dialect: Calico}",
@@ -103,8 +102,8 @@ func TestJudgeNetworkPolicy(t *testing.T) {
 	}
 }
 
-// TestJudgeAddresses fails if a policy to addresses is judged by one of them: each
-// part of its networks must be let through, in each family and on each port.
+// TestJudgeAddresses fails if a policy to addresses is judged by one of them: every part
+// of its networks must be allowed, in each family and on each port.
 func TestJudgeAddresses(t *testing.T) {
 	restricted := func(cidrs string) string { return ", network: {egress: Restricted, allowCIDRs: [" + cidrs + "]}" }
 	to := func(peers, more string) string {
@@ -173,8 +172,8 @@ func TestJudgeAddresses(t *testing.T) {
 	}
 }
 
-// TestChanges fails if the plan does not tell which connections the walls end,
-// whatever they are written in, or tells of some that stay.
+// TestChanges fails if the plan misses a connection that the walls end, in any kind of
+// policy, or lists one that stays.
 func TestChanges(t *testing.T) {
 	named := func(name string) corev1.Namespace {
 		return corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}

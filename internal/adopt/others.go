@@ -35,7 +35,7 @@ func (a *Adoption) tryOthers(ctx context.Context, s scratch) ([]Refusal, error) 
 				if controlled(o) || o.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy {
 					continue
 				}
-				err := a.client.Create(ctx, anew(o, s.Name), client.DryRunAll)
+				err := a.client.Create(ctx, sanitized(o, s.Name), client.DryRunAll)
 				if apierrors.IsForbidden(err) && strings.Contains(err.Error(), " denied ") {
 					all = append(all, Refusal{apply.RefOf(o).String(), a.said(words(err), s.Name)})
 				}
@@ -95,8 +95,9 @@ func (a *Adoption) kindOf(group, resource string) (schema.GroupVersionKind, bool
 	return kind, err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
-// anew is an object as somebody would write it, without what the cluster gave it.
-func anew(o *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
+// sanitized is an object as an author would write it, without the fields that the cluster
+// set.
+func sanitized(o *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	clean := bare(o)
 	clean.SetNamespace(namespace)
 	switch o.GetKind() {
@@ -129,7 +130,8 @@ func anew(o *unstructured.Unstructured, namespace string) *unstructured.Unstruct
 	return clean
 }
 
-// bare is an object without what only a server can know: what can be applied again.
+// bare is an object without fields that only a server can set, so that it can be applied
+// again.
 func bare(o *unstructured.Unstructured) *unstructured.Unstructured {
 	clean := o.DeepCopy()
 	delete(clean.Object, "status")

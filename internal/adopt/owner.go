@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// stateOf says whose a namespace is, and what has to be put right before it can be
-// the tenant's. It is nil if it is not there.
+// stateOf returns the owner of a namespace, and the problems to fix before it can be the
+// tenant's. It is nil if the namespace does not exist.
 func (a *Adoption) stateOf(ctx context.Context, name string, live *corev1.Namespace) (n Namespace, blocking []string, err error) {
 	n = Namespace{Name: name, State: Missing}
 	if live == nil {
@@ -72,8 +72,8 @@ func (a *Adoption) isKept(namespace *corev1.Namespace) bool {
 	return owner != "" && owner != a.tenant.Name
 }
 
-// noteKept writes down the walls of the tenant before, and what it has put on the
-// namespace, so that undoing leaves nobody without them.
+// noteKept records the walls of the previous tenant, and its marks on the namespace, so
+// that undoing restores them.
 func (a *Adoption) noteKept(ctx context.Context, r *Record, namespace *corev1.Namespace) error {
 	marks := Marks{Labels: maps.Clone(namespace.Labels), Annotations: maps.Clone(namespace.Annotations)}
 	own := func(key, _ string) bool {

@@ -17,16 +17,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// borders are where policies begin or stop to treat addresses and ports alike.
-// Between two borders all are treated the same, so that one of each part stands for
-// all of it, and nothing is judged by chance.
+// borders are the addresses and ports at which policies begin or stop to match. Between
+// two borders policies treat all of them alike, so one of each part represents it, and
+// the result does not depend on chance.
 type borders struct {
 	networks []netip.Prefix
 	ports    []int
 }
 
-// bordersIn reads the borders of policies in whichever API: every network and every
-// number counts. One that is no border does no harm.
+// bordersIn reads the borders of policies of any API: every network and every number
+// counts. Numbers that are no borders are harmless.
 func bordersIn(policies []client.Object) (borders, error) {
 	var b borders
 	for _, o := range policies {
@@ -108,8 +108,8 @@ func (b *borders) addresses(block *networkingv1.IPBlock) ([]netip.Addr, error) {
 	}), nil
 }
 
-// network reads one. IPv4 written as IPv6 is read in different ways, so nobody
-// relies on it.
+// network parses a network. Parsers disagree about IPv4 written as IPv6, so it is
+// refused.
 func network(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err == nil && prefix.Addr().Is4In6() {
@@ -134,8 +134,8 @@ type port struct {
 	protocol string
 }
 
-// portsOf are one of each part of what a rule's ports allow. A port with a name may
-// be any.
+// portsOf returns one port of each part that a rule's ports allow. A named port may be
+// any port.
 func (b *borders) portsOf(rule []networkingv1.NetworkPolicyPort) []port {
 	var all []port
 	span := func(protocol corev1.Protocol, from, to int) {
@@ -167,14 +167,13 @@ func (b *borders) portsOf(rule []networkingv1.NetworkPolicyPort) []port {
 	return all
 }
 
-// mostChosen is how many sets of labels a selector may ask for before it counts as
-// one that cannot be told.
+// mostChosen is the maximum number of sets of labels that a selector may match; beyond
+// it, the selector counts as undecidable.
 const mostChosen = 256
 
-// chosenBy are the smallest sets of labels that a selector chooses: one for each
-// combination of the values that it names. Everything else that it chooses has more
-// labels, and the walls let nothing less through for more labels. It is an error if
-// they cannot be told.
+// chosenBy are the smallest sets of labels that a selector matches: one for each
+// combination of the values that it names. Its other matches have more labels, and the
+// walls allow no less for more labels. It is an error if they cannot be determined.
 func chosenBy(s *metav1.LabelSelector) ([]labels.Set, error) {
 	sets := []labels.Set{{}}
 	and := func(key string, values ...string) error {

@@ -9,20 +9,19 @@ import (
 type Plan struct {
 	Tenant     string      `json:"tenant"`
 	Namespaces []Namespace `json:"namespaces"`
-	// Tried says that the API server was asked where pods would land and what would
-	// be refused. Without it, the pools are worked out from the file, and nothing is
-	// said of the rules.
+	// Tried says that the API server judged the pods by dry runs. Otherwise the pools
+	// are computed from the file, and the plan is silent about the rules.
 	Tried bool       `json:"tried"`
 	Pods  []Workload `json:"pods,omitempty"`
-	// Refused are the other objects that could not be written anew as they are. They
-	// may stay as they are.
+	// Refused are the other objects whose re-creation would be refused. Existing ones
+	// may stay.
 	Refused []Refusal `json:"refused,omitempty"`
-	// Beside is what was there before and has to do with the same as a wall.
+	// Beside are existing objects of the same purpose as a wall.
 	Beside  []Beside  `json:"beside,omitempty"`
 	Traffic []Traffic `json:"traffic,omitempty"`
 	Pools   []Pool    `json:"pools,omitempty"`
 	Quota   []Excess  `json:"quota,omitempty"`
-	// Blocking is what has to be put right first.
+	// Blocking are problems that must be fixed first.
 	Blocking []string `json:"blocking,omitempty"`
 }
 
@@ -41,18 +40,18 @@ type NamespaceState string
 const (
 	// Missing namespaces are made by croft.
 	Missing NamespaceState = "missing"
-	// Free namespaces are there, and no tenant's.
+	// Free namespaces exist, and belong to no tenant.
 	Free NamespaceState = "free"
 	// Taken namespaces are the tenant's already.
 	Taken NamespaceState = "taken"
 	// Foreign namespaces are another tenant's.
 	Foreign NamespaceState = "foreign"
-	// Kept namespaces still have the walls of a tenant that is deleted, or that does
-	// not declare them any more.
+	// Kept namespaces still have the walls of a tenant that is deleted, or that no
+	// longer declares them.
 	Kept NamespaceState = "kept"
 )
 
-// Refusal is an object that the rules would refuse if it were written anew.
+// Refusal is an object whose re-creation the rules would refuse.
 type Refusal struct {
 	Object string `json:"object"`
 	Why    string `json:"why"`
@@ -74,7 +73,7 @@ func (p *Plan) Unsettled() []Workload {
 	return some
 }
 
-// Replaced is what the walls make superfluous.
+// Replaced are the objects that the walls make superfluous.
 func (p *Plan) Replaced() []Beside {
 	var some []Beside
 	for _, b := range p.Beside {
@@ -85,8 +84,8 @@ func (p *Plan) Replaced() []Beside {
 	return some
 }
 
-// Plan looks at the cluster. Where croft's policies stand, pods and other objects
-// are tried in a scratch namespace that is gone afterwards.
+// Plan reads the cluster. If croft's policies are in place, pods and other objects are
+// tried in a scratch namespace, which is deleted afterwards.
 func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
 	p := &Plan{Tenant: a.tenant.Name}
 	live, err := a.namespaces(ctx)
@@ -106,7 +105,7 @@ func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
 			return nil, err
 		}
 	}
-	if p.Tried, err = a.stands(ctx); err != nil || !p.Tried {
+	if p.Tried, err = a.policiesMatch(ctx); err != nil || !p.Tried {
 		a.fit(p)
 		return p, err
 	}

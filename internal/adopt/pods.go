@@ -24,17 +24,17 @@ type Workload struct {
 	// Name is the controller's kind and name, or the pod's.
 	Name string `json:"name"`
 	Pods int    `json:"pods"`
-	// Nodes are those that the pods run on, and Now the pools of these.
+	// Nodes are the pods' nodes, and Now these nodes' pools.
 	Nodes []string `json:"nodes,omitempty"`
 	Now   []string `json:"now,omitempty"`
-	// Next is the pool that the pods land on when they are made anew; empty if they
-	// would be refused.
+	// Next is the pool of the pods when they are re-created; empty if they would be
+	// refused.
 	Next string `json:"next,omitempty"`
-	// Refused is what a rule says, word for word.
+	// Refused is the rule's message, verbatim.
 	Refused string `json:"refused,omitempty"`
 	// Waits is why no new node of that pool is as the pods ask; empty if one may be.
 	Waits string `json:"waits,omitempty"`
-	// Note is what else is to be known.
+	// Note is further information.
 	Note string `json:"note,omitempty"`
 
 	pod *corev1.Pod
@@ -45,7 +45,7 @@ func (w *Workload) Moves() bool {
 	return w.Next != "" && slices.ContainsFunc(w.Now, func(pool string) bool { return pool != w.Next })
 }
 
-// pods reads what runs, and works out the pools as the file has them.
+// pods reads the running pods, and computes their pools from the file.
 func (a *Adoption) pods(ctx context.Context, p *Plan) error {
 	var nodes corev1.NodeList
 	if err := a.client.List(ctx, &nodes); err != nil {
@@ -69,8 +69,8 @@ func (a *Adoption) pods(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// poolOf is what a node says of its pool: what croft's pods go by or, where the
-// node does not have that, Karpenter's own label.
+// poolOf is the pool of a node: by the label that croft's pods select or, if the node
+// does not have it, by Karpenter's own label.
 func (a *Adoption) poolOf(node *corev1.Node) string {
 	return cmp.Or(node.Labels[a.estate.Platform.NodePoolKey], node.Labels[karpenterv1.NodePoolLabelKey], "no pool")
 }
@@ -118,8 +118,8 @@ func union(list []string, name string) []string {
 	return list
 }
 
-// workload is whom a pod belongs to. What the next pod is made from is the
-// controller's template, and not the pod: that was changed when it was let in.
+// workload is the controller of a pod. The next pod is created from the controller's
+// template, and not from the pod, which admission has changed.
 func (a *Adoption) workload(ctx context.Context, pod *corev1.Pod) (*Workload, error) {
 	w := &Workload{Namespace: pod.Namespace, Name: "Pod/" + pod.Name, pod: pod}
 	owner := metav1.GetControllerOf(pod)
@@ -173,9 +173,9 @@ func templateOf(made *unstructured.Unstructured) (*corev1.PodTemplateSpec, error
 // the token of their service account.
 const accessVolume = "kube-api-access-"
 
-// fresh is a pod as its controller would write it: without what the API server, the
-// scheduler and the kubelet have put there. The service account is left to the
-// namespace, since that which it is tried in has none but the default.
+// fresh is a pod as its controller would write it: without the fields that the API
+// server, the scheduler and the kubelet set. The service account is left to the
+// namespace, since the scratch namespace has only the default one.
 func fresh(pod *corev1.Pod) *corev1.Pod {
 	clean := &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},

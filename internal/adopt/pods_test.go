@@ -93,7 +93,7 @@ func TestAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live := object(t, test.live)
 			before := live.DeepCopy()
-			if diff := cmp.Diff(object(t, test.want).Object, anew(live, "scratch").Object); diff != "" {
+			if diff := cmp.Diff(object(t, test.want).Object, sanitized(live, "scratch").Object); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(before, live); diff != "" {
@@ -103,7 +103,7 @@ func TestAnew(t *testing.T) {
 	}
 }
 
-// TestRemember fails if the first state of an object is not the one that is kept.
+// TestRemember fails if not the first state of an object is kept.
 func TestRemember(t *testing.T) {
 	state := func(value string) *unstructured.Unstructured {
 		return object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {k: "+value+"}}")
@@ -146,7 +146,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestCount fails if what a pod counts for in a quota is not what Kubernetes counts.
+// TestCount fails if a pod counts differently in a quota than in Kubernetes.
 func TestCount(t *testing.T) {
 	const text = `
 spec:

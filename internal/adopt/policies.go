@@ -18,9 +18,9 @@ import (
 // stranger is a namespace that is neither the tenant's nor the platform's.
 const stranger = "croft-adopt-stranger"
 
-// judgeNetworkPolicy asks whether croft's policies let through everything that a
-// policy does. Everything else they deny, as it does: they select every pod, both
-// ways.
+// judgeNetworkPolicy reports whether croft's policies allow every connection that a
+// policy allows. They deny all others, as it does: they select every pod, in both
+// directions.
 func (a *Adoption) judgeNetworkPolicy(o *unstructured.Unstructured) (bool, string) {
 	var policy networkingv1.NetworkPolicy
 	if into(o, &policy) != nil {
@@ -89,7 +89,7 @@ func (c *comparison) more(peers []networkingv1.NetworkPolicyPeer, ports []networ
 	return ""
 }
 
-// moreOf is the first connection with one side that the walls do not let through.
+// moreOf is the first connection with one side that the walls do not allow.
 func (c *comparison) moreOf(s side, ports []port, ingress bool) (string, error) {
 	namespaces := slices.Clone(c.known)
 	if s.namespace != nil {
@@ -145,7 +145,7 @@ func (s side) name() string {
 	return s.namespace.Name
 }
 
-// String is how a person is told of it.
+// String is the side for people.
 func (s side) String() string {
 	switch s.name() {
 	case "":
@@ -157,9 +157,9 @@ func (s side) String() string {
 	}
 }
 
-// sidesOf are the ends that stand for all that a peer chooses: one of each part of
-// its addresses, or one of each sort of namespaces. It is an error if they cannot be
-// told, so that nobody relies on them.
+// sidesOf are representatives of all peers that a peer selects: one of each part of its
+// addresses, or one of each sort of namespaces. It is an error if they cannot be
+// determined, so that no verdict relies on them.
 func (c *comparison) sidesOf(peer networkingv1.NetworkPolicyPeer) ([]side, error) {
 	if peer.IPBlock != nil {
 		addresses, err := c.addresses(peer.IPBlock)
@@ -190,8 +190,8 @@ func (c *comparison) sidesOf(peer networkingv1.NetworkPolicyPeer) ([]side, error
 	return sides, nil
 }
 
-// namespace is one that has these labels: where they name one that is known, that
-// one, and otherwise a stranger.
+// namespace is a namespace with these labels: a known one if they name one, and
+// otherwise a made-up one.
 func (c *comparison) namespace(set labels.Set) *corev1.Namespace {
 	name, ok := set[corev1.LabelMetadataName]
 	if !ok {

@@ -14,10 +14,9 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-// TestReplacedIsReachable makes policies up, in a world so small that every
-// connection of it can be tried. It fails if one is called replaced that lets
-// something through which the walls do not, or if one that the walls do replace is
-// not called so.
+// TestReplacedIsReachable generates policies, in a world so small that it can try every
+// connection. It fails if a policy is called replaced although it allows a connection
+// that the walls deny, or if a replaced one is not called so.
 func TestReplacedIsReachable(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	replaced := 0
@@ -40,7 +39,7 @@ func TestReplacedIsReachable(t *testing.T) {
 	}
 }
 
-// world makes up what is tried: 16 addresses and 5 namespaces.
+// world generates the policies, over 16 addresses and 5 namespaces.
 type world struct{ *rand.Rand }
 
 func (w *world) one(of ...string) string { return of[w.IntN(len(of))] }

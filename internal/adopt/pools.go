@@ -13,16 +13,16 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// Pool is what becomes of a pool's nodes.
+// Pool is the change of a pool's nodes.
 type Pool struct {
 	Name string `json:"name"`
-	// Is says what is known: a NodePool that is new, the same, or changed.
+	// Is says whether the NodePool is new, the same, or changed.
 	Is string `json:"is"`
 	// Replaces says that Karpenter may replace nodes on which pods run.
 	Replaces bool `json:"replaces,omitempty"`
 }
 
-// pools compares the NodePools that there are with those of the tenant's pools.
+// pools compares the existing NodePools with those of the tenant's pools.
 func (a *Adoption) pools(ctx context.Context, p *Plan) error {
 	var live karpenterv1.NodePoolList
 	if err := a.client.List(ctx, &live); err != nil {

@@ -15,15 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Excess is what the tenant uses more of than its quota allows. What runs goes on;
-// nothing more is let in until it is less.
+// Excess is use beyond the tenant's quota. Running pods go on; nothing more is admitted
+// until use falls below the quota.
 type Excess struct {
 	Resource string `json:"resource"`
 	Used     string `json:"used"`
 	Hard     string `json:"hard"`
 }
 
-// quota compares what is in the tenant's namespaces with its quota.
+// quota compares the use of the tenant's namespaces with its quota.
 func (a *Adoption) quota(ctx context.Context, p *Plan) error {
 	if len(a.tenant.Quota) == 0 {
 		return nil
@@ -43,8 +43,8 @@ func (a *Adoption) quota(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// use adds up what a namespace uses of what the quota names, as Kubernetes counts it.
-// Storage of one class shows on the ResourceQuota itself.
+// use adds up a namespace's use of the quota's resources, as Kubernetes counts it. For
+// storage of one class, see the ResourceQuota itself.
 func (a *Adoption) use(ctx context.Context, used corev1.ResourceList, namespace string) error {
 	var pods corev1.PodList
 	var services corev1.ServiceList
@@ -82,8 +82,7 @@ func (a *Adoption) use(ctx context.Context, used corev1.ResourceList, namespace 
 	return nil
 }
 
-// counts is the resource whose objects a quota counts by a name; false for a name
-// that stands for something else.
+// counts is the resource whose objects a quota counts by a name; false for other names.
 func counts(name corev1.ResourceName) (schema.GroupResource, bool) {
 	if counted, ok := strings.CutPrefix(string(name), "count/"); ok {
 		return schema.ParseGroupResource(counted), true
@@ -97,8 +96,7 @@ func counts(name corev1.ResourceName) (schema.GroupResource, bool) {
 	}
 }
 
-// countPod adds up what a pod counts for in a quota. One that has ended counts as an
-// object alone.
+// countPod adds a pod's use of a quota. A finished pod counts as an object only.
 func countPod(used corev1.ResourceList, pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return
@@ -113,7 +111,7 @@ func countPod(used corev1.ResourceList, pod *corev1.Pod) {
 	}
 }
 
-// countService adds up what a Service counts for beside itself.
+// countService adds a Service's use of a quota, apart from its own count.
 func countService(used corev1.ResourceList, service *corev1.Service) {
 	if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		add(used, corev1.ResourceServicesLoadBalancers, single)

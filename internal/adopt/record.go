@@ -20,9 +20,9 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// Record is how things were before a tenant was taken over. It is kept in the
-// cluster, in a ConfigMap beside croft's operator, so that it outlives the machine
-// that the command ran on; what it holds can be given to kubectl apply as it is.
+// Record is the state before a tenant was adopted. It is kept in the cluster, in a
+// ConfigMap beside croft's operator, so that it outlives the machine that ran the
+// command; its content is valid input of kubectl apply.
 type Record struct {
 	Tenant string
 	// Namespaces are the labels and annotations that were written over or taken away.
@@ -84,7 +84,7 @@ func (r *Record) remember(o *unstructured.Unstructured) {
 	}
 }
 
-// save writes the record, if it is still the one that was read.
+// save writes the record, if it has not changed since it was read.
 func (r *Record) save(ctx context.Context, applier *apply.Applier) error {
 	var objects bytes.Buffer
 	for _, o := range r.Objects {

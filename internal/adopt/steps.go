@@ -89,7 +89,7 @@ func (a *Adoption) Permit(ctx context.Context) error {
 	return nil
 }
 
-// Remove takes away what the walls replace, once it is written down.
+// Remove deletes the objects that the walls replace, after recording them.
 func (a *Adoption) Remove(ctx context.Context, p *Plan) error {
 	r, err := a.record(ctx)
 	if err != nil {

@@ -23,17 +23,17 @@ import (
 )
 
 const (
-	// settle is how long a cluster may take until its policies hold in a new
-	// namespace; it is a second or two.
+	// settle is the maximum time until a cluster's policies apply in a new namespace;
+	// usually they take a second or two.
 	settle = 60 * time.Second
-	// removal is how long taking the scratch namespace away may take, also when it
-	// was interrupted.
+	// removal is the maximum time for deleting the scratch namespace, also after an
+	// interruption.
 	removal = 20 * time.Second
 )
 
-// Try asks the API server itself: a scratch namespace gets the rules of the tenant,
-// and a copy of everything is written into it as a dry run. It is nobody's, and no
-// operator cares for it.
+// Try asks the API server: it gives a scratch namespace the tenant's rules, and creates
+// a copy of every object in it as a dry run. The namespace belongs to no tenant, and no
+// operator reconciles it.
 func (a *Adoption) Try(ctx context.Context, p *Plan) (err error) {
 	scratch := a.scratch()
 	objects := scratch.objects(a.tenant)
@@ -86,7 +86,7 @@ func (s scratch) objects(like *estate.Tenant) []client.Object {
 			namespace = o
 		case *v1alpha1.TenantRules:
 			o.Spec.Namespaces = slices.Concat(like.Namespaces, s.Namespaces)
-			if namespace != nil { // which comes before what is in it
+			if namespace != nil { // the namespace comes before its objects
 				admissionpolicy.Annotate(namespace, o.Spec)
 			}
 		}
@@ -94,8 +94,8 @@ func (s scratch) objects(like *estate.Tenant) []client.Object {
 	return objects
 }
 
-// discard removes the scratch tenant, and waits until its namespace is gone:
-// whoever looks next is to find the cluster as it was.
+// discard removes the scratch tenant, and waits until its namespace is gone, so that the
+// cluster is as before.
 func (a *Adoption) discard(ctx context.Context, namespace string, objects []client.Object) error {
 	err := a.applier.Discard(ctx, objects...)
 	_ = wait.PollUntilContextCancel(ctx, again, true, func(ctx context.Context) (bool, error) {
@@ -104,7 +104,7 @@ func (a *Adoption) discard(ctx context.Context, namespace string, objects []clie
 	return err
 }
 
-// again is how often a condition is looked at.
+// again is the polling interval.
 const again = 200 * time.Millisecond
 
 // settled waits until an ordinary pod is let in and placed.
@@ -123,8 +123,8 @@ func (a *Adoption) settled(ctx context.Context, namespace string) error {
 	return err
 }
 
-// tryPod writes a copy of a pod into a namespace as a dry run. It returns the pool
-// that it would land on, or what it is refused for.
+// tryPod creates a copy of a pod in a namespace as a dry run. It returns the pod's pool,
+// or the refusal.
 func (a *Adoption) tryPod(ctx context.Context, namespace string, w *Workload) (next, refused string, err error) {
 	pod := w.pod.DeepCopy()
 	pod.Namespace = namespace
@@ -148,7 +148,7 @@ func isAnswer(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
 }
 
-// words are what a rule says, without what the API server puts before it.
+// words are a rule's message, without the API server's prefix.
 func words(err error) string {
 	text := err.Error()
 	for _, before := range []string{" denied request: ", " is forbidden: "} {
@@ -164,12 +164,13 @@ func (a *Adoption) said(text, scratch string) string {
 	return strings.ReplaceAll(text, scratch, a.tenant.Name)
 }
 
-// exceeded begins what a ResourceQuota says.
+// exceeded is the prefix of a ResourceQuota's message.
 const exceeded = "exceeded quota: "
 
-// Look tries, once the tenant is taken over, what becomes of its pods where they
-// are. It returns those that would be refused or not be placed, and why. Quota is
-// asked last of all: a pod that it stops beside those that run has passed every rule.
+// Look tries the tenant's pods in their own namespaces, once the tenant is adopted. It
+// returns those that would be refused or not be placed, and why. Quota is the last
+// check: a pod that only the quota stops, beside the running ones, has passed every
+// rule.
 func (a *Adoption) Look(ctx context.Context, p *Plan) ([]Refusal, error) {
 	var wrong []Refusal
 	for i := range p.Pods {
@@ -188,6 +189,6 @@ func (a *Adoption) Look(ctx context.Context, p *Plan) ([]Refusal, error) {
 	return wrong, nil
 }
 
-// controlled reports whether a controller makes an object: it is its controller that
-// is written anew.
+// controlled reports whether an object has a controller: then the controller is
+// re-created instead.
 func controlled(o metav1.Object) bool { return metav1.GetControllerOf(o) != nil }

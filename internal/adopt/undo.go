@@ -24,13 +24,13 @@ type Undoing struct {
 	name    string
 	// Record is how things were; nil if nothing was written down.
 	Record *Record
-	// Tenant is nil if it is not declared, or not any more.
+	// Tenant is nil if it is not declared, or no longer.
 	Tenant *v1alpha1.Tenant
-	// Namespaces are those that are the tenant's, or permitted to become so.
+	// Namespaces are the tenant's namespaces, and those that it may adopt.
 	Namespaces []corev1.Namespace
 }
 
-// NewUndoing looks at what there is to undo.
+// NewUndoing reads the state to undo.
 func NewUndoing(ctx context.Context, c client.Client, tenant string) (*Undoing, error) {
 	u := &Undoing{client: c, applier: apply.New(c), name: tenant}
 	var err error
@@ -57,8 +57,8 @@ func NewUndoing(ctx context.Context, c client.Client, tenant string) (*Undoing, 
 	return u, nil
 }
 
-// Restore writes again what was taken away, and waits until mutators are in force:
-// while croft still places the pods. What is there already is left alone.
+// Restore writes deleted objects again, and waits until mutators are in force, while
+// croft still places the pods. Existing objects are left alone.
 func (u *Undoing) Restore(ctx context.Context) error {
 	if u.Record == nil {
 		return nil
@@ -83,7 +83,7 @@ func (u *Undoing) Restore(ctx context.Context) error {
 	return nil
 }
 
-// enforcing is how long Gatekeeper may take to see a mutator.
+// enforcing is the maximum time until Gatekeeper sees a mutator.
 const enforcing = 30 * time.Second
 
 // enforced waits until Gatekeeper says that a mutator is in force, in all its pods.
@@ -104,8 +104,8 @@ func (u *Undoing) enforced(ctx context.Context, o *unstructured.Unstructured) er
 	return err
 }
 
-// Dismiss deletes the Tenant in a way that gives back every namespace. One that
-// croft made is given back too: nothing is deleted that somebody may want.
+// Dismiss deletes the Tenant and gives back every namespace, also those that croft
+// created: it deletes no namespace that may still be needed.
 func (u *Undoing) Dismiss(ctx context.Context) error {
 	for i := range u.Namespaces {
 		n := &u.Namespaces[i]
@@ -131,8 +131,8 @@ func (u *Undoing) Dismiss(ctx context.Context) error {
 	return u.applier.GiveBack(ctx, u.Tenant)
 }
 
-// Finish puts back labels and annotations, and what croft's own objects had been
-// written over; then the record is of no more use.
+// Finish restores labels and annotations, and the objects that croft's own had
+// overwritten; then the record is no longer needed.
 func (u *Undoing) Finish(ctx context.Context) error {
 	if u.Record == nil {
 		return nil

@@ -1,9 +1,9 @@
 // Package apply writes walls to a cluster. It is the only package that does:
-// controllers decide when, walls decide what, apply decides how.
+// controllers decide when, walls define the objects, apply decides how.
 //
 // Everything is written by server-side apply under one field manager, and only
-// where a cluster differs from what is wanted: when everything stands, nothing
-// is sent.
+// where a cluster differs from the desired objects: in steady state, nothing is
+// sent.
 package apply
 
 import (
@@ -33,12 +33,12 @@ func New(c client.Client) *Applier { return &Applier{client: c} }
 // anything is written the object is read from the API server.
 func NewCached(c client.Client, live client.Reader) *Applier { return &Applier{client: c, live: live} }
 
-// Apply makes objects stand in the cluster as they are given, in their order,
-// and says what became of each. It goes on where one fails, with two exceptions:
-// nothing is written into a namespace that could not be had, and no RoleBinding
-// is written for a tenant of which anything before failed, since people get in
-// only when the walls stand. An object that has a resourceVersion is written only
-// over that version.
+// Apply writes the given objects to the cluster, in their order, and returns the
+// outcome of each. It continues after a failure, with two exceptions: it writes
+// nothing into a namespace that it could not apply, and no RoleBinding of a tenant
+// after a failure of another of its objects, since people get access only when the
+// walls are in place. An object with a resourceVersion is written only over that
+// version.
 //
 // The error joins the Err of every Change.
 func (a *Applier) Apply(ctx context.Context, objects ...client.Object) ([]Change, error) {
@@ -61,7 +61,7 @@ type run struct {
 	*Applier
 	// closed are the namespaces that nothing can be written into.
 	closed map[string]bool
-	// unwalled are the tenants of which an object could not be written.
+	// unwalled are the tenants with an object that could not be written.
 	unwalled map[string]bool
 }
 
@@ -90,8 +90,7 @@ func (r *run) next(ctx context.Context, o client.Object) Change {
 	if change.Kind == "Namespace" {
 		r.closed[change.Name] = true
 	}
-	// A namespace that is not to be had leaves the walls of the tenant's others
-	// as they are.
+	// An unavailable namespace does not affect the walls of the tenant's others.
 	if !unavailable(err) {
 		r.unwalled[tenant] = true
 	}

@@ -39,17 +39,17 @@ const (
 	Adopted Action = "adopted"
 	// Configured says that the object was there, and was not as wanted.
 	Configured Action = "configured"
-	// Recreated says that the object had a field that cannot be changed, and was
-	// deleted and made anew.
+	// Recreated says that the object had an immutable field, and was deleted and created
+	// anew.
 	Recreated Action = "recreated"
 	// Unchanged says that nothing was written.
 	Unchanged Action = "unchanged"
-	// Deleted says that the object was croft's and is wanted no longer.
+	// Deleted says that the object was croft's and is no longer desired.
 	Deleted Action = "deleted"
 	// Released says that the namespace is no longer croft's to keep.
 	Released Action = "released"
-	// Skipped says that nothing was written, since what the object depends on
-	// could not be.
+	// Skipped says that nothing was written, since the object depends on one that could
+	// not be written.
 	Skipped Action = "skipped"
 	// Failed says that the cluster refused; Change.Err says why.
 	Failed Action = "failed"
@@ -66,8 +66,8 @@ type Change struct {
 	Err error
 }
 
-// String is one line as kubectl prints it, with the namespace, since the same
-// object stands in many: "networkpolicy.networking.k8s.io/croft-dns created in shop".
+// String is one line in kubectl's format, with the namespace, since objects of the same
+// name exist in many: "networkpolicy.networking.k8s.io/croft-dns created in shop".
 func (c Change) String() string {
 	var b strings.Builder
 	b.WriteString(strings.ToLower(c.Kind))

@@ -25,10 +25,10 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// bench is a cluster, an Applier on it, and how much that has written.
+// bench is a cluster, an Applier on it, and the number of its writes.
 type bench struct {
 	*testing.T
-	client  client.Client // somebody else's
+	client  client.Client // another writer's
 	applier *apply.Applier
 	writes  *atomic.Int64
 	// namespace is the test's own, and so is tenant.
@@ -281,7 +281,7 @@ func roleChanged(b *bench) {
 	b.apply(apply.Recreated, b.binding("edit"))
 	b.settled(b.binding("edit"))
 
-	// One that croft did not make is not deleted for it.
+	// An object that croft did not create is not deleted for it.
 	theirs := b.binding("view")
 	theirs.Name, theirs.Labels = "theirs", nil
 	if err := b.client.Create(b.Context(), theirs); err != nil {
@@ -342,7 +342,7 @@ func refusedAdoptedReleased(b *bench) {
 	if _, ok := there.Annotations[v1alpha1.CreatedAnnotation]; ok {
 		b.Error("an adopted namespace is marked as created")
 	}
-	// A mark goes whoever wrote it.
+	// Marks are removed regardless of who wrote them.
 	b.patch(there, "kubectl-edit", `{"metadata":{"annotations":{"croft.dev/rules.pools":"apps"},"labels":{"croft.dev/placement":"Gatekeeper"}}}`)
 
 	if _, err := b.applier.Withdraw(b.Context(), there, b.tenant, v1alpha1.DeletionDelete); err != nil {
@@ -405,8 +405,8 @@ func unlabelledHealed(b *bench) {
 		b.Error("the namespace is not croft's to delete any more")
 	}
 
-	// An annotation that somebody else wrote says nothing, nor does one on a namespace
-	// that was made anew.
+	// An annotation of another writer is no proof, nor is one on a namespace that was
+	// created anew.
 	unlabel()
 	b.patch(b.space(), "kubectl-annotate", `{"metadata":{"annotations":{"croft.dev/owner":"thief"}}}`)
 	refused(&thief, "by the tenant that a forged annotation names")
@@ -478,8 +478,8 @@ func missingKind(b *bench) {
 	}
 }
 
-// rulesCarried fails if the tenants of an older croft, or retained ones, are left without
-// rules, if rules that are there are overwritten, or if a namespace that is nobody's gets
+// rulesCarried fails if the tenants of an older croft, or retained ones, are left
+// without rules, if existing rules are overwritten, or if a namespace of no tenant gets
 // some.
 func rulesCarried(b *bench) {
 	const pools, tenant = v1alpha1.RulesAnnotationPrefix + "pools", v1alpha1.RulesAnnotationPrefix + "tenant"

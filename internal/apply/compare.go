@@ -17,8 +17,8 @@ import (
 // tree is an object as plain JSON values.
 type tree = map[string]any
 
-// treeOf goes by way of JSON. Apimachinery's converter is faster, but does not ask
-// every type how it is written: Karpenter's durations come out as bytes.
+// treeOf converts by JSON. Apimachinery's converter is faster, but ignores custom
+// marshalling: Karpenter's durations come out as bytes.
 func treeOf(o client.Object) (tree, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {
@@ -31,9 +31,9 @@ func treeOf(o client.Object) (tree, error) {
 	return t, nil
 }
 
-// wanted turns a wall's object into what is sent to the API server: without
-// status, without nulls and without the metadata that only the API server fills
-// in, so that croft owns no field that it says nothing about.
+// wanted turns a wall's object into the patch for the API server: without status, nulls
+// and metadata that only the API server sets, so that croft owns only fields that it
+// sets.
 func wanted(o client.Object) (tree, error) {
 	t, err := treeOf(o)
 	if err != nil {
@@ -78,10 +78,9 @@ func dropNulls(v any) {
 	}
 }
 
-// settled reports whether a live object already has everything that is wanted,
-// and nothing that croft once wanted and wants no longer. Labels and annotations of
-// others are their matter, and so are free fields; who added anything else is the
-// matter of ownership.
+// settled reports whether a live object already has all desired fields, and none that
+// croft applied before and no longer desires. Labels and annotations of others are left
+// alone, and so are free fields; ownership covers other additions.
 func settled(live client.Object, want tree) (bool, error) {
 	t, err := treeOf(live)
 	if err != nil {
@@ -107,8 +106,8 @@ func metadataSettled(live, want tree) bool {
 	return covers(live["metadata"], metadata)
 }
 
-// contentSettled accepts what a live object has besides only if it was there, or
-// came by a default, when croft last applied the same content.
+// contentSettled accepts a live object's extra fields only if they existed, or were set
+// by a default, when croft last applied the same content.
 func contentSettled(live, want tree) bool {
 	kind, _ := want["kind"].(string)
 	exceeds := false
@@ -171,8 +170,8 @@ func says(t tree, path fieldpath.Path) bool {
 	return true
 }
 
-// descend follows one step of a path: into a field, or into an element of a
-// list that is told by its keys, its value or its place.
+// descend follows one step of a path: into a field, or into an element of a list that is
+// identified by its keys, its value or its index.
 func descend(at any, step fieldpath.PathElement) (any, bool) {
 	if step.FieldName != nil {
 		fields, _ := at.(tree)

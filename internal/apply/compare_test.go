@@ -105,8 +105,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestSettledBySignature is about an element of an atomic list that says more than
-// is wanted: by a default, or since croft once wanted it.
+// TestSettledBySignature covers an element of an atomic list with extra fields:
+// defaults, or leftovers of an earlier apply.
 func TestSettledBySignature(t *testing.T) {
 	limits := func(item corev1.LimitRangeItem) *corev1.LimitRange {
 		return &corev1.LimitRange{
@@ -148,8 +148,8 @@ func TestSettledBySignature(t *testing.T) {
 	}
 }
 
-// TestSettledAsksTypesHowTheyAreWritten is about a duration, which keeps the bytes
-// that it was read from beside its value.
+// TestSettledAsksTypesHowTheyAreWritten covers a duration, which keeps its original
+// bytes beside its value.
 func TestSettledAsksTypesHowTheyAreWritten(t *testing.T) {
 	pool := func(after karpenterv1.NillableDuration) *karpenterv1.NodePool {
 		p := &karpenterv1.NodePool{TypeMeta: metav1.TypeMeta{APIVersion: "karpenter.sh/v1", Kind: "NodePool"}}

@@ -18,7 +18,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Difference is what would become of one object.
+// Difference is the change of one object.
 type Difference struct {
 	Ref
 	// Action is Created, Configured or Deleted.
@@ -27,8 +27,7 @@ type Difference struct {
 	Text string
 }
 
-// Differences are those of several objects, in the order in which they would be
-// written.
+// Differences are those of several objects, in the order of their writes.
 type Differences []Difference
 
 // String is one text with a unified diff for each object.
@@ -40,9 +39,8 @@ func (d Differences) String() string {
 	return all.String()
 }
 
-// Diff says what Apply would change, and changes nothing: the API server is asked
-// in a dry run. Objects that would stay as they are, are left out. What would be
-// refused is among the errors, each naming its object.
+// Diff returns the changes that Apply would make, and makes none: it sends dry runs. It
+// leaves out unchanged objects. Refusals are among the errors, each naming its object.
 func (a *Applier) Diff(ctx context.Context, objects ...client.Object) (Differences, error) {
 	var all Differences
 	var errs []error
@@ -81,7 +79,7 @@ func (a *Applier) diff(ctx context.Context, o client.Object) (Differences, error
 	switch dry, err := a.patch(ctx, want, client.DryRunAll); {
 	case err == nil:
 		after = dry.Object
-	// What it stands in is yet to be made, and cannot be asked.
+	// Its namespace does not exist yet, so it cannot be tried.
 	case found.live == nil && apierrors.IsNotFound(err):
 	case roleRefChanged(err):
 	case mayNotPatch(err):
@@ -99,16 +97,16 @@ func (a *Applier) diff(ctx context.Context, o client.Object) (Differences, error
 	return compare(RefOf(o), before, after)
 }
 
-// mayNotPatch reports that RBAC refuses the request: the walls are written by the
-// operator, and people who may read them may ask what would change.
+// mayNotPatch reports that RBAC refuses the request: only the operator writes walls, but
+// people who may read them may see their changes.
 func mayNotPatch(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot patch resource ")
 }
 
-// laidOverLive is what applying want over a live object comes to, without the API
-// server: fields that want does not name stay, but for those that croft applied. Where
-// croft applied other content, nothing tells which fields in the elements of lists came
-// by defaults, and the lists are shown as they are wanted.
+// laidOverLive is the result of applying want over a live object, computed without the
+// API server: fields outside of want stay, except for those that croft applied. If croft
+// applied other content, defaults in the elements of lists cannot be told apart, and the
+// lists are shown as desired.
 func laidOverLive(before, want tree, live client.Object) (tree, error) {
 	after := laidOver(before, want, signature(before) == signature(want))
 	if live == nil {
@@ -233,8 +231,7 @@ func lines(text string) []string {
 	return slices.Collect(strings.Lines(text))
 }
 
-// readable is an object's YAML without what the API server keeps in it for
-// itself.
+// readable is an object's YAML without the API server's bookkeeping.
 func readable(t tree) (string, error) {
 	if len(t) == 0 {
 		return "", nil

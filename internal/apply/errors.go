@@ -70,7 +70,7 @@ type NamespaceNotOwnedError struct {
 	Namespace, Tenant string
 	// Owner is the tenant whose namespace it is; empty if it is none's.
 	Owner string
-	// Created says that croft created it, for a tenant that nothing names any more.
+	// Created says that croft created it, for a tenant that no longer exists.
 	Created bool
 }
 
@@ -87,8 +87,8 @@ func (e *NamespaceNotOwnedError) Error() string {
 		e.Namespace, why, e.Tenant, e.Namespace, v1alpha1.AdoptAnnotation, e.Tenant)
 }
 
-// NamespaceTerminatingError says that a namespace is being deleted, so that
-// nothing can be put into it until it is gone and made anew.
+// NamespaceTerminatingError says that a namespace is being deleted, so that nothing can
+// be written into it until it is created anew.
 type NamespaceTerminatingError struct{ Namespace string }
 
 // Error implements error.

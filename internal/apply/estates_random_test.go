@@ -155,16 +155,16 @@ zones:
   - {zone: us-west-2b, subnet: subnet-b, securityGroups: [sg-1], cidr: 10.0.5.0/24, podCIDR: 10.0.5.32/27, gateway: 10.0.5.1}
 `
 
-// kept are fields without which what they are in is invalid.
+// kept are fields without which their object is invalid.
 var kept = strings.Fields(`clusterName nodeClass aws kwok role key operator values nodes group user type
 	zone zones subnet cidr podCIDR id ssmParameter snapshotID tags ownerID instanceMatchCriteria deviceName ebs volumeSize
 	git oci amiFamily amiSelectorTerms subnetSelectorTerms securityGroupSelectorTerms`)
 
-// variants is how many of each part of an estate a walker chooses from: so the API
-// server is asked for a reference only now and then.
+// variants is the number of variants of each part of an estate that a walker chooses
+// from: so the API server is asked for a reference only now and then.
 const variants = 16
 
-// platformStays is how many steps a platform lasts, on the average: it has the
+// platformStays is the average number of steps with the same platform: it has the
 // largest objects. `make test`, which has fewer steps, has every kind with
 // fewPlatformStays.
 const platformStays, fewPlatformStays = 8, 3
@@ -206,8 +206,8 @@ func (w *walker) one(kind string, choose func() any) any {
 		file := parse(plain)
 		file["pools"] = fields{w.name(): fields{}}
 		file[kind] = choose()
-		// Every other variant is the one before, with little left out: of two estates
-		// that differ in much, much is written whatever the reason.
+		// Every other variant is the previous one, with little left out: two very
+		// different estates cause many writes for any reason.
 		if n := len(w.variants[kind]); n%2 == 1 {
 			file[kind] = thin(w.random, w.variants[kind][n-1], littleLeaves)
 		}
@@ -233,7 +233,7 @@ func build(file fields) (*manifest.Declaration, *estate.Estate, bool) {
 	return d, e, len(problems) == 0
 }
 
-// valid reports whether the API server takes everything as it is.
+// valid reports whether the API server accepts all objects unchanged.
 func (w *walker) valid(parts []part) bool {
 	for _, p := range parts {
 		for _, o := range p.objects {
@@ -278,7 +278,7 @@ func (w *walker) tenants() any {
 	return fields{w.name(): tenant}
 }
 
-// some leaves out of a text what is not kept, at random.
+// some leaves out random fields of a text, except for those in kept.
 func (w *walker) some(text string) fields {
 	thinned, _ := thin(w.random, parse(text), muchLeaves).(fields)
 	return thinned

@@ -33,16 +33,16 @@ import (
 const (
 	// walkers walk at the same time, each through estates of its own.
 	walkers = 4
-	// pairs is how many times one estate follows another, over all walkers, in
+	// pairs is the number of times that one estate follows another, over all walkers, in
 	// `make test-all`; fewPairs is that of `make test`.
 	pairs, fewPairs = 1000, 40
-	// inspected is how many steps lie between two checks of the steady state.
+	// inspected is the number of steps between two checks of the steady state.
 	inspected = 25
 )
 
-// TestEstates applies many random estates, each over another. Afterwards
-// every object is what it would be in a cluster that never had another estate: the
-// API server says so by creating the object under another name, in a dry run.
+// TestEstates applies many random estates, each over another. Afterwards every object
+// must be as in a cluster that never had another estate: the API server computes that by
+// creating the object under another name, in a dry run.
 func TestEstates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -91,7 +91,7 @@ func TestEstates(t *testing.T) {
 // elsewhere is the namespace in which references are created.
 const elsewhere = "elsewhere"
 
-// ground is what walkers share.
+// ground is the state that walkers share.
 type ground struct {
 	*testing.T
 	admin client.Client
@@ -103,7 +103,7 @@ type ground struct {
 	immutable  int
 }
 
-// walker goes from estate to estate. Its random numbers are the same each time.
+// walker goes from estate to estate. Its random numbers are the same in each run.
 type walker struct {
 	*ground
 	n       int
@@ -137,15 +137,16 @@ func (w *walker) walk() {
 	}
 }
 
-// part is what is written together.
+// part is a group of objects that are written together.
 type part struct {
 	owner apply.Owner
-	// prunes is false for what is declared.
+	// prunes is false for declared objects.
 	prunes  bool
 	objects []client.Object
 }
 
-// partsOf leaves out what stands once for all walkers, unless one is the first.
+// partsOf leaves out objects that exist once for all walkers, except for the first
+// walker.
 func partsOf(d *manifest.Declaration, e *estate.Estate, platform, first bool) []part {
 	var parts []part
 	if platform {
@@ -167,7 +168,7 @@ func partsOf(d *manifest.Declaration, e *estate.Estate, platform, first bool) []
 	return parts
 }
 
-// stand makes a part stand as controllers do, and compares it.
+// stand applies a part as controllers do, and compares the result.
 func (w *walker) stand(p part) {
 	changes, err := w.applier.Apply(w.Context(), p.objects...)
 	if err != nil && !apierrors.IsInvalid(err) {
@@ -189,8 +190,8 @@ func (w *walker) stand(p part) {
 	}
 }
 
-// prune deletes what stood for the owner and is wanted no longer. It passes over
-// kinds of which nothing is to go: each takes a request.
+// prune deletes the owner's objects that are no longer desired. It skips kinds without
+// any: each takes a request.
 func (w *walker) prune(p part) {
 	wanted := map[apply.Ref]bool{}
 	for _, o := range p.objects {
@@ -243,7 +244,7 @@ func (w *walker) inspect(parts []part) {
 		before := w.writes.Load()
 		changes, err := w.applier.Apply(w.Context(), p.objects...)
 		if err != nil {
-			continue // what cannot change is asked for again
+			continue // immutable objects are tried again
 		}
 		if n := w.writes.Load() - before; n != 0 {
 			w.Errorf("%d writes in a steady state: %v", n, changes)
@@ -254,7 +255,7 @@ func (w *walker) inspect(parts []part) {
 	}
 }
 
-// reference is what the API server makes of an object that is new.
+// reference is the API server's result of creating an object.
 func (g *ground) reference(o client.Object) (*unstructured.Unstructured, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {
@@ -290,8 +291,8 @@ func (g *ground) reference(o client.Object) (*unstructured.Unstructured, error) 
 	return fresh, nil
 }
 
-// create creates an object in a dry run. There is one Platform, and no other name
-// for it: where it is there already it is replaced as a whole.
+// create creates an object in a dry run. There is one Platform, with a fixed name: an
+// existing one is replaced as a whole.
 func (g *ground) create(o *unstructured.Unstructured) error {
 	if o.GetKind() != "Platform" {
 		return g.admin.Create(g.Context(), o, client.DryRunAll)
@@ -309,7 +310,7 @@ func (g *ground) create(o *unstructured.Unstructured) error {
 	return g.admin.Update(g.Context(), o, client.DryRunAll)
 }
 
-// content is what an object says, without what differs between any two.
+// content is an object without the fields that differ between any two.
 func content(o *unstructured.Unstructured) map[string]any {
 	o = o.DeepCopy()
 	labels, annotations := o.GetLabels(), o.GetAnnotations()

@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// What is here writes objects that are not croft's: they are others' that croft
-// takes over from and gives back to, and copies that exist for a moment.
+// This file writes objects that are not croft's: objects of other tools that croft
+// replaces and restores, and temporary copies.
 
 // Restorer is the field manager of what Restore creates: it is not croft's.
 const Restorer = "croft-adopt"
@@ -40,14 +40,14 @@ func (a *Applier) Mark(ctx context.Context, namespace string, labels, annotation
 	return nil
 }
 
-// Remove deletes objects, if they are still those that were read.
+// Remove deletes objects, if they have not been replaced since they were read.
 func (a *Applier) Remove(ctx context.Context, objects ...client.Object) error {
 	_, err := a.delete(ctx, objects)
 	return err
 }
 
-// Delete deletes objects in their order, whatever became of them since. It stops at the
-// first that it cannot delete.
+// Delete deletes objects in their order, even if they have changed since. It stops at
+// the first that it cannot delete.
 func (a *Applier) Delete(ctx context.Context, objects ...client.Object) error {
 	for _, o := range objects {
 		if err := client.IgnoreNotFound(a.client.Delete(ctx, o)); err != nil {
@@ -57,7 +57,7 @@ func (a *Applier) Delete(ctx context.Context, objects ...client.Object) error {
 	return nil
 }
 
-// Restore creates objects as they were. What is there already is left alone.
+// Restore creates objects with their recorded content. Existing objects are left alone.
 func (a *Applier) Restore(ctx context.Context, objects ...client.Object) error {
 	var errs []error
 	for _, o := range objects {
@@ -76,8 +76,8 @@ func (a *Applier) Restore(ctx context.Context, objects ...client.Object) error {
 	return errors.Join(errs...)
 }
 
-// restoreOwn applies a wall that a deleted tenant has left, so that it is croft's
-// again and goes with the namespace's next tenant.
+// restoreOwn applies a wall that a deleted tenant has left, so that it is croft's again
+// and is deleted with the namespace's next tenant.
 func (a *Applier) restoreOwn(ctx context.Context, o client.Object) error {
 	live, err := a.read(ctx, a.client, o)
 	if err == nil && live == nil {
@@ -100,8 +100,8 @@ func (a *Applier) Save(ctx context.Context, o client.Object) error {
 	return a.client.Update(ctx, o, client.FieldOwner(v1alpha1.ManagedBy))
 }
 
-// GiveBack deletes a Tenant in a way that gives its namespaces back to whoever had
-// them: see Withdraw.
+// GiveBack deletes a Tenant and returns its namespaces to their previous owner: see
+// Withdraw.
 func (a *Applier) GiveBack(ctx context.Context, tenant *v1alpha1.Tenant) error {
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"deletion":"`+string(v1alpha1.DeletionDelete)+`"}}`))
 	if err := a.client.Patch(ctx, tenant.DeepCopy(), patch); client.IgnoreNotFound(err) != nil {
@@ -110,8 +110,8 @@ func (a *Applier) GiveBack(ctx context.Context, tenant *v1alpha1.Tenant) error {
 	return client.IgnoreNotFound(a.client.Delete(ctx, tenant.DeepCopy(), client.Preconditions{UID: ptr.To(tenant.UID)}))
 }
 
-// Discard deletes a scratch tenant's objects, the last first, and names what it could
-// not delete. What is in a namespace goes with it.
+// Discard deletes a scratch tenant's objects, the last first, and names those that it
+// could not delete. Objects in a deleted namespace go with it.
 func (a *Applier) Discard(ctx context.Context, objects ...client.Object) error {
 	var errs []error
 	for _, o := range slices.Backward(objects) {

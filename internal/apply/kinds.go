@@ -15,36 +15,35 @@ func gatekeeper(group, version string, kinds ...string) []schema.GroupVersionKin
 	return all
 }
 
-// The kinds that croft makes, by scope, and so the kinds to prune. A kind that
-// no wall makes any more stays here: older versions have made it.
+// The kinds that croft makes, by scope, and so the kinds to prune. A kind that no wall
+// makes any more stays here: older versions have written it.
 var (
-	// PlatformKinds stand once in the cluster.
+	// PlatformKinds exist once in the cluster.
 	PlatformKinds = []schema.GroupVersionKind{
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicyBinding"},
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
 	}
-	// NativePlatformKinds stand once in the cluster where the API server is the
-	// engine. Clusters older than Kubernetes 1.36 do not have them.
+	// NativePlatformKinds exist once in the cluster where the API server is the engine.
+	// Clusters older than Kubernetes 1.36 do not have them.
 	NativePlatformKinds = []schema.GroupVersionKind{
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicyBinding"},
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicy"},
 	}
-	// GatekeeperPlatformKinds stand once in the cluster where Gatekeeper is the
-	// engine.
+	// GatekeeperPlatformKinds exist once in the cluster where Gatekeeper is the engine.
 	GatekeeperPlatformKinds = slices.Concat(GatekeeperConstraintKinds, gatekeeper("templates", "v1", "ConstraintTemplate"))
-	// GatekeeperConstraintKinds are those of them that a cluster has only once
-	// Gatekeeper has taken in their templates.
+	// GatekeeperConstraintKinds are those of them that a cluster has only after
+	// Gatekeeper has processed their templates.
 	GatekeeperConstraintKinds = gatekeeper("constraints", "v1beta1",
 		"CroftPlacement", "CroftServices", "CroftIngresses", "CroftRoutes", "CroftGateways", "CroftCertificates", "CroftAnnotations")
-	// GatekeeperMutatorKinds stand for one tenant where Gatekeeper is the engine. They
-	// are in no namespace.
+	// GatekeeperMutatorKinds are the mutators of one tenant where Gatekeeper is the
+	// engine. They are cluster-scoped.
 	GatekeeperMutatorKinds = gatekeeper("mutations", "v1", "Assign", "ModifySet")
 	// GatekeeperTenantKinds are these, and the constraints that each tenant once had.
 	GatekeeperTenantKinds = slices.Concat(GatekeeperMutatorKinds, GatekeeperConstraintKinds)
-	// PoolKinds stand for one pool. A cluster has only some of them. The NodePool
-	// goes before the class that its nodes are made from.
+	// PoolKinds are the kinds of one pool's objects. A cluster has only some of them.
+	// The NodePool is deleted before its node class.
 	PoolKinds = []schema.GroupVersionKind{
 		{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"},
 		{Group: "karpenter.kwok.sh", Version: "v1alpha1", Kind: "KWOKNodeClass"},
@@ -54,8 +53,8 @@ var (
 	AccessKinds = []schema.GroupVersionKind{
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 	}
-	// TenantKinds stand in one tenant's namespaces. Access goes first, and the
-	// rules that policies deny without go last.
+	// TenantKinds are the kinds in one tenant's namespaces. Access is deleted first, and
+	// the rules without which policies deny are deleted last.
 	TenantKinds = append(AccessKinds[:1:1],
 		schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"},
 		schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
@@ -64,8 +63,8 @@ var (
 		schema.GroupVersionKind{Group: "croft.dev", Version: "v1alpha1", Kind: "TenantRules"},
 	)
 	// DialectKinds are the network policies of other dialects in one tenant's
-	// namespaces, and ClusterDialectKinds those that stand for one tenant in the
-	// whole cluster. A cluster has only some of them.
+	// namespaces, and ClusterDialectKinds the cluster-scoped ones of one tenant. A
+	// cluster has only some of them.
 	DialectKinds = []schema.GroupVersionKind{
 		{Group: "projectcalico.org", Version: "v3", Kind: "NetworkPolicy"},
 		{Group: "crd.projectcalico.org", Version: "v1", Kind: "NetworkPolicy"},
@@ -74,8 +73,8 @@ var (
 		{Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy"},
 		{Group: "networking.k8s.aws", Version: "v1alpha1", Kind: "ClusterNetworkPolicy"},
 	}
-	// SourceKinds are what Flux applies in one tenant's namespaces. A cluster without
-	// Flux has none of them. The Kustomization goes before what it applies.
+	// SourceKinds are the Flux kinds in one tenant's namespaces. A cluster without Flux
+	// has none of them. The Kustomization is deleted before its source.
 	SourceKinds = []schema.GroupVersionKind{
 		{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"},
 		{Group: "notification.toolkit.fluxcd.io", Version: "v1", Kind: "Receiver"},

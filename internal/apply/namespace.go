@@ -15,7 +15,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// namespace makes a tenant's namespace stand, if it is the tenant's to have.
+// namespace applies a tenant's namespace, if it belongs to the tenant.
 func (a *Applier) namespace(ctx context.Context, o *corev1.Namespace, tenant string) (Action, []string, error) {
 	live, err := a.liveNamespace(ctx, o, tenant)
 	if err != nil {
@@ -50,9 +50,9 @@ func (a *Applier) namespace(ctx context.Context, o *corev1.Namespace, tenant str
 	return action, undid, err
 }
 
-// liveNamespace reads a namespace. What a cache says of one that the tenant does
-// not have yet is asked of the API server again: it may be a moment old, and
-// somebody else's by now.
+// liveNamespace reads a namespace. If the cache shows one that the tenant does not have
+// yet, it is read again from the API server: the cache may be stale, and the namespace
+// another owner's by now.
 func (a *Applier) liveNamespace(ctx context.Context, o *corev1.Namespace, tenant string) (*corev1.Namespace, error) {
 	live, err := a.read(ctx, a.client, o)
 	if err != nil {
@@ -73,9 +73,9 @@ func (a *Applier) liveNamespace(ctx context.Context, o *corev1.Namespace, tenant
 	return namespace, nil
 }
 
-// claim reports why a namespace is not the tenant's to have. The tenant's are those
-// that its label says, that an admin's annotation offers to it, and that had its
-// label until somebody took it away.
+// claim reports why a namespace does not belong to the tenant. The tenant's namespaces
+// are those with its label, those that an admin's annotation offers to it, and those
+// that lost its label.
 func claim(live *corev1.Namespace, tenant string) error {
 	owner := live.Labels[v1alpha1.TenantLabel]
 	if owner != tenant && live.Annotations[v1alpha1.AdoptAnnotation] != tenant && !unlabelled(live, tenant) {
@@ -88,10 +88,10 @@ func claim(live *corev1.Namespace, tenant string) error {
 	return nil
 }
 
-// unlabelled reports whether a namespace has no tenant's label, and croft last wrote
-// it for this tenant. The annotation alone would not do: whoever changes it, or
-// writes it on a namespace that croft never had, owns it from then on in place of
-// croft. So a namespace that was deleted and created anew is nobody's again.
+// unlabelled reports whether a namespace has no tenant's label, and croft last wrote it
+// for this tenant. The annotation alone is no proof: another writer of it, also on a
+// namespace that croft never had, owns it from then on instead of croft. So a namespace
+// that was deleted and created anew has no owner.
 func unlabelled(live *corev1.Namespace, tenant string) bool {
 	if live.Labels[v1alpha1.TenantLabel] != "" || live.Annotations[v1alpha1.OwnerAnnotation] != tenant {
 		return false
@@ -103,16 +103,17 @@ func unlabelled(live *corev1.Namespace, tenant string) bool {
 	})
 }
 
-// CreateNamespace creates a namespace of a tenant, of which its walls are applied later. One
-// that exists is left alone, whosever it is: the error says so.
+// CreateNamespace creates a namespace of a tenant; its walls are applied later. An
+// existing namespace is left alone, regardless of its owner: the error says so.
 func (a *Applier) CreateNamespace(ctx context.Context, o *corev1.Namespace) error {
 	return a.createNamespace(ctx, o)
 }
 
-// createNamespace creates a namespace. Applying would do so too, but would as well take
-// over one that somebody else creates at the same moment. What tells whose it is
-// comes with it, so that a croft that dies here finds it again. The tenant's rules come
-// a moment later: until then nothing that they decide can be created.
+// createNamespace creates a namespace. Applying would create it too, but would also take
+// over a namespace that another client creates at the same moment. The marks of its
+// owner are part of the creation, so that an operator that crashes here finds it again.
+// The tenant's rules follow a moment later: until then the policies allow no creation in
+// it.
 func (a *Applier) createNamespace(ctx context.Context, o *corev1.Namespace) error {
 	born := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: o.Name,

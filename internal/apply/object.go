@@ -18,7 +18,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// finding is how a live object compares with what is wanted.
+// finding is the result of comparing a live object with the desired one.
 type finding struct {
 	// live is nil where there is no such object.
 	live client.Object
@@ -30,7 +30,7 @@ type finding struct {
 	undone []string
 }
 
-// object makes one object stand as it is wanted.
+// object applies one object.
 func (a *Applier) object(ctx context.Context, o client.Object) (Action, []string, error) {
 	want, err := wanted(o)
 	if err != nil {
@@ -55,8 +55,8 @@ func (a *Applier) object(ctx context.Context, o client.Object) (Action, []string
 	return action, found.undone, err
 }
 
-// onlyOver makes a write fail as a conflict unless it is over that version of the
-// object: for what somebody has decided by looking at it.
+// onlyOver makes a write fail as a conflict unless the object has that version: for
+// decisions that depend on the object's content.
 func onlyOver(version string, want tree) tree {
 	want = runtime.DeepCopyJSON(want)
 	if metadata, ok := want["metadata"].(tree); ok {
@@ -65,8 +65,8 @@ func onlyOver(version string, want tree) tree {
 	return want
 }
 
-// find reads an object and judges it. Where it is read from a cache and does not
-// stand, it is read and judged again: what is written next depends on it.
+// find reads an object and compares it. If a cached object differs, it is read again
+// from the API server: the next write depends on it.
 func (a *Applier) find(ctx context.Context, o client.Object, want tree) (finding, error) {
 	found, err := a.judge(ctx, a.client, o, want)
 	if err != nil || found.stands || a.live == nil {
@@ -134,14 +134,14 @@ func (a *Applier) blank(o client.Object) (client.Object, error) {
 	return typed, nil
 }
 
-// write applies what is wanted. Of a binding whose role has changed, which
-// cannot be written over, it makes a new one: nothing is lost with it but
-// access, and that for a moment. Nothing else is ever deleted to be replaced.
+// write applies the desired object. A binding whose role has changed is immutable, and
+// is replaced: this interrupts access for a moment. No other object is ever deleted to
+// be replaced.
 func (a *Applier) write(ctx context.Context, want tree, live client.Object) (Action, error) {
 	written, err := a.patch(ctx, want)
 	if bare, emptied := withoutEmpty(want); emptied && apierrors.IsInvalid(err) && strings.Contains(err.Error(), `"null"`) {
-		// Server-side apply makes null of a map of which the last key goes. Without
-		// the map it goes, and then there is nothing to take a key from.
+		// Server-side apply sets a map to null when its last key is removed. Removing
+		// the map first leaves no key to remove.
 		if _, err = a.patch(ctx, bare); err == nil {
 			written, err = a.patch(ctx, want)
 		}

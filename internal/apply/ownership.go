@@ -12,10 +12,9 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// free are the fields that anybody may set on what croft keeps: metadata, where
-// tools leave their notes, and status, which reports. Everything else is croft's
-// alone: a rule that somebody adds to a NetworkPolicy opens it as much as a rule
-// that is changed.
+// free are the fields of croft's objects that anybody may set: metadata, where tools
+// keep annotations, and status. Only croft may set the others: an added rule opens a
+// NetworkPolicy as much as a changed one.
 var free = fieldpath.NewSet(fieldpath.MakePathOrDie("metadata"), fieldpath.MakePathOrDie("status"))
 
 // freeInNamespaces are also the finalizers in spec, which are the API server's.
@@ -30,11 +29,11 @@ func freeOf(kind string) *fieldpath.Set {
 
 // ownership says who set the fields of a live object.
 type ownership struct {
-	// ours is what croft last applied; nil if it never did.
+	// ours is croft's last apply; nil if there is none.
 	ours *fieldpath.Set
-	// foreign are fields that are not free and that somebody else set.
+	// foreign are the fields outside of free that other managers set.
 	foreign *fieldpath.Set
-	// intruders are those who did, sorted.
+	// intruders are these managers, sorted.
 	intruders []string
 }
 
@@ -64,8 +63,8 @@ func ownershipOf(kind string, entries []metav1.ManagedFieldsEntry) (ownership, e
 	return o, nil
 }
 
-// abandoned reports whether croft once applied a field that it wants no longer:
-// the API server takes such a field away at the next apply, and only then.
+// abandoned reports whether croft applied a field before that it no longer desires: the
+// API server removes such a field at the next apply, and only then.
 func (o ownership) abandoned(want tree) bool {
 	if o.ours == nil {
 		return false
@@ -76,22 +75,21 @@ func (o ownership) abandoned(want tree) bool {
 	return found
 }
 
-// notes are the fields in which croft remembers something of its own. They may be
-// left over on an object that something else than croft applies today.
+// notes are the fields of croft's own bookkeeping. They may be left on an object that
+// another tool applies today.
 var notes = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("metadata", "annotations", v1alpha1.AppliedAnnotation),
 	fieldpath.MakePathOrDie("metadata", "annotations", v1alpha1.OwnerAnnotation),
 )
 
-// isOurs reports whether an entry is croft's apply. What was written under
-// croft's name in any other way was written by somebody else, but for the birth
-// of a namespace, of which only metadata is written.
+// isOurs reports whether an entry is croft's apply. Other writes under croft's name came
+// from another client, except for the creation of a namespace, which sets only metadata.
 func isOurs(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == v1alpha1.ManagedBy && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
-// relabellers are the managers that set wanted labels and annotations, free as
-// metadata is, to something else. Entries that cannot be read name nobody.
+// relabellers are the managers that set desired labels and annotations, free as metadata
+// is, to other values. Unreadable entries name nobody.
 func relabellers(live client.Object, want tree) []string {
 	changed := fieldpath.NewSet()
 	metadata, _ := want["metadata"].(tree)

@@ -16,24 +16,24 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Owner is what an object was made for.
+// Owner is the declared object that an object belongs to.
 type Owner struct{ label, name string }
 
-// OfPlatform owns what stands once in the cluster.
+// OfPlatform owns the objects that exist once in the cluster.
 func OfPlatform() Owner { return Owner{} }
 
-// OfPool owns what stands for one pool.
+// OfPool owns the objects of one pool.
 func OfPool(name string) Owner { return Owner{v1alpha1.PoolLabel, name} }
 
-// OfTenant owns what stands for one tenant.
+// OfTenant owns the objects of one tenant.
 func OfTenant(name string) Owner { return Owner{v1alpha1.TenantLabel, name} }
 
-// OfAnyTenant owns what stands for whichever tenant: in a namespace that has changed
-// hands also what was made for the tenant before.
+// OfAnyTenant owns the objects of all tenants: in a namespace that changed hands, those
+// of the previous tenant, too.
 func OfAnyTenant() Owner { return Owner{label: v1alpha1.TenantLabel} }
 
-// selector selects what walls made for the owner. croft's own installation has
-// no wall's label and is never selected.
+// selector selects the walls' objects of the owner. croft's own installation has no
+// wall's label and is never selected.
 func (o Owner) selector() (labels.Selector, error) {
 	type need struct {
 		key    string
@@ -65,10 +65,10 @@ func (o Owner) selector() (labels.Selector, error) {
 	return selector, nil
 }
 
-// Prune deletes, of the given kinds, what croft made for an owner and is not
-// among keep: in one namespace, or with none in the whole cluster. It touches
-// nothing that croft has not written, whatever its labels say, and never a
-// Namespace. Kinds that the cluster does not have are passed over.
+// Prune deletes croft's objects of the given kinds that belong to an owner and are not
+// in keep: in one namespace, or without one in the whole cluster. It deletes no object
+// that croft has not written, regardless of its labels, and never a Namespace. It skips
+// kinds that the cluster does not have.
 func (a *Applier) Prune(ctx context.Context, owner Owner, namespace string, keep []client.Object, kinds ...schema.GroupVersionKind) ([]Change, error) {
 	surplus, err := a.surplusOf(ctx, owner, namespace, keep, kinds)
 	changes, deleteErr := a.delete(ctx, surplus)
@@ -110,8 +110,8 @@ func (a *Applier) surplusOf(ctx context.Context, owner Owner, namespace string, 
 	return a.surplus(ctx, kept, kinds, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector})
 }
 
-// surplus returns what croft has made and nobody keeps. Where a kind cannot be
-// listed it returns the rest, and the error.
+// surplus returns croft's objects that are not kept. If a kind cannot be listed it
+// returns the others, and the error.
 func (a *Applier) surplus(ctx context.Context, kept map[Ref]bool, kinds []schema.GroupVersionKind, opts ...client.ListOption) ([]client.Object, error) {
 	var all []client.Object
 	var errs []error

@@ -13,13 +13,13 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Release gives an adopted namespace back: it deletes what croft made in it,
-// access first, and then takes croft's labels and annotations off it. Workloads
-// are left alone. A Release that is cut short is completed by the next: the label
-// that the namespace is found by goes last.
+// Release gives an adopted namespace back: it deletes croft's objects in it, access
+// first, and then removes croft's labels and annotations from it. Workloads are left
+// alone. The next Release completes an interrupted one: the label that selects the
+// namespace is removed last.
 //
 // It reads from the API server: a cache may not show an object that was created a
-// moment ago, and nobody looks for it once the label is gone.
+// moment ago, and nothing looks for it once the label is gone.
 func (a *Applier) Release(ctx context.Context, namespace *corev1.Namespace) ([]Change, error) {
 	a = a.uncached()
 	live := &corev1.Namespace{}
@@ -66,15 +66,15 @@ func (c liveClient) List(ctx context.Context, list client.ObjectList, opts ...cl
 	return c.live.List(ctx, list, opts...)
 }
 
-// madeIn returns what croft made in a namespace, access first.
+// madeIn returns croft's objects in a namespace, access first.
 func (a *Applier) madeIn(ctx context.Context, namespace string) ([]client.Object, error) {
 	return a.surplus(ctx, nil, slices.Concat(SourceKinds, TenantKinds, DialectKinds), client.InNamespace(namespace),
 		client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 }
 
-// unmark takes off what croft has put on a namespace. Applying nothing takes off
-// what croft alone set, such as the Pod Security level; the marks, which others
-// may have set too, are taken off by name.
+// unmark removes croft's fields from a namespace. Applying an empty object removes
+// fields that croft alone set, such as the Pod Security level; marks, which others may
+// have set too, are removed by name.
 func (a *Applier) unmark(ctx context.Context, namespace *corev1.Namespace) error {
 	if err := a.annotate(ctx, namespace, v1alpha1.AdoptAnnotation, nil); err != nil {
 		return err

@@ -14,10 +14,10 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// CarryRules puts on tenants' namespaces the rules that stand in their TenantRules,
-// where they are not there yet. A croft before the policies read namespaces has left
-// them so; and nobody else would write those of a tenant that was deleted and retained.
-// It comes before the policies, which deny without the rules.
+// CarryRules copies the rules in TenantRules to the annotations of tenants' namespaces,
+// if they are missing there. Older versions of croft have not written them; and nothing
+// else would write those of a tenant that was deleted and retained. It comes before the
+// policies, which deny without the rules.
 func (a *Applier) CarryRules(ctx context.Context) error {
 	var all v1alpha1.TenantRulesList
 	if err := a.client.List(ctx, &all, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {

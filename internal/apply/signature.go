@@ -10,22 +10,22 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// The API server says in managedFields which fields croft has set. It stops at
-// atomic lists and maps: of these it says that they are croft's, and not which of
-// the fields in them croft has set and which came by a default. Such a field that
-// croft wants no longer would stay for ever, taken for a default.
+// The API server records in managedFields which fields croft has set, but not within
+// atomic lists and maps: it records that croft owns these as a whole, and not which
+// fields croft set and which are defaults. A field inside that is no longer desired
+// would stay for ever, mistaken for a default.
 //
-// So croft signs each object with a hash of the content that it applied. An object
-// that has more than is wanted is left alone if its signature is that of the
-// content that is wanted: then the rest came by defaults. Otherwise it is applied
-// once, the API server replaces atomic lists and maps as a whole, and the signature
-// is right from then on. An object that has exactly what is wanted needs none.
+// So croft signs each object with a hash of the applied content. An object with extra
+// fields is left alone if its signature is that of the desired content: the extra
+// fields are defaults. Otherwise the object is applied once, the API server replaces
+// atomic lists and maps as a whole, and the signature is right from then on. An object
+// without extra fields needs no signature.
 
-// signatureBytes is how much of the hash an object carries.
+// signatureBytes is the length of the hash in an object.
 const signatureBytes = 8
 
-// contentOf is what an object says besides its metadata and status. Objects that
-// were read as Go types do not carry their own kind, so it is left out.
+// contentOf is an object without its metadata and status. Objects that were read as Go
+// types do not carry their own kind, so it is left out.
 func contentOf(t tree) tree {
 	content := tree{}
 	for field, v := range t {
@@ -38,8 +38,8 @@ func contentOf(t tree) tree {
 	return content
 }
 
-// sign adds its signature to an object. One that is metadata alone needs none:
-// managedFields say everything of that.
+// sign adds its signature to an object. An object with metadata alone needs none:
+// managedFields cover all of it.
 func sign(t tree) error {
 	content := contentOf(t)
 	if len(content) == 0 || t["kind"] == "Namespace" { // whose content is free
@@ -54,7 +54,7 @@ func sign(t tree) error {
 	return nil
 }
 
-// note annotates an object with what croft has to remember of it.
+// note annotates an object with data that croft needs later.
 func note(t tree, key, value string) {
 	metadata, _ := t["metadata"].(tree)
 	annotations, ok := metadata["annotations"].(tree)

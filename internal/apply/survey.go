@@ -14,15 +14,15 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// State is how an object that is wanted compares with the cluster.
+// State is the result of comparing a desired object with the cluster.
 type State string
 
 const (
-	// Stands says that Apply would leave the object as it is.
+	// Stands says that Apply would not change the object.
 	Stands State = "stands"
-	// Missing says that there is no such object.
+	// Missing says that the object does not exist.
 	Missing State = "missing"
-	// Differs says that the object is there, and is not as wanted.
+	// Differs says that the object exists, and differs from the desired one.
 	Differs State = "differs"
 	// Unread says that the caller may not read objects of this kind.
 	Unread State = "unread"
@@ -38,10 +38,9 @@ type Surveyed struct {
 
 // SurveyOptions say how to look.
 type SurveyOptions struct {
-	// Rendered is for a cluster in which something else than croft applies the
-	// objects, such as kubectl or a GitOps tool: what first wrote an object is taken
-	// for croft, and labels and annotations that it adds for its own use are not
-	// counted.
+	// Rendered is for a cluster in which another tool than croft applies the objects,
+	// such as kubectl or a GitOps tool: the first manager of an object is treated as
+	// croft, and its own additional labels and annotations do not count.
 	Rendered bool
 }
 
@@ -88,13 +87,13 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 	return all, nil
 }
 
-// inFlight reports a ResourceQuota that nobody but croft has written: shares of a
-// quota move between namespaces, in several steps, while they are looked at.
+// inFlight reports a ResourceQuota that only croft has written: a concurrent move of
+// shares takes several steps.
 func inFlight(ref Ref, found finding) bool {
 	return ref.Kind == "ResourceQuota" && found.live != nil && !found.invaded && len(found.undone) == 0 && madeByCroft(found.live)
 }
 
-// listReader answers single reads from lists of what carries croft's mark.
+// listReader answers single reads from lists of the objects with croft's mark.
 type listReader struct {
 	*Applier
 	rendered bool
@@ -170,7 +169,7 @@ func asOurs(kind string, live client.Object) error {
 	if err != nil {
 		return err
 	}
-	// What it notes in metadata for itself is not asked about.
+	// Bookkeeping in metadata is not compared.
 	ours, err := withFields(entries[keeper], fields.RecursiveDifference(freeOf(kind)))
 	if err != nil {
 		return err

@@ -87,7 +87,7 @@ func TestSurvey(t *testing.T) {
 			}
 			survey()
 
-			// An added rule opens a policy, though everything that is wanted is there.
+			// An added rule opens a policy, though all desired fields are in place.
 			var policies networkingv1.NetworkPolicyList
 			if err := c.List(t.Context(), &policies, client.InNamespace("shop")); err != nil {
 				t.Fatal(err)
@@ -106,7 +106,7 @@ func TestSurvey(t *testing.T) {
 			}
 			survey()
 
-			// Another quota by the same hand is not what the file says: nothing moves the
+			// Another quota by the same manager differs from the file: nothing moves the
 			// share of a single namespace.
 			i := slices.IndexFunc(objects, func(o client.Object) bool { return o.GetObjectKind().GroupVersionKind().Kind == "ResourceQuota" })
 			quota, _ := objects[i].DeepCopyObject().(*corev1.ResourceQuota)
@@ -116,7 +116,7 @@ func TestSurvey(t *testing.T) {
 			must(t, by.write(objects[i]))
 			survey()
 
-			// A label of somebody else's is theirs; croft's own mark is not.
+			// Other managers' labels are theirs; croft's own mark is not.
 			pool := &karpenterv1.NodePool{}
 			must(t, c.Get(t.Context(), client.ObjectKey{Name: "apps"}, pool))
 			pool.Labels["example.org/note"] = "seen"

@@ -12,10 +12,10 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Withdraw takes a namespace from a tenant, as its deletion policy has it. People's
-// access goes in any case. With Retain that is all: the workloads keep running
-// behind their walls. With Delete a namespace that croft created is deleted with
-// everything in it, and one that it adopted is released.
+// Withdraw takes a namespace from a tenant, by its deletion policy. People's access is
+// removed in any case. With Retain, nothing else is: the workloads keep running behind
+// their walls. With Delete, a namespace that croft created is deleted with everything in
+// it, and an adopted one is released.
 func (a *Applier) Withdraw(ctx context.Context, namespace *corev1.Namespace, tenant string, policy v1alpha1.DeletionPolicy) ([]Change, error) {
 	changes, err := a.Prune(ctx, OfTenant(tenant), namespace.Name, nil, AccessKinds...)
 	if err != nil || policy != v1alpha1.DeletionDelete {
@@ -55,8 +55,8 @@ func (a *Applier) DiffWithdraw(ctx context.Context, namespace *corev1.Namespace,
 	return append(deleted, marks...), errors.Join(err, diffErr, marksErr)
 }
 
-// diffUnmarked shows a namespace before and after its release, as far as that can
-// be told without a request: what croft alone has set is not asked for.
+// diffUnmarked shows a namespace before and after its release, as far as that is known
+// without a request: fields that croft alone has set are left out.
 func diffUnmarked(namespace *corev1.Namespace) (Differences, error) {
 	after := namespace.DeepCopy()
 	for key := range marksIn(after.Labels) {

@@ -1,6 +1,6 @@
-// Package attack describes what a tenant may try, as data: who sends which
-// request, and what must stop it. Walls declare attacks, package verify tries
-// them on a cluster.
+// Package attack describes a tenant's possible attacks, as data: the user, the request,
+// and the rule that must stop it. Walls declare attacks, package verify tries them on a
+// cluster.
 package attack
 
 import (
@@ -34,22 +34,21 @@ type Attack struct {
 	// Wall and By, the name of the tenant that tries it, are filled in by package
 	// wall.
 	Wall, By string
-	// Summary says in one line what is tried.
+	// Summary describes the attempt in one line.
 	Summary string
-	// Why says what it would cost if it went through.
+	// Why is the harm if it succeeded.
 	Why string
 	// References are where it is known from: CVEs, issues, documentation.
 	References []string
 	// As is the role that tries it; the operator, who may most, if empty.
 	As v1alpha1.Role
-	// AsGroups try it in place of a member of the tenant: somebody in all of these
-	// groups.
+	// AsGroups try it instead of a member of the tenant: a user in all of these groups.
 	AsGroups []string
 	// Setup is created by the platform beforehand and removed afterwards. A Binding
 	// among it is the scheduler's, which puts a pod on a node that need not exist.
 	Setup []client.Object
-	// Request is what the tenant sends. Exactly one of Request, Sweep, Flow and
-	// Pairs is set.
+	// Request is the tenant's request. Exactly one of Request, Sweep, Flow and Pairs is
+	// set.
 	Request *Request
 	// Sweep is a request for each of many kinds and verbs.
 	Sweep *Sweep
@@ -57,20 +56,19 @@ type Attack struct {
 	Flow *Flow
 	// Pairs is traffic between all tenants that the cluster has.
 	Pairs *Pairs
-	// StoppedBy is what must stop it. A Mirror has none.
+	// StoppedBy must stop it. A Mirror has none.
 	StoppedBy Stopper
-	// Warned is for a Mirror that is let through with a warning.
+	// Warned is for a Mirror that is allowed with a warning.
 	Warned bool
-	// Unruled is for a Mirror of what is no tenant's doing, which others than croft may
-	// refuse: only croft's refusal counts.
+	// Unruled is for a Mirror of a request by another party than a tenant, which others
+	// than croft may refuse: only croft's refusal counts.
 	Unruled bool
-	// Outcome reports what is wrong with the object that came back; nil if
-	// nothing is. It is what an attack that is let through and made harmless, or a
-	// mirror, is judged by.
+	// Outcome reports an error of the returned object; nil if there is none. It judges
+	// mirrors, and attacks that are allowed and made harmless.
 	Outcome func(got client.Object) error
 }
 
-// Verb is what a request does.
+// Verb is the verb of a request.
 type Verb string
 
 // The verbs that attacks use, as RBAC names them.
@@ -88,22 +86,21 @@ const (
 // Request is one call to the API server.
 type Request struct {
 	Verb Verb
-	// Object is what is written, or names what is read or deleted.
+	// Object is the written object, or names the one that is read or deleted.
 	Object client.Object
 	// Subresource, such as ephemeralcontainers; empty for the object itself.
 	Subresource string
 	// Body is sent to the subresource where it is of another kind than Object.
 	Body client.Object
-	// GracePeriodSeconds is how long a Delete lets its object live.
+	// GracePeriodSeconds is the grace period of a Delete.
 	GracePeriodSeconds *int64
 	// Change alters the object as it stands in the cluster, for Update and Patch.
 	// It reports a live object that is not of the kind it expects.
 	Change func(live client.Object) error
 }
 
-// Sweep tries verbs on every kind that the cluster serves, whatever it is: kinds
-// that nobody thought of are held against the roles too. All of it must be
-// refused; by a Mirror's, nothing.
+// Sweep tries verbs on every kind that the cluster serves, so that unknown kinds are
+// tested against the roles, too. Every request must be refused; in a Mirror, none.
 type Sweep struct {
 	// Namespace is where; kinds of the whole cluster if empty.
 	Namespace string
@@ -118,7 +115,7 @@ type Sweep struct {
 type Pairs struct {
 	// From are the namespaces that connect to every tenant's instead.
 	From []string
-	// Port is the one that is connected to; any that the policies name if 0.
+	// Port is the destination's; any port that the policies name if 0.
 	Port int
 	// Protocol is TCP or UDP.
 	Protocol string
@@ -138,25 +135,24 @@ type Flow struct {
 	Port int
 	// Protocol is TCP or UDP.
 	Protocol string
-	// Beside are policies that are judged as if they stood too: what somebody might
-	// write by mistake. Nothing of them is written.
+	// Beside are policies that are evaluated in addition, as an admin's mistakes. They
+	// are not written.
 	Beside []client.Object
-	// Without are policies that are judged as if they were gone: so that what stands
-	// behind them is proven too.
+	// Without are policies that are left out of the evaluation, so that the policies
+	// behind them are tested, too.
 	Without []client.Object
 }
 
-// Stopper is what must stop an attack. It recognises its own work, so that a
-// request which fails for another reason is never taken for one that was
-// stopped.
+// Stopper must stop an attack. It recognises its own refusals, so that a request which
+// fails for another reason never counts as stopped.
 type Stopper struct {
-	// Name is what a person reads: "policy croft-pods", "RBAC".
+	// Name is for people: "policy croft-pods", "RBAC".
 	Name string
 	// Policy and Rule name the rule of an admission policy, where it is one, and
 	// Constraint the kind of the constraints that hold the same rule.
 	Policy, Rule, Constraint string
-	// Refuses reports whether an error is this stopper's refusal. Nil where the
-	// request is let through and made harmless instead, or answered by a warning.
+	// Refuses reports whether an error is this stopper's refusal. It is nil if the
+	// request is allowed and made harmless, or answered by a warning.
 	Refuses func(error) bool
 	// Warns reports whether a warning is this stopper's, where it lets the request
 	// through and says what will come of it.
@@ -192,8 +188,8 @@ func OrByConstraint(policy Stopper, kind string) Stopper {
 	return policy
 }
 
-// gatekeeperDenied begins what Gatekeeper's validating webhook refuses. The name of
-// the constraint follows in brackets.
+// gatekeeperDenied is the prefix of refusals by Gatekeeper's validating webhook. The
+// name of the constraint follows in brackets.
 const gatekeeperDenied = `admission webhook "validation.gatekeeper.sh" denied the request: [`
 
 // ByWarning is the warning of one rule of a ValidatingAdmissionPolicy about what
@@ -225,8 +221,8 @@ func RefusedByCroft(err error) bool {
 // it: the attack's Outcome says whether it is harmless.
 func ByMutation(name string) Stopper { return Stopper{Name: "mutation " + name, Policy: name} }
 
-// ByEngine is what changes pods and DaemonSets: a policy or, where Gatekeeper is
-// the engine, its mutators.
+// ByEngine changes pods and DaemonSets: a policy or, where Gatekeeper is the engine, its
+// mutators.
 func ByEngine(engine v1alpha1.PlacementEngine, policy string) Stopper {
 	if engine == v1alpha1.PlacementGatekeeper {
 		return ByMutation("Gatekeeper")

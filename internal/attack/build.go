@@ -24,8 +24,8 @@ func Changing[T client.Object](name, summary string, by Stopper, object T, chang
 	return a
 }
 
-// Deleting is an attack, or a mirror where nothing stops it, by deleting an
-// object that is there.
+// Deleting is an attack, or a mirror where nothing stops it, that deletes an existing
+// object.
 func Deleting(name, summary string, by Stopper, object client.Object) Attack {
 	return of(name, summary, by, &Request{Verb: Delete, Object: object})
 }
@@ -41,7 +41,7 @@ func of(name, summary string, by Stopper, r *Request) Attack {
 // Nobody stops a mirror.
 var Nobody = Stopper{}
 
-// Because says of each attack what it would cost, and where it is known from.
+// Because sets the harm of each attack, and its references.
 func Because(why string, references []string, attacks ...Attack) []Attack {
 	for i := range attacks {
 		if attacks[i].Why == "" {
@@ -54,8 +54,8 @@ func Because(why string, references []string, attacks ...Attack) []Attack {
 	return attacks
 }
 
-// Mistake gives every authenticated user a right in a namespace, as a careless
-// platform might: it shows what a policy holds where RBAC does not.
+// Mistake gives every authenticated user a right in a namespace, as a careless platform
+// might: it shows that a policy holds where RBAC does not.
 func Mistake(a Attack, rule rbacv1.PolicyRule) Attack {
 	namespace := a.Request.Object.GetNamespace()
 	if namespace == "" { // a Namespace's own rights are given in it
@@ -80,9 +80,9 @@ func Mistake(a Attack, rule rbacv1.PolicyRule) Attack {
 	return a
 }
 
-// InNobodys makes a mirror's request in a namespace that is no tenant's, by somebody
-// who has the right to there: what the walls ask of tenants is asked of nobody else. The
-// namespace is made for it, and named after one of the tenant's.
+// InNobodys makes a mirror's request in a namespace of no tenant, by a user with the
+// right there: the walls must not restrict it. The namespace is created for it, and
+// named after one of the tenant's.
 func InNobodys(own string, a Attack, right rbacv1.PolicyRule) Attack {
 	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: own + "-" + a.Name}}
 	for _, o := range append(slices.Clone(a.Setup), a.Request.Object) {
@@ -148,11 +148,10 @@ func pull(o client.Object, image string) client.Object {
 	return pod
 }
 
-// FreeClusterIP stands for an address of a Service that is in the cluster's range,
-// and that no Service has.
+// FreeClusterIP is replaced by an unused address of a Service in the cluster's range.
 const FreeClusterIP = "0.0.0.0"
 
-// AtClusterIP writes an address in the place of FreeClusterIP.
+// AtClusterIP replaces FreeClusterIP by an address.
 func AtClusterIP(o client.Object, address func() (string, error)) error {
 	service, ok := o.(*corev1.Service)
 	if !ok || service.Spec.ClusterIP != FreeClusterIP {

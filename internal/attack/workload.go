@@ -26,7 +26,7 @@ func Pod(namespace, name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// Image is what the containers of attacks run.
+// Image is the image of attacks' containers.
 const Image = "pause:3.10"
 
 // ImageOf is an image that a tenant with these registries may run. It is never
@@ -67,8 +67,8 @@ func PodSpec() corev1.PodSpec {
 	}
 }
 
-// As returns a Change that expects an object of type T, and an Outcome likewise:
-// whoever sends the request hands back what the API server gave.
+// As returns a Change that expects an object of type T, and an Outcome likewise: the
+// sender of the request passes the API server's answer.
 func As[T client.Object](do func(T) error) func(client.Object) error {
 	return func(got client.Object) error {
 		object, ok := got.(T)

@@ -5,11 +5,11 @@ const (
 	kubeDocs      = "https://kubernetes.io/docs/concepts/"
 )
 
-// PolicyRefusedID is the row of what an admission policy refuses.
+// PolicyRefusedID is the row of refusals by admission policies.
 const PolicyRefusedID = "policy-refused"
 
-// admissionRows are what keeps a pod from being created, or from being placed when
-// it is.
+// admissionRows are causes that keep a pod from being created, or from being placed at
+// its creation.
 var admissionRows = []Row{
 	{
 		ID: "quota-exceeded", Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet",

@@ -1,8 +1,8 @@
-// Package catalog is the catalogue of what goes wrong between a pod and its node:
-// how each cause shows itself, and what mends it. It is data; nothing is read here.
+// Package catalog is the catalogue of failures between a pod and its node: the
+// symptoms of each cause, and its cure. It is data, and does no I/O.
 //
-// Everything that is seen is matched as text in one form: an event's message, a
-// line of a log, or a condition as Condition writes it.
+// Every symptom is matched as text in one form: an event's message, a line of a
+// log, or a condition as Condition writes it.
 package catalog
 
 import (
@@ -15,9 +15,9 @@ import (
 type Who string
 
 const (
-	// Team is whoever wrote the workload.
+	// Team is the author of the workload.
 	Team Who = "team"
-	// Platform is whoever keeps the pools, Karpenter and the cloud's account.
+	// Platform is the team that keeps the pools, Karpenter and the cloud's account.
 	Platform Who = "platform"
 )
 
@@ -27,14 +27,14 @@ type Row struct {
 	ID string
 	// Sees says where the signature is seen, for people.
 	Sees string
-	// Signature is matched in what was seen. A row without one is judged from
-	// several objects together, by `croft why` or `croft doctor`.
+	// Signature matches the symptom. A row without one is judged from several objects
+	// together, by `croft why` or `croft doctor`.
 	Signature *regexp.Regexp
 	// Unless takes texts away from Signature that another row says more about.
 	Unless *regexp.Regexp
-	// Texts are what is seen, as those write it who do.
+	// Texts are the symptoms, verbatim.
 	Texts []string
-	// Cause is what is so, Cure what mends it.
+	// Cause is the explanation, Cure the remedy.
 	Cause, Cure string
 	// Run is a command that tells more; mostly there is none.
 	Run string
@@ -53,8 +53,8 @@ const (
 	// BySandbox is a row that the real Karpenter, scheduler and API server of a sandbox
 	// bring about.
 	BySandbox Means = "sandbox"
-	// ByRecord is a row whose text is the one that its writers' sources give it; who
-	// would write it is not there.
+	// ByRecord is a row with a text from its writer's source code; the writer does not
+	// run in tests.
 	ByRecord Means = "recorded"
 	// ByNobody is a row that cannot be brought about in a test.
 	ByNobody Means = "not producible"
@@ -125,8 +125,7 @@ func Lookup(id string) *Row {
 	return nil
 }
 
-// Match returns the rows that a text shows, those of what is seen first in it
-// first.
+// Match returns the rows that match a text, in the order of their symptoms in it.
 func Match(text string) []Finding {
 	type hit struct {
 		at  int
@@ -158,8 +157,8 @@ func Condition(kind, status, reason, message string) string {
 
 var rows = Rows()
 
-// anyOf makes a signature of several texts. They are constants: one that does not
-// compile ends every test.
+// anyOf makes a signature of several texts. They are constants: an invalid one panics at
+// the start of every test.
 func anyOf(texts ...string) *regexp.Regexp {
 	return regexp.MustCompile("(?s)" + strings.Join(texts, "|"))
 }

@@ -49,8 +49,8 @@ func TestRowsAreWhole(t *testing.T) {
 	}
 }
 
-// TestSeveral wants what comes first in a text first, and nothing of a text that
-// is in order.
+// TestSeveral fails if symptoms are not in the order of the text, or if a healthy text
+// matches.
 func TestSeveral(t *testing.T) {
 	got := ids(catalog.Match(`did not tolerate taint (taint=a=b:NoSchedule); incompatible requirements, label "c" does not have known values`))
 	if strings.Join(got, " ") != "taint-not-tolerated label-unknown" {

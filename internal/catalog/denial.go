@@ -12,14 +12,14 @@ import (
 // UnauthorizedID is the row of messages that AWS encodes.
 const UnauthorizedID = "unauthorized-operation"
 
-// Decode turns AWS's encoded authorization message into the JSON that it stands for.
+// Decode decodes AWS's encoded authorization message into JSON.
 type Decode func(ctx context.Context, encoded string) (string, error)
 
-// encoded is what AWS writes: letters of base64, as URLs have them.
+// encoded matches AWS's encoding: letters of base64, in the alphabet of URLs.
 var encoded = regexp.MustCompile(`Encoded authorization failure message: ([A-Za-z0-9_-]+)(\.\.\.)?`)
 
-// Encoded is the encoded message in a text, if there is a whole one: Karpenter cuts
-// what it puts into conditions and events.
+// Encoded is the encoded message in a text, if it is complete: Karpenter truncates
+// messages in conditions and events.
 func Encoded(text string) (message string, whole bool) {
 	m := encoded.FindStringSubmatch(text)
 	if m == nil {
@@ -28,15 +28,15 @@ func Encoded(text string) (message string, whole bool) {
 	return m[1], m[2] == ""
 }
 
-// DecodeCommand is what a person types to decode a message.
+// DecodeCommand is the command that decodes a message.
 func DecodeCommand(message string) string {
 	return "aws sts decode-authorization-message --encoded-message " + message
 }
 
-// LogCommand is what a person types to have Karpenter's log explained.
+// LogCommand is the command that explains Karpenter's log.
 const LogCommand = "kubectl logs -n NAMESPACE deployment/karpenter | croft why -f -"
 
-// Denial is what a decoded message tells.
+// Denial is a decoded message.
 type Denial struct {
 	Action, Resource, Principal string
 	ExplicitDeny                bool
@@ -62,10 +62,10 @@ func ParseDenial(decoded string) (Denial, error) {
 	return d, nil
 }
 
-// instance ends the ARN of whoever has an instance's own credentials.
+// instance matches the end of the ARN of an instance's own credentials.
 var instance = regexp.MustCompile(`:assumed-role/([^/]+)/(i-[0-9a-f]+)$`)
 
-// Explain says what the denial comes from, and what mends it.
+// Explain returns the cause of the denial, and its cure.
 func (d Denial) Explain() (because, cure string) {
 	asked := fmt.Sprintf("%s asked for %s on %s", d.Principal, d.Action, d.Resource)
 	switch node := instance.FindStringSubmatch(d.Principal); {
@@ -89,8 +89,8 @@ func roleOf(principal string) string {
 	return principal
 }
 
-// Decoded returns the finding with what its encoded message tells. Where that
-// cannot be had it says in one line how to.
+// Decoded returns the finding with its encoded message decoded. If it cannot be decoded
+// here, one line says how to.
 func Decoded(ctx context.Context, f Finding, decode Decode) Finding {
 	message, whole := Encoded(f.Seen)
 	switch {

@@ -1,7 +1,7 @@
 package catalog
 
-// disruptionRows are why nodes stay that should go, and what is wrong around
-// nodes that run.
+// disruptionRows are causes that keep nodes from being removed, and problems around
+// running nodes.
 var disruptionRows = []Row{
 	{
 		ID: "node-held", Sees: "events DisruptionBlocked and FailedDraining of the node; the node: deleted, drifted or expired, and still there",

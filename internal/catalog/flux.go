@@ -5,8 +5,8 @@ const fluxDocs = "https://fluxcd.io/flux/components/kustomize/kustomizations/"
 // kustomization is where the rows of Flux are seen.
 const kustomization = "the condition Ready of a Kustomization"
 
-// fluxRows are what keeps Flux from applying what is in Git. What admission and quota
-// refuse is in admissionRows.
+// fluxRows are causes that keep Flux from applying Git's content. Refusals by admission
+// and quota are in admissionRows.
 var fluxRows = []Row{
 	{
 		ID: "flux-source", Sees: "the condition Ready of a GitRepository, an OCIRepository or a Bucket",

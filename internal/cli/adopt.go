@@ -26,7 +26,7 @@ type adoptOptions struct {
 func newAdopt(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "adopt",
-		Short: "Take over namespaces that croft did not make, with what runs in them",
+		Short: "Adopt existing namespaces with their workloads",
 		Args:  cobra.NoArgs,
 	}
 	c.AddCommand(newAdoptTenant(a))
@@ -37,23 +37,23 @@ func newAdoptTenant(a *app) *cobra.Command {
 	var o adoptOptions
 	c := &cobra.Command{
 		Use:   "tenant NAME (-f FILE | --undo)",
-		Short: "Take over a tenant's namespaces step by step, after saying what it means",
-		Long: `Take over a tenant's namespaces, which were set up by hand, step by step. Pods
-that run go on running on their nodes.
+		Short: "Adopt a tenant's namespaces step by step, after showing the plan",
+		Long: `Adopt a tenant's namespaces, which were set up by hand, step by step. Running pods
+keep running on their nodes.
 
-First it says what it means: where each pod would land when it is made anew, or the
-words of the rule that would refuse it; which other objects could not be written anew
-as they are; what stands beside croft's walls; which connections end. To know, it
-writes copies as dry runs into a scratch namespace with the tenant's rules, and
-removes that again. With --dry-run this is all.
+The command first shows a plan: the pool of each pod when it is re-created, or the
+rule that would refuse it; other objects whose re-creation would be refused; objects
+that overlap with croft's walls; and connections that end. To find out, it sends dry
+runs to a scratch namespace with the tenant's rules, and deletes that afterwards.
+--dry-run stops after the plan.
 
-Of the file, the Platform, the tenant and its pools are declared; other tenants wait
-for their turn. What the walls replace stays beside them until --remove-old, which
-may be given later.
+The command declares the Platform, the tenant and its pools from the file; other
+tenants follow in their own runs. Objects that the walls replace stay until
+--remove-old, which may be given later.
 
-How things were is written down in the ConfigMap croft-adopt-NAME in croft-system
-before anything is changed. Interrupted at any step, the same command goes on, and
---undo puts everything back: pods go on running then too.`,
+Before any change the present state is recorded in the ConfigMap croft-adopt-NAME in
+croft-system. After an interruption at any step, the same command continues, and
+--undo restores that state, also with pods running.`,
 		Example: `  croft adopt tenant shop -f croft.yaml --dry-run
   croft adopt tenant shop -f croft.yaml
   croft adopt tenant shop -f croft.yaml --remove-old
@@ -68,10 +68,10 @@ before anything is changed. Interrupted at any step, the same command goes on, a
 	}
 	flags := c.Flags()
 	flags.StringSliceVarP(&o.files.names, "filename", "f", nil, "croft.yaml, a stream of croft's objects, a directory of either, or - for standard input")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "say what it means, and do nothing")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show the plan, and do nothing")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	flags.BoolVar(&o.removeOld, "remove-old", false, "take away what the walls replace, when they stand")
-	flags.BoolVar(&o.undo, "undo", false, "give the namespaces back as they were")
+	flags.BoolVar(&o.removeOld, "remove-old", false, "delete the objects that the walls replace, once the walls are in place")
+	flags.BoolVar(&o.undo, "undo", false, "restore the namespaces to their previous state")
 	flags.DurationVar(&o.timeout, "wait-timeout", 5*time.Minute, "how long to wait for each step")
 	o.output.add(c, formatTable, formatJSON, formatYAML)
 	c.MarkFlagsOneRequired("filename", "undo")
@@ -122,8 +122,8 @@ func (a *app) adopt(ctx context.Context, tenant string, o *adoptOptions) error {
 	return run.steps(ctx)
 }
 
-// step is one of those that a tenant is taken over in. Each may be done again, and
-// leaves something that the next run goes on from.
+// step is one step of an adoption. Each can be repeated, and the next run continues from
+// its result.
 type step struct {
 	says string
 	do   func(context.Context) error
@@ -173,8 +173,8 @@ func (r *adoption) declare(ctx context.Context, objects []client.Object) error {
 	return awaitReady(ctx, r.client, newProgress(r.err), objects, r.o.timeout)
 }
 
-// tried asks the API server about the pods, if it could not be asked before the
-// Platform stood. What nobody has seen when they said yes is said first.
+// tried sends the dry runs of pods, if that was not possible before the Platform was in
+// place. New findings are shown before the confirmation.
 func (r *adoption) tried(ctx context.Context) error {
 	if r.plan.Tried {
 		return nil
@@ -205,7 +205,8 @@ func (r *adoption) look(ctx context.Context) error {
 	return nil
 }
 
-// expected reports whether a workload was said to be refused before anybody agreed.
+// expected reports whether the plan showed the refusal of a workload before the
+// confirmation.
 func expected(p *adopt.Plan, workload string) bool {
 	for _, w := range p.Pods {
 		if w.String() == workload {

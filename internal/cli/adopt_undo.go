@@ -9,8 +9,8 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// undoAdoption gives a tenant's namespaces back. What was taken away comes first,
-// while croft still places the pods, so that none is left to nobody.
+// undoAdoption gives a tenant's namespaces back. Deleted objects are restored first,
+// while croft still places the pods, so that pods are placed at all times.
 func (a *app) undoAdoption(ctx context.Context, tenant string, o *adoptOptions) error {
 	c, err := a.client()
 	if err != nil {

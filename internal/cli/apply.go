@@ -15,18 +15,17 @@ func newApply(a *app) *cobra.Command {
 	o := &applyOptions{}
 	c := &cobra.Command{
 		Use:   "apply -f FILE",
-		Short: "Declare what a file says in the cluster, and wait until it stands",
-		Long: `Declare what a file says in the cluster, and wait until it stands.
+		Short: "Apply a file's objects to the cluster, and wait until they are Ready",
+		Long: `Apply a file's objects to the cluster, and wait until they are Ready.
 
-The file is checked together with what the cluster has already, and the API
-server is asked in a dry run: if anything is wrong, nothing at all is written.
-What the file does not name is left alone, unless --prune says otherwise: then
-tenants, pools and secondary networks that the file does not name are deleted,
-after a question that lists what goes with each.
+The file is checked together with the cluster's objects, and by a dry run: if
+anything is wrong, nothing is written. Objects that the file does not name are left
+alone. With --prune, tenants, pools and secondary networks that the file does not
+name are deleted, after a question that lists the consequences of each.
 
-Something becomes of it only if an operator runs. If none does, that is said at once,
-and waiting ends after 15 s with exit status 1, unless the operator's Deployment is
-there and on its way.
+Only a running operator acts on the objects. If none runs, the command says so at
+once and ends after 15 s with exit status 1, unless the operator's Deployment exists
+and is starting.
 
 With -o json or yaml standard output has one object, at the end:
 
@@ -91,7 +90,7 @@ func (a *app) apply(ctx context.Context, o *applyOptions) error {
 		rest.mention(a)
 	}
 	if err == nil {
-		err = a.sayIfSilent(ctx, c)
+		err = a.warnIfNoOperator(ctx, c)
 	}
 	if err == nil && o.wait {
 		err = awaitReady(ctx, c, newProgress(a.err), objects, o.timeout)
@@ -99,8 +98,8 @@ func (a *app) apply(ctx context.Context, o *applyOptions) error {
 	return errors.Join(a.applyData(ctx, c, o.output, changes, objects), failed(unreachable(err)))
 }
 
-// write deletes what is to be pruned and applies the objects, in an order in which
-// nothing that is needed is missing in between, and tells what became of each.
+// write deletes the objects to prune and applies the others, in an order in which no
+// dependency is missing in between, and prints the outcome of each.
 func (a *app) write(ctx context.Context, c client.Client, objects []client.Object, rest *beyond, o *applyOptions) ([]apply.Change, error) {
 	var all []apply.Change
 	tell := func(changes ...apply.Change) {

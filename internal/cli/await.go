@@ -13,15 +13,15 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// silence is how long nothing may happen before apply says so, and what it knows
-// of the operator.
+// silence is the time without progress after which apply reports what it is waiting for,
+// and the state of the operator.
 const silence = 10 * time.Second
 
-// mostPending is how many of those that are not ready are named at the end.
+// mostPending is the maximum number of pending objects named at the end.
 const mostPending = 10
 
-// sayIfSilent tells a person at once that no operator runs.
-func (a *app) sayIfSilent(ctx context.Context, c client.Reader) error {
+// warnIfNoOperator reports at once that no operator runs.
+func (a *app) warnIfNoOperator(ctx context.Context, c client.Reader) error {
 	beat, err := heartbeat.Read(ctx, c)
 	if now := time.Now(); err == nil && !beat.Believable(now) {
 		say(a.err, "%s: nothing becomes of what was written before one runs\n", beat.Say(now))
@@ -73,7 +73,7 @@ func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []cli
 		select {
 		case <-ctx.Done():
 			if !operator.last.Believable(time.Now()) && !operator.acted && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return failed(operator.nobody())
+				return failed(operator.errNoOperator())
 			}
 			return failed(stillWaiting(ctx, live, objects, timeout))
 		case <-time.After(300 * time.Millisecond):

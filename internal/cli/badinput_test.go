@@ -31,9 +31,9 @@ const good = `platform: {clusterName: demo, tenantDomain: tenants.example.org, n
 pools: {apps: {instances: {instanceTypes: [t3a.large]}}}
 `
 
-// TestBadInput wants, for each thing that a person can get wrong, one line that
-// names the place, says what is wrong and what to write instead; exit status 2;
-// and nothing on standard output, which another command might be reading.
+// TestBadInput expects, for each possible mistake, one line with the place, the mistake
+// and the remedy; exit status 2; and nothing on standard output, which another command
+// might be reading.
 func TestBadInput(t *testing.T) {
 	for name, c := range map[string]struct {
 		input string

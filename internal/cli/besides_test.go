@@ -13,10 +13,9 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// TestWhatTheFileDoesNotHave is about objects that somebody else wrote into the
-// cluster: one that is invalid stops nobody from applying a file that has nothing
-// to do with it, and is pointed out; what the file itself breaks is an error that
-// says which object is where.
+// TestWhatTheFileDoesNotHave covers objects that the file does not have: an invalid one
+// in the cluster only causes a warning if the file has nothing to do with it; a conflict
+// that the file causes is an error that names the object and its place.
 func TestWhatTheFileDoesNotHave(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")

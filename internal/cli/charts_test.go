@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// testCharts writes NetworkPolicies as popular charts have them, and then as the
-// refusal says: the YAML in a message must do as it stands there.
+// testCharts writes NetworkPolicies of popular charts, and then the YAML in the
+// refusals, which must be accepted unchanged.
 func (p *people) testCharts(t *testing.T) {
 	c := p.client(p.config("oidc:devs"))
 	for name, chart := range map[string]struct{ namespace, spec, field string }{

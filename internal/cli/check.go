@@ -14,12 +14,12 @@ func newCheck(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "check -f FILE",
-		Short: "Say everything that is wrong with a file, without a cluster",
-		Long: `Say everything that is wrong with a file, without a cluster.
+		Short: "List all errors in a file, without a cluster",
+		Long: `List all errors in a file, without a cluster.
 
-What is good is accepted by the API server and by Karpenter. What is accepted but
-most likely a mistake is a warning on standard error; it fails nothing without
---strict. The exit status is 0 if the file is good, and 2 otherwise.
+The API server and Karpenter accept a file without errors. Likely mistakes are
+warnings on standard error; they fail the command only with --strict. The exit
+status is 0 if the file is good, and 2 otherwise.
 
 With -o json or yaml standard output has one object:
 
@@ -59,6 +59,6 @@ Files that cannot be read are said on standard error.`,
 	}
 	files.add(c)
 	output.add(c, formatText, formatJSON, formatYAML)
-	c.Flags().BoolVar(&strict, "strict", false, "take warnings for errors")
+	c.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
 	return c
 }

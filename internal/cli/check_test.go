@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCheckWarns wants what is most likely a mistake to be said, and to fail
-// nothing unless asked to.
+// TestCheckWarns expects warnings for likely mistakes, which fail the command only on
+// request.
 func TestCheckWarns(t *testing.T) {
 	file := write(t, `platform: {clusterName: demo, nodeClass: {kwok: {}}, admins: ["oidc:ops"], groupPrefix: "oidc:"}
 pools:

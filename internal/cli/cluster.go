@@ -36,8 +36,8 @@ func (f *clusterFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to act as a member of; may be given several times")
 }
 
-// config is the configuration of the chosen cluster. The client does not hold
-// itself back: the API server's own priority and fairness is there for that.
+// config is the configuration of the chosen cluster. The client has no rate limit of its
+// own: the API server's priority and fairness covers that.
 func (a *app) config() (*rest.Config, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.cluster.rules, a.cluster.overrides).ClientConfig()
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *app) config() (*rest.Config, error) {
 func (a *app) namespace() string {
 	namespace, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.cluster.rules, a.cluster.overrides).Namespace()
 	if err != nil {
-		return "default" // that there is no cluster is said when it is asked
+		return "default" // a missing cluster is reported at the first request
 	}
 	return namespace
 }
@@ -69,8 +69,8 @@ func (a *app) client() (client.Client, error) {
 	return c, unreachable(err)
 }
 
-// unreachable turns an error of the network into one that says what to do. Whoever
-// ended the command knows why the cluster did not answer.
+// unreachable turns an error of the network into one that says what to do. After an
+// interruption by the user it returns the error unchanged.
 func unreachable(err error) error {
 	var netErr *url.Error
 	if errors.As(err, &netErr) && !errors.Is(err, context.Canceled) {
@@ -79,7 +79,7 @@ func unreachable(err error) error {
 	return err
 }
 
-// declared reads what is declared in the cluster.
+// declared reads the declared objects of the cluster.
 func declared(ctx context.Context, c client.Reader) (*manifest.Declaration, error) {
 	var (
 		platforms v1alpha1.PlatformList

@@ -60,7 +60,7 @@ tenants:
   shop: {pool: apps, access: [{group: shoppers, role: operator}], quota: {requests.cpu: "4", pods: "10"}}
 `
 
-// TestCluster is what commands say of a cluster. One sandbox serves all.
+// TestCluster tests the output of commands about a cluster. All parts share one sandbox.
 func TestCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -217,7 +217,7 @@ func deletesPools(t *testing.T, d *declaring) {
 	}
 }
 
-// verifySaysWhatIsMissing: to somebody who may not.
+// verifySaysWhatIsMissing expects verify to name the missing rights.
 func verifySaysWhatIsMissing(t *testing.T, d *declaring) {
 	for name, rules := range map[string][]rbacv1.PolicyRule{
 		"reader":    {{APIGroups: []string{"croft.dev"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}},
@@ -254,14 +254,14 @@ func verifySaysWhatIsMissing(t *testing.T, d *declaring) {
 	}
 }
 
-// verifySweeps: what a run leaves that was killed the next one removes, and leaves
-// alone what another run needs that goes on.
+// verifySweeps expects a run to remove the objects of a killed run, and to leave those
+// of a running one.
 func verifySweeps(t *testing.T, d *declaring) {
 	var platform v1alpha1.Platform
 	if err := d.admin.Get(t.Context(), client.ObjectKey{Name: v1alpha1.PlatformName}, &platform); err != nil {
 		t.Fatal(err)
 	}
-	// A run ends here with no more than a kill leaves time for.
+	// A run ends here without cleaning up, as a killed one does.
 	killed := func(end time.Duration) []string {
 		ctx, cancel := context.WithTimeout(t.Context(), end)
 		defer cancel()

@@ -22,12 +22,11 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// completing is how long a shell waits for a cluster. Nobody waits longer for a
+// completing is the time that a shell waits for a cluster. Nobody waits longer for a
 // suggestion.
 const completing = 2 * time.Second
 
-// complete names what a flag may be. A flag that a command does not have is a
-// mistake in croft.
+// complete registers a flag's values. An unknown flag is a bug in croft.
 func complete(c *cobra.Command, flag string, with cobra.CompletionFunc) {
 	if err := c.RegisterFlagCompletionFunc(flag, with); err != nil {
 		panic(err)
@@ -37,14 +36,14 @@ func complete(c *cobra.Command, flag string, with cobra.CompletionFunc) {
 // names are suggestions, read when they are needed.
 type names func() []string
 
-// one suggests for what is one word.
+// one suggests values for a single word.
 func one(of names) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return beginning(of(), "", typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completeFrom suggests for a list with commas: what is in it already is not suggested.
+// completeFrom suggests values for a comma-separated list, without those that are in it.
 func completeFrom(of names) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		done := typed[:strings.LastIndexByte(typed, ',')+1]
@@ -75,7 +74,7 @@ func beginning(of []string, before, typed string) []cobra.Completion {
 
 func fixed(values ...string) names { return func() []string { return slices.Clone(values) } }
 
-// addCompletions makes all commands suggest what may follow.
+// addCompletions adds completion to all commands.
 func (a *app) addCompletions(root *cobra.Command) {
 	tenants, pools, namespaces := a.namesOf("Tenant"), a.namesOf("Pool"), a.namesOf("Namespace")
 	arguments := map[string]cobra.CompletionFunc{
@@ -185,7 +184,7 @@ func (a *app) listNames(list *metav1.PartialObjectMetadataList) []string {
 	return all
 }
 
-// subjects are what status takes.
+// subjects are the arguments of status.
 func (a *app) subjects() []string {
 	var all []string
 	for _, kind := range []string{"Pool", "Tenant"} {
@@ -249,7 +248,7 @@ func (a *app) adoptable(c *cobra.Command, args []string, typed string) ([]cobra.
 	})(c, args, typed)
 }
 
-// contexts are those of the kubeconfig.
+// contexts are the contexts of the kubeconfig.
 func (a *app) contexts() []string {
 	config, err := a.cluster.rules.Load()
 	if err != nil {

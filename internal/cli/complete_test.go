@@ -14,7 +14,7 @@ func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"verify --attack choose-no": "choose-node", "verify --attack run-a-pod,choose-no": "run-a-pod,choose-node", "verify --explain choose-no": "choose-node",
 		"verify --wall ": "identity", "verify --wall network,": "network,nodes", "verify -o ": "junit", "render -f x -o ": "yaml", "check -o ": "json",
-		"why ": "pod/", "reach --protocol ": "SCTP", "migrate --report ": "markdown", "iam --identity ": "irsa", "delete ": "pool\tDelete a pool that no tenant uses, after saying which nodes go",
+		"why ": "pod/", "reach --protocol ": "SCTP", "migrate --report ": "markdown", "iam --identity ": "irsa", "delete ": "pool\tDelete a pool that no tenant uses, after listing its nodes",
 		"status --context ": "c", "check -f ": "yaml",
 	} {
 		status, stdout, _ := run(t, "", append([]string{"__complete", "--kubeconfig", kubeconfig}, strings.Split(line, " ")...)...)
@@ -34,7 +34,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestCheckAsData: what is wrong, for a program.
+// TestCheckAsData expects problems as data for programs.
 func TestCheckAsData(t *testing.T) {
 	bad := write(t, good+"tenants: {shop: {pool: app}}")
 	status, stdout, stderr := run(t, "", "check", "-o", "json", "-f", bad)

@@ -53,8 +53,7 @@ func problemsData(problems manifest.Problems, severity string) []problemData {
 	return all
 }
 
-// checkData prints what is wrong with files. What is no problem of a file is an
-// error as ever.
+// checkData prints the problems of files. Other errors are returned as usual.
 func (a *app) checkData(e *estate.Estate, warnings manifest.Problems, err error, output format) error {
 	var problems manifest.Problems
 	var strict *toldBadInput
@@ -76,7 +75,7 @@ type diffReport struct {
 	Changes []changed `json:"changes"`
 }
 
-// changed is what would become of one object.
+// changed is the change of one object.
 type changed struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -85,7 +84,7 @@ type changed struct {
 	Diff      string `json:"diff"`
 }
 
-// diffActions are the words of diff for what would be done.
+// diffActions are the words of diff for planned actions.
 var diffActions = map[apply.Action]string{apply.Created: "create", apply.Configured: "update", apply.Deleted: "delete"}
 
 func diffReportOf(differences apply.Differences) diffReport {
@@ -112,7 +111,7 @@ type changeData struct {
 	Error     string       `json:"error,omitempty"`
 }
 
-// objectData is how far a declared object is.
+// objectData is the progress of a declared object.
 type objectData struct {
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
@@ -121,11 +120,11 @@ type objectData struct {
 	Message string `json:"message"`
 }
 
-// telling is how long reading the last state may take, also when the command was
-// interrupted.
-const telling = 5 * time.Second
+// readTimeout is the time limit for reading the last state, also after an interruption.
+const readTimeout = 5 * time.Second
 
-// applyData prints what was written and how far it is; nothing where people read.
+// applyData prints the written objects and their state, as data; nothing in the format
+// for people.
 func (a *app) applyData(ctx context.Context, c client.Reader, output format, changes []apply.Change, objects []client.Object) error {
 	if output == formatText {
 		return nil
@@ -138,7 +137,7 @@ func (a *app) applyData(ctx context.Context, c client.Reader, output format, cha
 		}
 		report.Changes = append(report.Changes, data)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), telling)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
 	live, err := declared(ctx, c)
 	if err != nil {

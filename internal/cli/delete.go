@@ -22,7 +22,7 @@ import (
 func newDelete(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "delete",
-		Short: "Take a tenant or a pool out of the cluster",
+		Short: "Delete a tenant or a pool from the cluster",
 		Args:  cobra.NoArgs,
 	}
 	c.AddCommand(newDeleteTenant(a), newDeletePool(a))
@@ -36,7 +36,7 @@ func newDeleteTenant(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "tenant NAME",
-		Short: "Delete a tenant, after saying what goes and what stays",
+		Short: "Delete a tenant, after listing what is deleted and what stays",
 		Args:  oneName("tenant"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
@@ -153,7 +153,7 @@ func (a *app) awaitGone(ctx context.Context, c client.Reader, tenant *v1alpha1.T
 	return a.awaitDeleted(ctx, c, tenant, "tenant", timeout)
 }
 
-// awaitDeleted waits until an object that is being deleted is gone.
+// awaitDeleted waits for the deletion of an object.
 func (a *app) awaitDeleted(ctx context.Context, c client.Reader, object client.Object, kind string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -24,9 +24,9 @@ func newDeletePool(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "pool NAME",
-		Short: "Delete a pool that no tenant uses, after saying which nodes go",
-		Long: `Delete a pool that no tenant uses, after saying which nodes go. Karpenter drains
-them first. While tenants use the pool nothing is deleted: they are named.`,
+		Short: "Delete a pool that no tenant uses, after listing its nodes",
+		Long: `Delete a pool that no tenant uses, after listing its nodes. Karpenter drains them
+first. If tenants use the pool, the command names them and deletes nothing.`,
 		Args: oneName("pool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()

@@ -23,10 +23,10 @@ func newDiff(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "diff -f FILE",
-		Short: "Show what applying a file would change in the cluster",
-		Long: `Show what applying a file would change in the cluster: the declared objects and
-everything that croft would make of them. Exit status 0 means no difference, 1 that
-there are some, or that something failed: then standard error says so.
+		Short: "Show the changes that applying a file would make",
+		Long: `Show the changes that applying a file would make: to the declared objects, and to
+the objects that croft renders from them. Exit status 0 means no difference, 1
+differences, or a failure with a message on standard error.
 
 With -o json or yaml standard output has one object:
 
@@ -80,8 +80,8 @@ With -o json or yaml standard output has one object:
 	return c
 }
 
-// difference is what would be written and, of the tenants and pools in the file,
-// what would be taken away.
+// difference returns the planned writes and, for the tenants and pools in the file, the
+// planned deletions.
 func difference(ctx context.Context, c client.Reader, applier *apply.Applier, file *manifest.Declaration, e *estate.Estate) (apply.Differences, error) {
 	all, err := applier.Diff(ctx, append(file.Objects(), wall.Objects(e)...)...)
 	errs := []error{err}

@@ -19,19 +19,18 @@ func newDoctor(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look over the whole platform, and say what is wrong and what mends it",
-		Long: `Look over the whole platform, and say what is wrong and what mends it: versions,
-kinds, the operator, the walls (each object compared with what is declared, and a few
-attacks tried by dry run as people of up to three tenants), the placement engine, node
-classes, pools and their limits, nodes that do not come or do not go, the platform's
-DaemonSets, and what others have in the cluster that changes tenants' pods. It changes
-nothing. What you may not read is said; the attacks need the right to impersonate.
+		Short: "Check the whole platform, and list problems with their remedies",
+		Long: `Check the whole platform, and list problems with their remedies: versions, kinds,
+the operator, the walls (each object compared with the declared one, and a few attacks
+tried by dry run as people of up to three tenants), the placement engine, node classes,
+pools and their limits, nodes that do not start or do not end, the platform's
+DaemonSets, and other components that change tenants' pods. It changes nothing, and
+names the data that you may not read; the attacks need the right to impersonate.
 
 With -f, the walls are those of a file, for a cluster without croft's operator, as
 with croft render | kubectl apply.
 
-Exit status 0 means that all was looked at, and that there are no problems; there may
-be warnings.`,
+Exit status 0 means that all checks ran and found no problems; there may be warnings.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), &files, output) },
 	}

@@ -18,7 +18,7 @@ import (
 	"croft.dev/croft/internal/elevation"
 )
 
-// elevateOptions are what croft elevate is told.
+// elevateOptions are the options of croft elevate.
 type elevateOptions struct {
 	tenant    string
 	namespace string
@@ -34,13 +34,13 @@ func newElevate(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "elevate --tenant NAME --for DURATION --reason TEXT",
 		Short: "Request more rights in a tenant for a limited time",
-		Long: `Request the role operator in a tenant for a limited time, wait until somebody approves
-it, and print a kubeconfig with a token that ends by itself.
+		Long: `Request the role operator in a tenant for a limited time, wait for the approval, and
+print a kubeconfig with a token that expires.
 
-Anybody who has access to the tenant may ask, if the Platform has elevations
-(platform.elevation). Where it names approvers, one of them other than you approves
-with ` + "`croft elevate approve`" + `. The token is encrypted for a key that does not leave this
-process: if you interrupt it, make a new request. The request stays as a record:
+Every user with access to the tenant may request it, if the Platform enables elevations
+(platform.elevation). If it names approvers, one of them other than you approves with
+` + "`croft elevate approve`" + `. The token is encrypted for a key that does not leave this
+process: after an interruption, make a new request. The request stays as a record:
 kubectl get elevations -A.`,
 		Example: `  croft elevate --tenant shop --for 1h --reason "INC-42: the queue is stuck" --write
   croft elevate approve eve-7f3k2 --tenant shop`,
@@ -172,7 +172,7 @@ func (a *app) approve(ctx context.Context, tenant, namespace, name string) error
 	say(a.err, "%s asks for the role %s in namespace %s for %s: %s\n", inline(e.Spec.RequestedBy), e.Spec.Role, namespace, e.Spec.Duration.Duration, inline(e.Spec.Reason))
 	before := e.DeepCopy()
 	e.Spec.ApprovedBy = user
-	// Whoever approves has read this version.
+	// The approver has read this version.
 	if err := c.Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return failed(oneLine{unreachable(err)})
 	}

@@ -16,8 +16,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// maxFile is the most that is read of one file; what it may really hold is
-// estate's to say.
+// maxFile is the maximum size of one file; estate checks its content.
 const maxFile = 64 << 20
 
 // fileFlags are -f, as kubectl has it.
@@ -75,8 +74,8 @@ func (f *fileFlags) build(in io.Reader) (*estate.Estate, error) {
 	return e, problems.Err()
 }
 
-// expand lists the files of a directory, not those of directories in it, as
-// kubectl does without --recursive.
+// expand lists the files of a directory, without its subdirectories, as kubectl does
+// without --recursive.
 func expand(name string) ([]string, error) {
 	if name == "-" {
 		return []string{name}, nil
@@ -104,8 +103,8 @@ func expand(name string) ([]string, error) {
 	return files, nil
 }
 
-// beside reads what a file names, relative to it; nothing lies beside standard
-// input.
+// beside reads a file relative to the one that names it; standard input has no such
+// files.
 func beside(file string) manifest.Open {
 	if file == "-" {
 		return nil
@@ -138,7 +137,7 @@ func limited(r io.Reader, name string) ([]byte, error) {
 	return data, nil
 }
 
-// readable says of a file that could not be read what a person would.
+// readable turns the error of an unreadable file into a message for people.
 func readable(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: there is no such file", name)

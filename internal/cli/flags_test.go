@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestListAsData: what is listed comes in the form that was asked for.
+// TestListAsData expects lists in the requested format.
 func TestListAsData(t *testing.T) {
 	status, stdout, stderr := run(t, "", "verify", "--list", "--attack", "choose-node", "-o", "json")
 	var listed struct {
@@ -46,7 +46,7 @@ func TestNoFlagIsIgnored(t *testing.T) {
 	}
 }
 
-// TestMigrateKeepsEdits: what somebody has edited is not written over.
+// TestMigrateKeepsEdits expects edited files not to be overwritten.
 func TestMigrateKeepsEdits(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "migrated")
 	again := func(status int, flags ...string) string {

@@ -58,7 +58,7 @@ func TestNoCommandAnswersWithItsHelp(t *testing.T) {
 	}
 }
 
-// TestSaidOnce: what was printed when it came is not printed again at the end.
+// TestSaidOnce expects messages that were printed at once not to be repeated at the end.
 func TestSaidOnce(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out)

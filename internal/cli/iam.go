@@ -26,16 +26,16 @@ func newIAM(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "iam -f FILE",
-		Short: "Print what has to exist in AWS for a file's pools",
-		Long: `Print what has to exist in AWS for a file's pools, without a cluster and without
-an account: the rights of Karpenter's controller and who may have them, the roles
-of the nodes and their entries in the cluster, the instance profiles that the file
-names, and the queue that tells of interruptions.
+		Short: "Print the AWS resources that a file's pools require",
+		Long: `Print the AWS resources that a file's pools require, without a cluster and without
+an account: the role of Karpenter's controller with its trust, the roles of the nodes
+with their access entries, the instance profiles that the file names, and the queue
+for interruptions.
 
-The rights are no more than what Karpenter's provider for AWS calls, on what is
-the cluster's own by its tags, and it may pass on no roles but the file's. So what
-is printed changes with the file: print it again when roles, images of your own,
-disks' keys or capacity reservations are added.`,
+The rights cover only the calls of Karpenter's provider for AWS, only on resources
+with the cluster's tags, and iam:PassRole only for the file's roles. The output
+therefore depends on the file: print it again when you add roles, images of your own,
+disks' keys or capacity reservations.`,
 		Example: `  croft iam -f croft.yaml > karpenter.yaml
   aws cloudformation deploy --template-file karpenter.yaml --stack-name karpenter --capabilities CAPABILITY_NAMED_IAM
   croft iam -f croft.yaml -o terraform > karpenter.tf.json
@@ -63,7 +63,7 @@ disks' keys or capacity reservations are added.`,
 	c.Flags().StringVar((*string)(&options.Identity), "identity", string(iam.PodIdentity), "how Karpenter's service account comes by its role: pod-identity or irsa")
 	c.Flags().StringVar(&options.OIDCProvider, "oidc-provider", "", "the cluster's OIDC provider, for --identity irsa")
 	c.Flags().StringVar(&account, "service-account", "kube-system/karpenter", "namespace and name of Karpenter's service account")
-	c.Flags().BoolVar(&options.WithoutCNI, "without-cni", false, "leave the rights of the VPC CNI out of nodes' roles: aws-node has a role of its own")
+	c.Flags().BoolVar(&options.WithoutCNI, "without-cni", false, "leave the rights of the VPC CNI out of nodes' roles, if aws-node has a role of its own")
 	output.add(c, formatCloudFormation, formatTerraform, formatJSON)
 	return c
 }

@@ -27,16 +27,16 @@ func newInstall(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "install",
-		Short: "Put croft's kinds, rights and cluster-wide policies into the cluster; also upgrades",
-		Long: `Put croft's kinds, rights and cluster-wide policies into the cluster, and, with
+		Short: "Install or upgrade croft's kinds, rights and cluster-wide policies",
+		Long: `Install croft's kinds, rights and cluster-wide policies in the cluster, and, with
 --image, the operator. Without --image no operator is deployed: run croft operator
-somewhere, since nothing is made of what is declared before one runs. Run it again to
-upgrade: what is as wanted is not written.
+elsewhere, since only an operator acts on declared objects. Run the command again to
+upgrade: it does not write objects that are up to date.
 
-With --authentication-config it also deploys croft proxy, by which people get in whom
-the API server does not know. The proxy gets its rights from platform.proxy, and its
-certificate from the Secret croft-proxy-tls in the namespace croft-system, which you
-make. See docs/identity.md.`,
+With --authentication-config it also deploys croft proxy, for users that the API server
+cannot authenticate. The proxy gets its rights from platform.proxy, and its certificate
+from the Secret croft-proxy-tls in the namespace croft-system, which you create. See
+docs/identity.md.`,
 		Example: `  croft install --image registry.example.org/croft:v0.1.0
   croft install --export --image registry.example.org/croft:v0.1.0 > croft-install.yaml`,
 		Args: cobra.NoArgs,
@@ -61,7 +61,7 @@ make. See docs/identity.md.`,
 		},
 	}
 	c.Flags().StringVar(&options.Image, "image", "", "container image of the operator; without it the operator is not deployed")
-	c.Flags().StringSliceVar(&options.Roles, "role", nil, "names of platform.roles that the operator may write, beside those that the cluster declares")
+	c.Flags().StringSliceVar(&options.Roles, "role", nil, "names of platform.roles that the operator may write, in addition to the declared ones")
 	c.Flags().StringVar(&authentication, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io): deploy croft proxy, too, which lets in the people whom it describes")
 	pointless(c, "authentication-config", "croft proxy is deployed with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
@@ -108,7 +108,7 @@ func (a *app) install(ctx context.Context, options install.Options) error {
 	return a.sayIfNoOperator(ctx, c, options)
 }
 
-// sayIfNoOperator says that what was installed does nothing by itself.
+// sayIfNoOperator warns that the installed objects do nothing without an operator.
 func (a *app) sayIfNoOperator(ctx context.Context, c client.Client, options install.Options) error {
 	listener, err := listen(ctx, c)
 	if err != nil {
@@ -120,8 +120,8 @@ func (a *app) sayIfNoOperator(ctx context.Context, c client.Client, options inst
 	return nil
 }
 
-// ownRoles adds to names the Platform's own roles, and those that it had: the
-// operator is to take them away.
+// ownRoles adds to names the Platform's own roles, including removed ones: the operator
+// has to delete them.
 func ownRoles(ctx context.Context, c client.Reader, names []string) ([]string, error) {
 	all := sets.New(names...)
 	var platforms v1alpha1.PlatformList
@@ -145,8 +145,8 @@ func ownRoles(ctx context.Context, c client.Reader, names []string) ([]string, e
 	return sets.List(all), nil
 }
 
-// withoutUnserved leaves out what an API server before Kubernetes 1.36 does not
-// have, and says what that means.
+// withoutUnserved leaves out kinds that an API server before Kubernetes 1.36 does not
+// serve, and prints the consequences.
 func (a *app) withoutUnserved(c client.Client, objects []client.Object) []client.Object {
 	served := slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
 		gvk := o.GetObjectKind().GroupVersionKind()
@@ -168,10 +168,10 @@ func (a *app) printChanges(changes []apply.Change) {
 	}
 }
 
-// platformObjects are the cluster-wide objects of the Platform that is declared, which
-// depend on its tenants' groups. A tenant that is wrong is left out.
-// Before one is declared they are those of a Platform with every default: they
-// concern tenants' namespaces only, of which there is none yet.
+// platformObjects are the cluster-wide objects of the declared Platform, which depend on
+// its tenants' groups. An invalid tenant is left out. Without a declared Platform they
+// are those of one with every default: they concern only tenants' namespaces, and none
+// exists yet.
 func platformObjects(d *manifest.Declaration) ([]client.Object, error) {
 	if len(d.Platforms) == 0 {
 		d = &manifest.Declaration{Platforms: []v1alpha1.Platform{undeclared()}}
@@ -183,7 +183,7 @@ func platformObjects(d *manifest.Declaration) ([]client.Object, error) {
 	return wall.PlatformObjects(&e.Platform), nil
 }
 
-// undeclared is a Platform that says nothing but what it must.
+// undeclared is a Platform with the required fields only.
 func undeclared() v1alpha1.Platform {
 	var p v1alpha1.Platform
 	p.Name = v1alpha1.PlatformName

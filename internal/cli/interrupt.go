@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// exitInterrupted is what a shell says of a program that Ctrl-C has ended.
+// exitInterrupted is a shell's exit status of a program that Ctrl-C has ended.
 const exitInterrupted = 130
 
-// interruption says what was under way when somebody ended the command.
+// interruption names the action that was under way when the user ended the command.
 type interruption struct{ says string }
 
 func (i *interruption) Error() string { return i.says }
@@ -18,8 +18,8 @@ func (i *interruption) Error() string { return i.says }
 // interrupted is an interruption that says how to go on.
 func interrupted(says string) error { return failed(&interruption{says: "interrupted" + says}) }
 
-// interruptionOf is what err comes to in a command that was interrupted; nil if it
-// has another cause. What a library has made of it is known by its text.
+// interruptionOf is the interruption that caused err; nil if it has another cause.
+// Errors that a library has rewritten are recognised by their text.
 func interruptionOf(ctx context.Context, err error) error {
 	var said *interruption
 	var failed *failure
@@ -37,10 +37,10 @@ func interruptionOf(ctx context.Context, err error) error {
 	}
 }
 
-// untilInterrupted ends requests for what the cluster serves when the command is
-// interrupted. Libraries make them without a context and without a deadline, and an
-// API server that does not answer would hold the command for ever. Other requests
-// have a context of their own: those that clean up go on after an interruption.
+// untilInterrupted ends discovery requests when the command is interrupted. Libraries
+// send them without a context and without a deadline, and an API server that does not
+// answer would block the command for ever. Other requests have a context of their own:
+// clean-up goes on after an interruption.
 type untilInterrupted struct {
 	http.RoundTripper
 	interrupt context.Context
@@ -56,8 +56,8 @@ func (u untilInterrupted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.RoundTripper.RoundTrip(r.WithContext(ctx))
 }
 
-// isDiscovery reports a path that tells what is served: /api, /apis, /version, and
-// below those a group and its version, but no resource.
+// isDiscovery reports a discovery path: /api, /apis, /version, and below those a group
+// and its version, but no resource.
 func isDiscovery(path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch parts[0] {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// kubeconfigOf is for a server that asks nobody who they are.
+// kubeconfigOf is for a server without authentication.
 func kubeconfigOf(t *testing.T, url string) string {
 	t.Helper()
 	return write(t, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \""+url+"\"}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
 }
 
-// TestInterrupted: whoever ends a command while it waits for the cluster is told
-// that it was interrupted, at once, and not that the cluster is out of reach.
+// TestInterrupted: a command that is interrupted while it waits for the cluster says so
+// at once, and does not report the cluster as unreachable.
 func TestInterrupted(t *testing.T) {
 	file := write(t, good)
 	for _, line := range []string{

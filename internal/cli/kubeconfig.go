@@ -21,7 +21,7 @@ import (
 
 const installHint = "croft logs people in; install it, and put it on the PATH"
 
-// kubeconfigOptions are what croft kubeconfig is told.
+// kubeconfigOptions are the options of croft kubeconfig.
 type kubeconfigOptions struct {
 	login     loginFlags
 	tenant    string
@@ -59,7 +59,7 @@ machines without croft, --embed-token writes a token that ends after --duration.
 	flags.StringVar(&o.tenant, "tenant", "", "name of the tenant")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the context; the tenant's first if none is given")
 	flags.StringVar(&o.server, "server", "", "URL of croft's proxy or of the API server; that of the context in use if none is given")
-	flags.StringVar(&o.authority, "certificate-authority", "", "path of the authorities that vouch for --server; the system's without it")
+	flags.StringVar(&o.authority, "certificate-authority", "", "path of the CA bundle for --server; the system's by default")
 	flags.BoolVar(&o.kubelogin, "kubelogin", false, "have kubelogin (kubectl oidc-login) log in instead of croft")
 	flags.BoolVar(&o.write, "write", false, "merge the context into the kubeconfig file and make it the current one, instead of printing it")
 	flags.BoolVar(&o.embed, "embed-token", false, "with --robot: write a token that ends after --duration, instead of a plugin that requests new ones")
@@ -125,7 +125,7 @@ func (a *app) mergeKubeconfig(added *clientcmdapi.Config) error {
 		return failed(err)
 	}
 	name := added.CurrentContext
-	// What is there already stays in the file that it is in.
+	// Existing entries stay in the file that has them.
 	cluster, user, context := added.Clusters[name], added.AuthInfos[name], added.Contexts[name]
 	if was := config.Clusters[name]; was != nil {
 		cluster.LocationOfOrigin = was.LocationOfOrigin

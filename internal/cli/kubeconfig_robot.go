@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// robotFlags name a service account, and how long its tokens live.
+// robotFlags name a service account, and the lifetime of its tokens.
 type robotFlags struct {
 	name     string
 	duration time.Duration
@@ -28,7 +28,7 @@ func (f *robotFlags) add(c *cobra.Command) {
 	c.Flags().DurationVar(&f.duration, "duration", time.Hour, "how long a token of the service account lives; at least 10m, and the API server may shorten it")
 }
 
-// validate reports what the API server would refuse.
+// validate reports values that the API server would refuse.
 func (f *robotFlags) validate() error {
 	switch {
 	case len(validation.IsDNS1123Subdomain(f.name)) > 0:
@@ -110,7 +110,7 @@ func (a *app) robotUser(ctx context.Context, o *kubeconfigOptions, name string) 
 			return nil, err
 		}
 	}
-	// A token is requested in any case, so that what is wrong is said now.
+	// A token is requested in any case, so that errors show now.
 	status, err := o.robot.token(ctx, c, o.namespace)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// namespaceOf is the tenant's first namespace. With --server it is the first that the
-// person who logs in may see there; otherwise the context in use is asked.
+// namespaceOf is the tenant's first namespace. With --server it is the first namespace
+// that the user may see there; otherwise the cluster of the current context is asked.
 func (a *app) namespaceOf(ctx context.Context, o *kubeconfigOptions, session *login.Session, cluster *clientcmdapi.Cluster) (string, error) {
 	if o.server == "" {
 		c, err := a.client()

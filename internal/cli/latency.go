@@ -42,9 +42,9 @@ was ready, with percentiles by pool, instance type, zone and image.
 
 It reads NodeClaims, Nodes, Pods and Karpenter's events with your own rights, and needs
 the right to list them in all namespaces. Kubernetes keeps events for an hour by
-default; nodes that are gone are not shown. A time that no object tells is left out.
+default; deleted nodes are not shown. Unknown times are left out.
 
--o markdown has the events of each node, svg is a picture of them, and prometheus has
+-o markdown prints the events of each node, svg a picture of them, and prometheus
 histograms of the phases in Prometheus' text format.`,
 		Example: `  croft latency
   croft latency --pool apps --since 10m
@@ -53,7 +53,7 @@ histograms of the phases in Prometheus' text format.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.latency(cmd.Context(), o) },
 	}
 	c.Flags().StringVar(&o.pool, "pool", "", "only nodes of this pool")
-	c.Flags().DurationVar(&o.since, "since", time.Hour, "only nodes that were asked for within this time; all if 0")
+	c.Flags().DurationVar(&o.since, "since", time.Hour, "only nodes that were requested within this time; all if 0")
 	o.output.add(c, formatTable, formatMarkdown, formatJSON, formatSVG, formatPrometheus)
 	return c
 }
@@ -93,7 +93,8 @@ func noNodes(o latencyOptions) string {
 		latency.Seconds(o.since.Seconds()))
 }
 
-// latencyObjects reads what times are in. A cluster without Karpenter has no NodeClaims.
+// latencyObjects reads the objects that contain times. A cluster without Karpenter has
+// no NodeClaims.
 func latencyObjects(ctx context.Context, c client.Reader) (latency.Objects, error) {
 	var (
 		claims  karpenterv1.NodeClaimList

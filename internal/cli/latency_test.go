@@ -79,7 +79,7 @@ func resources(version string, pairs ...string) metav1.APIResourceList {
 	return list
 }
 
-// TestLatency is what is said of the nodes of docs/latency.md, which shows it.
+// TestLatency compares the output about example nodes with docs/latency.md.
 func TestLatency(t *testing.T) {
 	kubeconfig := listing(t)
 	docs, err := os.ReadFile("../../docs/latency.md")
@@ -124,7 +124,7 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// TestLatencyOfNothing: no nodes are no failure, and are said beside the data.
+// TestLatencyOfNothing: no nodes are no failure, and are mentioned beside the data.
 func TestLatencyOfNothing(t *testing.T) {
 	kubeconfig := listing(t)
 	for args, says := range map[string]string{

@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	// grace is how long apply waits for a sign of an operator: longer than one takes
-	// to start, and than the time between two heartbeats.
+	// grace is the time that apply waits for a sign of an operator: longer than the
+	// operator's start, and than the interval between two heartbeats.
 	grace = 15 * time.Second
 	// mendOperator is what to do without one.
 	mendOperator = "`croft install --image IMAGE` deploys it, `croft operator` runs it here; " +
 		"to do without one, `croft render -f FILE | kubectl apply --server-side -f -`"
 )
 
-// listener knows whether an operator acts on what is declared.
+// listener detects whether an operator acts on declared objects.
 type listener struct {
 	client client.Reader
-	// since is when it began to listen, and first what it saw then.
+	// since is the start of listening, and first the state seen then.
 	since time.Time
 	first heartbeat.Beat
 	last  heartbeat.Beat
 	// asked is when it last looked.
 	asked time.Time
-	// acted says that something became of what was declared while it listened.
+	// acted says that a declared object changed while it listened.
 	acted bool
 }
 
@@ -40,8 +40,8 @@ func listen(ctx context.Context, c client.Reader) (*listener, error) {
 	return &listener{client: c, since: now, first: beat, last: beat, asked: now}, unreachable(err)
 }
 
-// hears reports whether an operator is there. One whose clock differs from this
-// one's is heard when it gives its next sign.
+// hears reports whether an operator runs. An operator with a different clock is detected
+// by its next heartbeat.
 func (l *listener) hears(ctx context.Context) bool {
 	if time.Since(l.asked) > time.Second {
 		l.asked = time.Now()
@@ -52,8 +52,7 @@ func (l *listener) hears(ctx context.Context) bool {
 	return l.acted || l.last.Believable(time.Now()) || l.last.Holder != "" && l.last.At.After(l.first.At)
 }
 
-// silent says why waiting is of no use; nil while an operator is there, or may
-// still come.
+// silent says why waiting is useless; nil while an operator runs, or may still start.
 func (l *listener) silent(ctx context.Context, p *progress) error {
 	if l.hears(ctx) || time.Since(l.since) < grace {
 		return nil
@@ -62,16 +61,15 @@ func (l *listener) silent(ctx context.Context, p *progress) error {
 		p.hint("waiting for the operator: " + coming)
 		return nil
 	}
-	return l.nobody()
+	return l.errNoOperator()
 }
 
-// nobody is the error where no operator is there.
-func (l *listener) nobody() error {
+// errNoOperator is the error if no operator runs.
+func (l *listener) errNoOperator() error {
 	return fmt.Errorf("written; but %s, so nothing will be made of it: %s", l.last.Say(time.Now()), mendOperator)
 }
 
-// coming describes the operator's Deployment, if there is one that is not
-// available yet.
+// coming describes the operator's Deployment, if it exists and is not available yet.
 func (l *listener) coming(ctx context.Context) string {
 	var d appsv1.Deployment
 	err := l.client.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}, &d)

@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// TestListener fails if apply goes on waiting for an operator that is not there, or
-// does not wait for one that is on its way.
+// TestListener fails if apply goes on waiting for a missing operator, or does not wait
+// for one that is starting.
 func TestListener(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")

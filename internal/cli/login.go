@@ -26,7 +26,8 @@ import (
 	"croft.dev/croft/internal/login"
 )
 
-// envExecInfo is how kubectl and client-go tell a credential plugin what they want.
+// envExecInfo is the variable by which kubectl and client-go pass their request to a
+// credential plugin.
 const envExecInfo = "KUBERNETES_EXEC_INFO"
 
 // getToken are the commands that lead to the credential plugin.
@@ -77,9 +78,8 @@ func newGetToken(a *app) *cobra.Command {
 		Long: `Print an ExecCredential (client.authentication.k8s.io) with your ID token. A kubeconfig
 that ` + "`croft kubeconfig`" + ` writes has kubectl and other clients call this command.
 
-The token is the one that is kept, or a new one by the refresh token. If neither is
-there, you log in as with ` + "`croft login`" + `; clients that run without a terminal get an
-error instead.`,
+It prints the stored token, or a new one by the refresh token. Without either, you log
+in as with ` + "`croft login`" + `; clients without a terminal get an error instead.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			request, err := a.execRequest()
@@ -105,9 +105,9 @@ func newForget(a *app) *cobra.Command {
 	var f loginFlags
 	c := &cobra.Command{
 		Use:   "forget",
-		Short: "Delete the tokens that are kept of a login",
-		Long: `Delete the tokens that are kept of a login. The identity provider is not told: its
-session in the browser goes on, and tokens that were given out end by themselves.`,
+		Short: "Delete the stored tokens of a login",
+		Long: `Delete the stored tokens of a login. The identity provider is not notified: its
+session in the browser continues, and issued tokens stay valid until they expire.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			session, err := f.session(a, cmd)
@@ -121,7 +121,7 @@ session in the browser goes on, and tokens that were given out end by themselves
 	return c
 }
 
-// loginFlags say at which identity provider somebody logs in, and how.
+// loginFlags are the identity provider, and the way to log in.
 type loginFlags struct {
 	options   login.Options
 	noBrowser bool
@@ -131,19 +131,19 @@ func (f *loginFlags) add(flags *pflag.FlagSet) {
 	o := &f.options
 	flags.StringVar(&o.Issuer, "issuer", "", "URL of the identity provider, as in its tokens")
 	flags.StringVar(&o.ClientID, "client-id", "croft", "ID of the client that the identity provider knows")
-	flags.StringVar(&o.ClientSecret, "client-secret", "", "secret of the client, for providers that give one to programs on people's machines")
-	flags.StringVar(&o.CertificateAuthority, "issuer-certificate-authority", "", "path of the authorities that vouch for the identity provider; the system's without it")
+	flags.StringVar(&o.ClientSecret, "client-secret", "", "secret of the client, for providers that issue one to native applications")
+	flags.StringVar(&o.CertificateAuthority, "issuer-certificate-authority", "", "path of the CA bundle for the identity provider; the system's by default")
 	flags.StringSliceVar(&o.Scopes, "scope", nil, "scopes to request beside openid (default: those of "+strings.Join(login.DefaultScopes(), ", ")+" that the provider supports)")
-	flags.StringVar(&o.Prompt, "prompt", "", "what the provider asks of people, such as consent or select_account; some give refresh tokens only after consent")
-	flags.StringVar(&o.RedirectURL, "redirect-url", login.DefaultRedirect, "where the browser comes back to, as the provider knows it; without a port, any free one")
+	flags.StringVar(&o.Prompt, "prompt", "", "the provider's prompt, such as consent or select_account; some issue refresh tokens only after consent")
+	flags.StringVar(&o.RedirectURL, "redirect-url", login.DefaultRedirect, "redirect URL, as registered at the provider; without a port, any free one")
 	flags.StringVar(&o.GroupsClaim, "groups-claim", "groups", "claim that names your groups, for messages")
 	flags.StringVar((*string)(&o.Storage), "token-storage", string(login.Auto), "where the refresh token is kept: "+strings.Join(login.Storages(), "|"))
 	flags.BoolVar(&o.Device, "device", false, "show a code to enter on another device")
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "print the URL, and do not open it")
 }
 
-// args are the flags, but for those that have their defaults. The client's ID is among
-// them in any case, so that the kubeconfig says what it is for.
+// args are the flags without those that have their default. The client's ID is always
+// among them, so that the kubeconfig shows its purpose.
 func (f *loginFlags) args() []string {
 	written := *f
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -186,8 +186,8 @@ func (f *loginFlags) session(a *app, cmd *cobra.Command) (*login.Session, error)
 	return session, loginFailed(err)
 }
 
-// hasBrowser says whether a browser can open beside the terminal: on a machine without a
-// display, xdg-open would start one inside it.
+// hasBrowser reports whether a browser can open beside the terminal: on a machine
+// without a display, xdg-open would start one inside it.
 func hasBrowser() bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		return true
@@ -260,7 +260,7 @@ func (a *app) kubeContext() (name string, context *clientcmdapi.Context, config 
 	return name, context, &raw, nil
 }
 
-// printLogin says who somebody is now.
+// printLogin prints the user's identity.
 func (a *app) printLogin(token *login.Token, f *loginFlags) {
 	say(a.err, "logged in as %s until %s, groups: %s\n", inline(token.User), token.Expiry.Local().Format(time.DateTime), inline(list(token.Groups)))
 	if !token.Renewable {
@@ -271,19 +271,19 @@ func (a *app) printLogin(token *login.Token, f *loginFlags) {
 	}
 }
 
-// interactive says whether a person is there to log in.
+// interactive reports whether a person is present to log in.
 func (a *app) interactive() bool {
 	file, ok := a.in.(*os.File)
 	return ok && isatty.IsTerminal(file.Fd())
 }
 
-// execRequest is what a client asks its credential plugin for.
+// execRequest is a client's request to its credential plugin.
 type execRequest struct {
 	apiVersion  string
 	interactive bool
 }
 
-// execRequest reads what the client asks for; without a client, it is the newest version.
+// execRequest reads the client's request; without a client, it uses the newest version.
 func (a *app) execRequest() (*execRequest, error) {
 	asked := os.Getenv(envExecInfo)
 	if asked == "" {
@@ -318,7 +318,7 @@ func (e oneLine) Error() string { return inline(e.error.Error()) }
 
 func (e oneLine) Unwrap() error { return e.error }
 
-// loginFailed tells bad input from what went wrong at the identity provider.
+// loginFailed tells bad input from errors of the identity provider.
 func loginFailed(err error) error {
 	var wrong *login.BadInputError
 	switch {

@@ -55,7 +55,8 @@ func TestLoginBadInput(t *testing.T) {
 	}
 }
 
-// TestLoginSanitizes is of `make test`: what a provider answers moves no cursor.
+// TestLoginSanitizes is of `make test`: a provider's answer contains no control
+// characters on the terminal.
 func TestLoginSanitizes(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	var issuer string
@@ -77,8 +78,8 @@ func TestLoginSanitizes(t *testing.T) {
 	}
 }
 
-// TestKubeconfig is of `make test`: a kubeconfig for croft, whose flags croft login then
-// takes, and one that leaves alone what is in the file already.
+// TestKubeconfig is of `make test`: croft kubeconfig writes flags that croft login
+// reads, and keeps the file's other entries.
 func TestKubeconfig(t *testing.T) {
 	file := kubeconfigOf(t, "https://127.0.0.1:1")
 	t.Setenv("KUBECONFIG", file)
@@ -107,7 +108,7 @@ func TestKubeconfig(t *testing.T) {
 	if got := strings.Join(user.Exec.Args, " "); got != want || user.Exec.InteractiveMode != "IfAvailable" {
 		t.Errorf("the plugin is called with %s", got)
 	}
-	// croft login without flags goes where the context says.
+	// croft login without flags uses the context's provider.
 	if status, _, stderr := run(t, "", "login"); status != 1 || !strings.Contains(stderr, "cannot reach the identity provider https://127.0.0.1:1/realm") {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}

@@ -19,9 +19,9 @@ func newMe(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "me",
-		Short: "Show a tenant's developer what is theirs: namespaces, roles, quota, domains, classes, pools",
-		Long: `Show what you have in your tenant: its namespaces and your roles in them, quota and
-its use, domains, pools, the classes that you may name, and what you may not do.
+		Short: "Show your tenant: namespaces, roles, quota, domains, classes, pools",
+		Long: `Show your tenant: its namespaces and your roles in them, quota and its use, domains,
+pools, the classes that you may name, and your restrictions.
 
 It reads with your own rights; the role viewer is enough. You may not list namespaces:
 name one of your tenant's with -n, or in the kubeconfig's context, and croft finds the
@@ -110,7 +110,7 @@ func list(names []string) string {
 	return dash(strings.Join(names, ", "))
 }
 
-// allowed is a list of which "*" stands for any name, with the names that there are.
+// allowed is a list in which "*" means any name, with the existing names.
 func allowed(names, there []string) string {
 	switch {
 	case !slices.Contains(names, "*"):

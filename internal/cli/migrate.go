@@ -33,23 +33,21 @@ func newMigrate(a *app) *cobra.Command {
 	var o migrateOptions
 	c := &cobra.Command{
 		Use:   "migrate (-f FILE | --live)",
-		Short: "Write croft.yaml from what you run today",
-		Long: `Read what keeps teams apart today (Karpenter's Provisioners and NodePools,
+		Short: "Convert your present setup into croft.yaml",
+		Long: `Read the objects that keep teams apart today (Karpenter's Provisioners and NodePools,
 Gatekeeper's mutators and constraints, the values file of a chart of tenants,
 Capsule's Tenants, and the policies, bindings and quotas around them), and write
-croft.yaml and a report of what became of every field: kept, changed, not kept, or
-none of croft's business.
+croft.yaml and a report on every field: kept, changed, not kept, or out of croft's
+scope.
 
 croft.yaml goes to standard output and the report to standard error; with --out,
 both go to files in a directory, with the node classes that croft.yaml refers to.
-A file that is there already and says something else, such as one that you have
-edited, is written over with --force alone.
-A cluster is only read.
+Only --force overwrites an existing file with other content, such as one that you
+have edited. The command never writes to a cluster.
 
-The exit status is 0 if croft.yaml can be applied once its report was read, and 2
-if something has to be put right first: each is a line on standard error, and what
-could be read is written all the same. It is 1 if a cluster or a file could not be
-reached.`,
+The exit status is 0 if croft.yaml can be applied once you have read the report, and 2
+if problems must be fixed first: each is a line on standard error, and the readable
+input is converted nevertheless. It is 1 if a cluster or a file could not be reached.`,
 		Example: `  croft migrate -f manifests/ > croft.yaml
   croft migrate -f values.yaml -f karpenter.yaml --cluster-name demo --out migrated
   croft migrate --live --out migrated`,
@@ -57,15 +55,15 @@ reached.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.migrate(cmd.Context(), o) },
 	}
 	flags := c.Flags()
-	flags.StringSliceVarP(&o.names, "filename", "f", nil, "file of objects or values, a directory of them with all below it, or - for standard input")
-	flags.BoolVar(&o.live, "live", false, "read the cluster that --kubeconfig and --context choose; nothing is written to it")
+	flags.StringSliceVarP(&o.names, "filename", "f", nil, "file of objects or values, a directory with its subdirectories, or - for standard input")
+	flags.BoolVar(&o.live, "live", false, "read the cluster of --kubeconfig and --context; nothing is written to it")
 	flags.StringVarP(&o.out, "out", "o", "", "directory to write croft.yaml, report.md and node classes to")
 	flags.StringVar(&o.report, "report", "text", "form of the report: text|markdown|json")
 	flags.StringVar(&o.nodeClass, "node-class", "", "kwok puts every pool on simulated nodes, to try the result on a sandbox")
-	flags.StringVar(&o.options.ClusterName, "cluster-name", "", "name of the cluster, where nothing says it, or a shell variable stands for it")
-	flags.StringVar(&o.options.GroupPrefix, "group-prefix", "", "what the API server puts before groups, such as oidc:; found out if not given")
-	flags.BoolVar(&o.replace, "replace-nodes", false, "with --live: let Karpenter replace the nodes that run, one by one, when croft takes their pool over")
-	flags.BoolVar(&o.force, "force", false, "with --out: write over files that are there and say something else")
+	flags.StringVar(&o.options.ClusterName, "cluster-name", "", "name of the cluster, if the input does not have it or uses a shell variable for it")
+	flags.StringVar(&o.options.GroupPrefix, "group-prefix", "", "the API server's prefix of groups, such as oidc:; detected by default")
+	flags.BoolVar(&o.replace, "replace-nodes", false, "with --live: let Karpenter replace the running nodes, one by one, when croft adopts their pool")
+	flags.BoolVar(&o.force, "force", false, "with --out: overwrite existing files with other content")
 	c.MarkFlagsOneRequired("filename", "live")
 	pointless(c, "replace-nodes", "it is for --live: files have no nodes", func() bool { return !o.live })
 	pointless(c, "force", "it is for --out", func() bool { return o.out == "" })
@@ -142,7 +140,7 @@ func (a *app) toMigrate(ctx context.Context, o migrateOptions) ([]*source.Object
 	return all, problems, nil
 }
 
-// below lists the files of a directory and of those in it.
+// below lists the files of a directory and its subdirectories.
 func below(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if name == "-" || err != nil || !info.IsDir() {

@@ -71,7 +71,7 @@ func TestMigrateBadInput(t *testing.T) {
 	}
 }
 
-// TestMigratedIsGood wants croft check to take what comes of published set-ups.
+// TestMigratedIsGood expects croft check to accept the results of published set-ups.
 func TestMigratedIsGood(t *testing.T) {
 	for _, document := range []string{"000", "001", "002"} {
 		status, stdout, stderr := run(t, "", "migrate", "-f", filepath.Join(documents, document), "--cluster-name", "demo")

@@ -29,7 +29,7 @@ type moveOptions struct {
 func newMove(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "move",
-		Short: "Restart what runs on nodes of another pool than its tenant's",
+		Short: "Restart pods that run on nodes of another pool than their tenant's",
 		Args:  cobra.NoArgs,
 	}
 	c.AddCommand(newMoveTenant(a))
@@ -42,21 +42,21 @@ func newMoveTenant(a *app) *cobra.Command {
 		Use:   "tenant NAME",
 		Short: "Restart a tenant's pods that run on nodes of another pool than the tenant's",
 		Long: `Restart a tenant's pods that run on nodes of another pool than the tenant's. A pod
-is placed once, when it is created: after a tenant has changed pool, or was taken
-over, its pods stay where they are until they are created anew.
+is placed once, when it is created: after a change of pool, or an adoption, a tenant's
+pods stay where they are until they are re-created.
 
-` + "`croft apply`" + ` declares the pool; this command moves the pods there. One workload
-after the other is restarted as ` + "`kubectl rollout restart`" + ` does, and waited for. Where
-a restart would take away more pods at once than a PodDisruptionBudget allows, pods
-are evicted one by one instead. Jobs are left to end. Pods that nothing rolls out
-anew are named, and evicted with --evict only.
+` + "`croft apply`" + ` declares the pool; this command moves the pods there. It restarts one
+workload after the other, as ` + "`kubectl rollout restart`" + ` does, and waits for each. If a
+restart would stop more pods at once than a PodDisruptionBudget allows, it evicts pods
+one by one instead. Jobs run to their end. Pods without a rollout are named, and
+evicted only with --evict.
 
-The pool that the pods came from is noted on the Tenant (croft.dev/moved-from).
---undo declares it again, and moves the pods back: change your file too, or the next
-` + "`croft apply`" + ` of it declares the new pool again.
+The previous pool is recorded on the Tenant (croft.dev/moved-from). --undo declares it
+again, and moves the pods back: change your file too, or the next ` + "`croft apply`" + `
+declares the new pool again.
 
-Exit status 0 means that nothing is left to move, except for Jobs; with --dry-run, that
-the plan was made.`,
+Exit status 0 means that no pods are left to move, except for Jobs; with --dry-run, that
+the plan is complete.`,
 		Example: `  croft move tenant shop --dry-run
   croft move tenant shop
   croft move tenant shop --undo`,
@@ -65,9 +65,9 @@ the plan was made.`,
 	}
 	flags := c.Flags()
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "move the pods of this namespace only")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would be restarted, and do nothing")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "list the workloads to restart, and do nothing")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	flags.BoolVar(&o.evict, "evict", false, "evict pods that nothing rolls out anew, too; bare pods do not come back")
+	flags.BoolVar(&o.evict, "evict", false, "evict pods without a rollout, too; bare pods are not re-created")
 	flags.BoolVar(&o.undo, "undo", false, "declare the pool that the pods were moved from, and move them back")
 	flags.DurationVar(&o.timeout, "wait-timeout", 10*time.Minute, "how long to wait for each workload")
 	o.output.add(c, formatTable, formatJSON, formatYAML)
@@ -110,7 +110,7 @@ func (a *app) move(ctx context.Context, name string, o *moveOptions) error {
 	return left(name, plan)
 }
 
-// left says what was not moved and has to be.
+// left names the pods that were not moved and still have to be.
 func left(tenant string, plan []move.Workload) error {
 	var names []string
 	for i := range plan {
@@ -137,7 +137,7 @@ func (a *app) moveEach(ctx context.Context, m *move.Mover, moving []move.Workloa
 	return nil
 }
 
-// mover reads what is declared.
+// mover reads the declared objects.
 func (a *app) mover(ctx context.Context, c client.Client, name string, o *moveOptions) (*move.Mover, error) {
 	live, err := declared(ctx, c)
 	if err != nil {
@@ -154,7 +154,7 @@ func (a *app) mover(ctx context.Context, c client.Client, name string, o *moveOp
 	return move.New(c, e, tenant, o.namespace, o.evict)
 }
 
-// putBack declares the tenant's former pool, and waits until its walls stand.
+// putBack declares the tenant's former pool, and waits until its walls are in place.
 func (a *app) putBack(ctx context.Context, c client.Client, name string, o *moveOptions) error {
 	var tenant v1alpha1.Tenant
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, &tenant); err != nil {
@@ -204,8 +204,8 @@ func (a *app) printMove(tenant string, plan []move.Workload, f format) error {
 	return nil
 }
 
-// warnOfStrays says that pods of a tenant run outside of its pools: behind the node
-// wall of another, whatever new pods meet.
+// warnOfStrays warns that pods of a tenant run outside of its pools: behind another
+// tenant's node wall, although new pods are placed correctly.
 func (a *app) warnOfStrays(ctx context.Context, e *estate.Estate, tenant string) error {
 	c, err := a.client()
 	if err != nil {

@@ -10,8 +10,8 @@ func newOperator(a *app) *cobra.Command {
 	var options operator.Options
 	c := &cobra.Command{
 		Use:   "operator",
-		Short: "Keep the walls up: run croft's controllers until stopped",
-		Long: `Keep the walls up: run croft's controllers until stopped. Inside a cluster it acts as
+		Short: "Run croft's controllers until stopped",
+		Long: `Run croft's controllers until stopped. Inside a cluster it acts as
 its service account, elsewhere as the kubeconfig's user. The walls stand without it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -56,8 +56,8 @@ func (f format) print(w io.Writer, value any) error {
 		return failed(err)
 	}
 	text := escaped(document.Bytes())
-	// What had to be escaped YAML does not take raw, and may print raw: it is left as
-	// JSON, which is YAML too.
+	// A YAML printer may print escaped characters raw, which YAML does not accept: such
+	// output stays JSON, which is YAML too.
 	if f == formatYAML && bytes.Equal(text, document.Bytes()) {
 		var err error
 		if text, err = yaml.JSONToYAML(text); err != nil {

@@ -25,7 +25,7 @@ type overview struct {
 	Tenants  []v1alpha1.Tenant           `json:"tenants"`
 	Networks []v1alpha1.SecondaryNetwork `json:"secondaryNetworks,omitempty"`
 	Walls    []wallStatus                `json:"walls"`
-	// Usage is what the tenants' namespaces use of their quota.
+	// Usage is the tenants' namespaces' use of their quota.
 	Usage []usage `json:"usage"`
 	// Retained are namespaces that stayed when their tenant was deleted.
 	Retained []retained `json:"retained"`
@@ -33,11 +33,13 @@ type overview struct {
 	*selection
 	// rendered says that the walls are a file's, which no operator keeps.
 	rendered bool
-	// wrong are the states of objects that do not stand, by what they stand for.
+	// wrong are the states of missing or changed objects, by the declared object that
+	// they belong to.
 	wrong map[string]sets.Set[apply.State]
 }
 
-// operatorStatus says whether the operator runs, and so whether what it says counts.
+// operatorStatus says whether the operator runs, and so whether its conditions are
+// current.
 type operatorStatus struct {
 	Alive bool `json:"alive"`
 	// LastSeen is when it gave its last sign; absent if it never did.
@@ -50,19 +52,19 @@ type operatorStatus struct {
 	believable bool
 }
 
-// wallStatus says of one wall how many of its objects stand as they are wanted.
+// wallStatus is the number of one wall's objects that are in place.
 type wallStatus struct {
 	Name    string   `json:"name"`
 	Wanted  int      `json:"wanted"`
 	Stands  int      `json:"stands"`
 	Missing []string `json:"missing,omitempty"`
-	// Changed are there, and are not as wanted.
+	// Changed objects exist, and differ from the desired ones.
 	Changed []string `json:"changed,omitempty"`
-	// Unread are those that the caller may not read.
+	// Unread objects may not be read by the caller.
 	Unread []string `json:"unread,omitempty"`
 }
 
-// look reads what status shows.
+// look reads the data of status.
 func (a *app) look(ctx context.Context, c client.Client, files *subjectFlags, pick *selection) (*overview, error) {
 	subject, err := a.subject(ctx, c, files)
 	if err != nil {
@@ -115,7 +117,7 @@ func operatorOf(beat heartbeat.Beat, now time.Time) operatorStatus {
 	return s
 }
 
-// count sums up by wall and by owner what does not stand.
+// count sums up the objects that are not in place, by wall and by owner.
 func (o *overview) count(objects []survey.Object) {
 	at := map[string]int{}
 	for i, w := range wall.All() {
@@ -146,11 +148,11 @@ func (o *overview) count(objects []survey.Object) {
 	}
 }
 
-// reasonNoOperator is why READY is Unknown where nobody keeps it up to date.
+// reasonNoOperator is the reason of READY Unknown without an operator.
 const reasonNoOperator = "NoOperator"
 
-// verdict is READY and its REASON of something declared. Without an operator the
-// condition is what was once so; of a file's walls it is what stands.
+// verdict is READY and its REASON of a declared object. Without an operator the
+// condition may be out of date; for a file's walls it is the state of their objects.
 func (o *overview) verdict(kind, name string, generation int64, status v1alpha1.Status) (ready, reason string) {
 	owner := kind + "/" + name
 	if kind == survey.OfPlatform {
@@ -191,8 +193,8 @@ func (o *overview) tenantReady(t *v1alpha1.Tenant) bool {
 	return o.isReady("Tenant", t.Name, t.Generation, t.Status.Status)
 }
 
-// good reports whether everything that is shown is as it should be, and known to be.
-// Where pools and tenants are named, that is those and what stands for them.
+// good reports whether all shown objects are known to be in order. If pools and tenants
+// are named, only those and their objects count.
 func (o *overview) good() bool {
 	good := o.rendered || o.Operator.Alive
 	if !o.named() {

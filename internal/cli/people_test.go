@@ -47,8 +47,8 @@ tenants:
   gone: {pool: apps}
 `
 
-// people are a cluster on which an estate's walls stand, and kubeconfigs of its
-// people by the certificates that they have.
+// people are a cluster with an estate's walls, and kubeconfigs of its people by their
+// certificates.
 type people struct {
 	*sandbox.Cluster
 	t     *testing.T
@@ -100,7 +100,7 @@ func (p *people) client(config *rest.Config) client.Client {
 	return c
 }
 
-// config is of somebody in a group.
+// config is the configuration of a user in a group.
 func (p *people) config(group string) *rest.Config {
 	p.t.Helper()
 	config, err := p.ConfigFor("jane", group)

@@ -11,9 +11,9 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// confirmOwnership confirms, of the tenants that were refused a namespace, those to
-// which it is really not permitted, and drops the others: the operator may have
-// refused the namespace before somebody permitted it, and not have looked again.
+// confirmOwnership drops tenants whose refused namespace is permitted by now, and marks
+// the others as confirmed: the operator may have refused the namespace before the
+// permission, and not have reconciled since.
 func confirmOwnership(ctx context.Context, c client.Reader, live *manifest.Declaration, all []stuck) []stuck {
 	var kept []stuck
 	for _, s := range all {

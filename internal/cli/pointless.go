@@ -6,8 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// pointless refuses a flag that was given where it would be ignored: somebody
-// expects it to do something.
+// pointless refuses a flag that would have no effect: the user expects one.
 func pointless(c *cobra.Command, flag, why string, ignored func() bool) {
 	run := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {

@@ -9,19 +9,19 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// progress shows a person how far something is: on a terminal one line that
-// changes, elsewhere a line now and then.
+// progress shows the progress to a person: on a terminal one line that changes,
+// elsewhere a line from time to time.
 type progress struct {
 	w        io.Writer
 	terminal bool
 	last     string
-	// shown is the last line that cannot change any more.
+	// shown is the last final line.
 	shown   string
 	printed time.Time
 	hinted  bool
 }
 
-// between is how often a line is printed where no line can change.
+// between is the interval of lines where lines cannot change.
 const between = 5 * time.Second
 
 func newProgress(w io.Writer) *progress {
@@ -56,7 +56,7 @@ func (p *progress) hint(line string) {
 	say(p.w, "%s\n", line)
 }
 
-// done leaves the last line standing. Where no line can change it may stand already.
+// done keeps the last line. Where lines cannot change, it may have been printed already.
 func (p *progress) done() {
 	if p.last == "" || p.last == p.shown {
 		return

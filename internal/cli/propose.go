@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/quotaplan"
 )
 
-// propose reads files and checks them together with what the cluster has. It
-// returns what the files declare, and the estate that would come of it.
+// propose reads files and checks them together with the cluster's objects. It returns
+// the files' declarations, and the resulting estate.
 func (a *app) propose(ctx context.Context, files *fileFlags) (client.Client, *manifest.Declaration, *estate.Estate, error) {
 	file, err := files.parse(a.in)
 	if err != nil {
@@ -40,9 +40,9 @@ func (a *app) propose(ctx context.Context, files *fileFlags) (client.Client, *ma
 	return c, file, e, problems.Err()
 }
 
-// blame tells what a file has to answer for from what is only pointed out: an
-// object that the file does not have, and that was refused before, keeps nobody
-// from applying the file. Warnings about such objects are nobody's here.
+// blame separates the file's own problems from others: an object outside of the file
+// that was refused before does not keep the file from being applied. Warnings about such
+// objects are dropped here.
 func blame(problems, warnings manifest.Problems, live *manifest.Declaration) (errs, pointedOut manifest.Problems) {
 	type place struct{ kind, name, field string }
 	before := map[place]bool{}
@@ -68,15 +68,15 @@ func blame(problems, warnings manifest.Problems, live *manifest.Declaration) (er
 	return errs, pointedOut
 }
 
-// warn prints warnings, one a line, beside what a command has to say.
+// warn prints warnings, one a line, in addition to a command's output.
 func (a *app) warn(warnings manifest.Problems) {
 	for _, w := range warnings {
 		say(a.err, "%v\n", w)
 	}
 }
 
-// divide divides quotas as the cluster has them divided. What is new there begins
-// with nothing.
+// divide divides quotas as the cluster divides them. New namespaces begin without a
+// share.
 func divide(e *estate.Estate, tenants []v1alpha1.Tenant) {
 	for i := range tenants {
 		ledger := tenants[i].Status.Shares
@@ -96,11 +96,11 @@ func divide(e *estate.Estate, tenants []v1alpha1.Tenant) {
 	}
 }
 
-// overlay is what would be declared in the cluster once the file was applied; if the
-// file is the whole, without anything else but the Platform.
+// overlay is the declared state of the cluster after applying the file; if the file is
+// the whole, only the Platform remains of the rest.
 func overlay(cluster, file *manifest.Declaration, isWhole bool) *manifest.Declaration {
-	// A tenant that is new is younger than all that are there: of two that claim
-	// one domain it is the later.
+	// A new tenant is younger than all existing ones: of two that claim one domain it is
+	// the later.
 	live := map[string]v1alpha1.Tenant{}
 	for _, t := range cluster.Tenants {
 		live[t.Name] = t

@@ -19,15 +19,15 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// pruneFlags choose what becomes of what the cluster has beyond the file.
+// pruneFlags decide about objects of the cluster that the file does not have.
 type pruneFlags struct{ prune, yes bool }
 
 func (f *pruneFlags) add(c *cobra.Command, does string) {
 	c.Flags().BoolVar(&f.prune, "prune", false, does+" tenants, pools and secondary networks that the cluster has and the file does not name")
 }
 
-// beyond is what is declared in the cluster and not in the file. The Platform is
-// never part of it.
+// beyond are the declared objects of the cluster that are not in the file. The Platform
+// is never among them.
 type beyond struct {
 	tenants  []v1alpha1.Tenant
 	pools    []v1alpha1.Pool
@@ -81,7 +81,7 @@ func (b *beyond) String() string {
 	return strings.Join(parts[:last], ", ") + " and " + parts[last]
 }
 
-// mostNames is how many names of a kind are listed in one line.
+// mostNames is the maximum number of names of a kind in one line.
 const mostNames = 10
 
 func namesOf[T any](all []T, name func(T) string) []string {
@@ -95,7 +95,7 @@ func namesOf[T any](all []T, name func(T) string) []string {
 	return names
 }
 
-// mention says in one line what is left alone.
+// mention lists the remaining objects in one line.
 func (b *beyond) mention(a *app) {
 	if !b.empty() {
 		say(a.err, "the cluster also has %s, which this file does not name: left alone; --prune deletes what the file does not name\n", b)
@@ -125,8 +125,8 @@ func (b *beyond) difference(ctx context.Context, c client.Reader, applier *apply
 	return all, errors.Join(errs...)
 }
 
-// withdrawals shows what goes with the namespaces that a tenant has and does not
-// keep.
+// withdrawals shows the objects that are deleted with the namespaces that leave a
+// tenant.
 func withdrawals(ctx context.Context, c client.Reader, applier *apply.Applier, tenant string, policy v1alpha1.DeletionPolicy, keep []string) (apply.Differences, error) {
 	var mine corev1.NamespaceList
 	if err := c.List(ctx, &mine, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
@@ -146,7 +146,7 @@ func withdrawals(ctx context.Context, c client.Reader, applier *apply.Applier, t
 	return all, errors.Join(errs...)
 }
 
-// agreed says what pruning does to each, and asks. Where nobody can be asked,
+// agreed shows the effect of pruning on each object, and asks. Without a terminal,
 // nothing is deleted.
 func (b *beyond) agreed(ctx context.Context, a *app, c client.Reader, yes bool) error {
 	say(a.err, "Deleting %s, which this file does not name:\n", b)
@@ -176,8 +176,8 @@ func (b *beyond) agreed(ctx context.Context, a *app, c client.Reader, yes bool) 
 	return nil
 }
 
-// deleteTenants goes before what the file declares is written: a tenant of the file
-// may take over a domain or a namespace.
+// deleteTenants runs before the file's objects are written: a tenant of the file may
+// take over a domain or a namespace.
 func (b *beyond) deleteTenants(ctx context.Context, a *app, c client.Client, o *applyOptions, tell func(...apply.Change)) error {
 	for i := range b.tenants {
 		if err := deleteDeclared(ctx, c, &b.tenants[i], tell); err != nil {
@@ -195,8 +195,8 @@ func (b *beyond) deleteTenants(ctx context.Context, a *app, c client.Client, o *
 	return nil
 }
 
-// deleteRest goes afterwards: until then a tenant of the file may use a pool that
-// the file does not name.
+// deleteRest runs afterwards: until then a tenant of the file may use a pool that the
+// file does not name.
 func (b *beyond) deleteRest(ctx context.Context, c client.Client, tell func(...apply.Change)) error {
 	for i := range b.pools {
 		if err := deleteDeclared(ctx, c, &b.pools[i], tell); err != nil {
@@ -211,7 +211,7 @@ func (b *beyond) deleteRest(ctx context.Context, c client.Client, tell func(...a
 	return nil
 }
 
-// deleteDeclared deletes an object if it is still the one that was shown.
+// deleteDeclared deletes an object if it has not changed since it was shown.
 func deleteDeclared(ctx context.Context, c client.Client, o client.Object, tell func(...apply.Change)) error {
 	ref := apply.RefOf(o)
 	if err := c.Delete(ctx, o, client.Preconditions{UID: ptr.To(o.GetUID())}); client.IgnoreNotFound(err) != nil {

@@ -25,8 +25,8 @@ type reachOptions struct {
 	output   format
 }
 
-// widest is how many namespaces a matrix shows. Of more only a summary is, and
-// what is out of order.
+// widest is the maximum number of namespaces in a matrix. For more, only a summary and
+// the findings are shown.
 const widest = 40
 
 func newReach(a *app) *cobra.Command {
@@ -34,18 +34,18 @@ func newReach(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reach",
 		Short: "Show who can connect to whom",
-		Long: `Show who can connect to whom: judges the network policies that stand in the
-cluster, of whoever wrote them: Kubernetes' NetworkPolicies, Calico's policies and
-ClusterNetworkPolicies, together and in the order in which they are asked. Whether
-the network plugin enforces them is another question.
+		Long: `Show who can connect to whom: evaluates all network policies in the cluster,
+of any author: Kubernetes' NetworkPolicies, Calico's policies and
+ClusterNetworkPolicies, together and in their order. It does not check whether the
+network plugin enforces them.
 
-With --from and --to it says which policies decide.`,
+With --from and --to it names the policies that decide.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.reach(cmd.Context(), o) },
 	}
-	c.Flags().StringVar(&o.from, "from", "", "namespace that connects")
-	c.Flags().StringVar(&o.to, "to", "", "namespace, or IP address, that is connected to")
-	c.Flags().IntVar(&o.port, "port", 0, "port that is connected to; any that the policies name if 0")
+	c.Flags().StringVar(&o.from, "from", "", "namespace of the source")
+	c.Flags().StringVar(&o.to, "to", "", "namespace, or IP address, of the destination")
+	c.Flags().IntVar(&o.port, "port", 0, "port of the destination; any port that the policies name if 0")
 	c.Flags().StringVar(&o.protocol, "protocol", "TCP", "TCP, UDP or SCTP")
 	c.MarkFlagsRequiredTogether("from", "to")
 	o.output.add(c, formatTable, formatJSON, formatYAML)
@@ -102,7 +102,7 @@ func (a *app) reach(ctx context.Context, o reachOptions) error {
 	return nil
 }
 
-// reachOne says of one connection what lets it through or stops it.
+// reachOne explains which policies allow or deny one connection.
 func (a *app) reachOne(policies *netpol.Map, o reachOptions) error {
 	for _, n := range []string{o.from, o.to} {
 		if _, err := netip.ParseAddr(n); !policies.Has(n) && (err != nil || n == o.from) {
@@ -194,7 +194,7 @@ func mark(reached, wrong bool) painted {
 	}
 }
 
-// reachSummary shows what is out of order on a cluster too large for a matrix.
+// reachSummary shows the findings on a cluster too large for a matrix.
 func (a *app) reachSummary(policies *netpol.Map, o reachOptions) error {
 	var strange []string
 	judged, total := policies.EachPair(netpol.MaxPairs, func(from, to string) bool {

@@ -15,29 +15,29 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// readiness is how many of a set of declared objects are ready.
+// readiness counts the ready objects of a set of declared objects.
 type readiness struct {
 	ready int
 	// pending says of each object that is not ready why it is not.
 	pending []string
-	// stuck are those that may wait for a person, and not for time.
+	// stuck are those that may need a person's action.
 	stuck []stuck
 }
 
 // stuck is an object that the operator says a person must correct.
 type stuck struct {
 	id, reason, message string
-	// confirmed says that the object is invalid by what the cluster declares now. The
+	// confirmed says that the object is invalid by the present declarations. The
 	// operator may have written its status before it saw an object of the same file.
 	confirmed bool
 }
 
 const (
-	// rejectedFor is how long a rejection must last: a definition or a policy may be
-	// in the middle of an upgrade.
+	// rejectedFor is the minimum duration of a rejection before it counts: a CRD or a
+	// policy may be in the middle of an upgrade.
 	rejectedFor = 3 * time.Second
-	// refusedFor is how long the operator must go on refusing an object that this
-	// croft finds valid.
+	// refusedFor is the time for which the operator must keep refusing an object that
+	// this croft finds valid.
 	refusedFor = 30 * time.Second
 )
 
@@ -73,8 +73,8 @@ func (r readiness) waitingFor() string {
 	return ", waiting for " + r.pending[0]
 }
 
-// readyOf is what Ready says of the generation that the cluster has; nil if it
-// says nothing of that one yet.
+// readyOf is the condition Ready of the cluster's generation; nil if it is of an older
+// one.
 func readyOf(generation int64, status v1alpha1.Status) *metav1.Condition {
 	if status.ObservedGeneration != generation {
 		return nil

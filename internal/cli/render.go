@@ -26,20 +26,20 @@ func newRender(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "render -f FILE",
-		Short: "Print every object that a file stands for, without a cluster",
-		Long: `Print every object that a file stands for: for a look, or for a cluster that is
-kept by GitOps without croft's operator. The same file gives the same bytes.
+		Short: "Print every object that croft makes from a file, without a cluster",
+		Long: `Print every object that croft makes from a file: for review, or for a cluster that is
+managed by GitOps without croft's operator. The same file gives the same bytes.
 
 The cluster needs croft's kinds (croft install) and Karpenter's.
 
-With --dex it prints the configuration of Dex instead, with the client that croft login
-uses. The connector to your own identity provider is left to you; a comment names the
-groups that it has to return.
+With --dex it prints the configuration of Dex instead, with the client for croft login.
+Add the connector to your own identity provider; a comment names the groups that it has
+to return.
 
-With --argocd it prints what Argo CD applies tenants' sources by instead, where the file
-has platform.gitops: ArgoCD: an AppProject for each tenant, an Application for each
-source. Turn on impersonation in Argo CD first (docs/gitops.md): otherwise it applies
-what teams push with its own rights.`,
+With --argocd it prints Argo CD's objects for tenants' sources instead, if the file has
+platform.gitops: ArgoCD: an AppProject for each tenant, an Application for each source.
+Turn on impersonation in Argo CD first (docs/gitops.md): otherwise it applies teams'
+manifests with its own rights.`,
 		Example: `  croft render -f croft.yaml | kubectl apply --server-side -f -
   croft render -f croft.yaml --dex --issuer https://dex.example.org > dex.yaml
   croft render -f croft.yaml --argocd > argocd/tenants.yaml`,

@@ -14,11 +14,10 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew from what croft renders")
 
-// TestRender holds everything that the walls make of a file against what was
-// reviewed: a change of any object is a change of a file that people read. The policies
-// of every example are nearly the same: of the others than the first, the golden files
-// have the difference to it, so that a change of a policy is read once. Run
-// `go test ./internal/cli -update` and look at the diff.
+// TestRender compares the walls of a file with the reviewed ones, so that a change of
+// any object shows in the review. The policies of every example are nearly the same: for
+// all but the first, the golden files contain the difference to it, so that a change of
+// a policy is read once. Run `go test ./internal/cli -update` and look at the diff.
 func TestRender(t *testing.T) {
 	first := rendered(t, "../../examples/two-tenants.yaml")
 	isGolden(t, "testdata/two-tenants.golden.yaml", strings.Join(first, separator))
@@ -54,7 +53,7 @@ func rendered(t *testing.T, file string) []string {
 	return strings.Split(got, separator)
 }
 
-// policyKind matches what is long and hardly differs between examples: admission
+// policyKind matches long objects that hardly differ between examples: admission
 // policies, their bindings and ClusterRoles.
 var policyKind = regexp.MustCompile(`(?s)\nkind: ((?:Validating|Mutating)AdmissionPolicy(?:Binding)?|ClusterRole)\n.*?\n  name: (\S+)\n`)
 
@@ -79,7 +78,7 @@ func difference(t *testing.T, name, before, after string) string {
 	return text
 }
 
-// isGolden holds what croft says against what was reviewed.
+// isGolden compares croft's output with the reviewed one.
 func isGolden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
@@ -122,8 +121,8 @@ func TestRenderIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestRenderDex is of `make test`: the configuration that croft writes for Dex is what was
-// reviewed. TestDex in internal/login logs in with it.
+// TestRenderDex is of `make test`: it compares the configuration for Dex with the
+// reviewed one. TestDex in internal/login logs in with it.
 func TestRenderDex(t *testing.T) {
 	issuer := "https://dex.example.org/dex"
 	status, got, stderr := run(t, "", "render", "-f", "../../examples/platform.yaml", "--dex", "--issuer", issuer)
@@ -148,7 +147,8 @@ func TestRenderDex(t *testing.T) {
 	}
 }
 
-// TestRenderArgoCD is of `make test`: what croft prints for Argo CD is what was reviewed.
+// TestRenderArgoCD is of `make test`: it compares the objects for Argo CD with the
+// reviewed ones.
 func TestRenderArgoCD(t *testing.T) {
 	const file = "testdata/argocd.yaml"
 	status, got, stderr := run(t, "", "render", "-f", file, "--argocd")
@@ -176,8 +176,8 @@ func TestRenderArgoCD(t *testing.T) {
 	}
 }
 
-// TestUserDataFile wants what croft.yaml names to be looked for beside it, wherever
-// croft runs.
+// TestUserDataFile expects files that croft.yaml names to be read relative to it, in any
+// working directory.
 func TestUserDataFile(t *testing.T) {
 	file := write(t, "platform: {clusterName: demo, nodeClass: {aws: {role: nodes, userDataFile: boot/script.sh}}}\npools: {apps: {}}\n")
 	script := filepath.Join(filepath.Dir(file), "boot", "script.sh")

@@ -113,7 +113,7 @@ func (p *people) testAddons(t *testing.T) {
 	}
 }
 
-// testMe fails if a member of a tenant does not see what is theirs.
+// testMe fails if a member of a tenant does not see their namespaces, roles and quota.
 func (p *people) testMe(t *testing.T) {
 	p.eventually(t, "the quota is counted", func(ctx context.Context) error {
 		var quotas corev1.ResourceQuotaList

@@ -27,13 +27,13 @@ const (
 	exitBadInput = 2
 )
 
-// app is what every command shares.
+// app is the state that all commands share.
 type app struct {
 	in      io.Reader
 	out     io.Writer
 	err     io.Writer
 	cluster *clusterFlags
-	// interrupt ends with the command, or when somebody ends it.
+	// interrupt ends with the command, or when the user interrupts it.
 	interrupt context.Context
 }
 
@@ -119,11 +119,11 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 // failure is an error that is not about the input: something could not be done.
 type failure struct {
 	error
-	// told: what there is to say was printed already.
+	// told: the message was printed already.
 	told bool
 }
 
-// toldBadInput ends the command with exit status 2 and says nothing more.
+// toldBadInput ends the command with exit status 2 without another message.
 type toldBadInput struct{ error }
 
 func (f *failure) Unwrap() error { return f.error }
@@ -139,5 +139,5 @@ func failed(err error) error {
 // failedf is failed with fmt.Errorf.
 func failedf(format string, args ...any) error { return failed(fmt.Errorf(format, args...)) }
 
-// errTold ends the command with exit status 1 and says nothing more.
+// errTold ends the command with exit status 1 without another message.
 func errTold() error { return &failure{error: errors.New("failed"), told: true} }

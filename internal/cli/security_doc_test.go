@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestSecurityDoc holds docs/security.md, SECURITY.md and CONTRIBUTING.md to the code: each
-// attack and each test that is said to stop a vulnerability exists, each vulnerability is
-// decided and linked by its own number, and each link within the repository leads somewhere.
+// TestSecurityDoc compares docs/security.md, SECURITY.md and CONTRIBUTING.md with the
+// code: each named attack and test exists, each vulnerability is decided and linked by
+// its own number, and each link within the repository is valid.
 func TestSecurityDoc(t *testing.T) {
 	const doc = "docs/security.md"
 	content := readDoc(t, doc)

@@ -53,7 +53,7 @@ func TestShares(t *testing.T) {
 		}
 	}
 
-	// One that left keeps its share until it is given back.
+	// A namespace that left keeps its share until it is given back.
 	live.Tenants[0].Spec.Namespaces = []string{"web"}
 	e, problems = estate.Build(live)
 	if len(problems) > 0 {

@@ -19,22 +19,22 @@ func newStatus(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status [tenant/NAME | pool/NAME]...",
 		Short: "Show the operator, the platform, its pools, tenants and walls at a glance",
-		Long: `Show the operator, the platform, its pools, tenants and walls at a glance. What the
-operator says is believed only while it runs: without it, READY is Unknown. The walls
-are compared with the cluster itself.
+		Long: `Show the operator, the platform, its pools, tenants and walls at a glance. The
+operator's conditions count only while it runs: without it, READY is Unknown. The walls
+are compared with the objects in the cluster.
 
-CPU, MEMORY and PODS of a tenant are what its namespaces use of their quota. Of many
-pools or tenants those are shown first that are not Ready. Namespaces that stayed when
-their tenant was deleted are RETAINED. Named tenants and pools are shown alone, with
-the use of each namespace.
+CPU, MEMORY and PODS of a tenant are its namespaces' use of their quota. Pools and
+tenants that are not Ready come first. Namespaces that were kept when their tenant was
+deleted are RETAINED. If tenants or pools are named, only those are shown, with the use
+of each namespace.
 
-With -f, what is shown is the walls of a file that something else than croft's operator
+With -f, the command shows the walls of a file that another tool than croft's operator
 applies, as with croft render | kubectl apply.
 
 Exit status 0 means that the operator runs, that everything is Ready, and that every
-object of the walls stands as it is wanted; 1 that something is missing, changed or not
-Ready, that no operator runs, or that you may not read it all. Where tenants or pools
-are named, it is about those.`,
+object of the walls is in place; 1 that something is missing, changed or not Ready, that
+no operator runs, or that you may not read everything. If tenants or pools are named,
+only those count.`,
 		Example: `  croft status
   croft status tenant/shop pool/apps
   croft status --not-ready`,
@@ -106,7 +106,7 @@ func few(names []string) string {
 	}
 }
 
-// shares are how quotas that somebody has declared are divided among namespaces.
+// shares are the shares of declared quotas, by namespace.
 func shares(live *manifest.Declaration) [][]string {
 	var rows [][]string
 	for _, t := range live.Tenants {

@@ -9,8 +9,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// printDeclared shows the pools and tenants, what tenants use, and what deleted ones
-// have left.
+// printDeclared prints the pools and tenants, the tenants' use, and the remains of
+// deleted tenants.
 func (a *app) printDeclared(look *overview) {
 	var rows []row
 	for i := range look.Pools {

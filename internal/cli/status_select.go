@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// selection is what of a cluster somebody wants to see.
+// selection selects the objects to show.
 type selection struct {
 	tenants, pools []string
 	notReady, all  bool
@@ -18,8 +18,8 @@ type selection struct {
 	begun bool
 }
 
-// mostRows is how many pools, tenants or namespaces a table shows that nobody asked
-// for one by one.
+// mostRows is the maximum number of pools, tenants or namespaces in a table, unless they
+// were selected by name.
 const mostRows = 30
 
 func (s *selection) add(c *cobra.Command) {
@@ -53,11 +53,10 @@ func (s *selection) read(args []string) error {
 	return nil
 }
 
-// named says that somebody asked for objects one by one.
+// named says that objects were selected by name.
 func (s *selection) named() bool { return len(s.tenants)+len(s.pools) > 0 }
 
-// pick leaves the pools and tenants that are to be shown. A name that there is not is
-// bad input.
+// pick leaves the selected pools and tenants. An unknown name is bad input.
 func (o *overview) pick() error {
 	for _, name := range o.tenants {
 		if !slices.ContainsFunc(o.Tenants, func(t v1alpha1.Tenant) bool { return t.Name == name }) {
@@ -84,8 +83,8 @@ type row struct {
 	cells []string
 }
 
-// rows shows a table of as many rows as people read, those first that are not
-// Ready, and says how many more there are.
+// rows prints a table with a readable number of rows, those first that are not Ready,
+// and the number of further ones.
 func (a *app) rows(s *selection, noun string, header []string, all []row) {
 	shown := all
 	if len(all) > mostRows && !s.all && !s.named() {
@@ -112,7 +111,7 @@ func (a *app) rows(s *selection, noun string, header []string, all []row) {
 	say(a.out, "%d of %s, %d of them not Ready: --not-ready lists those, --all lists all\n", len(shown), count(len(all), noun), bad)
 }
 
-// rank puts what is not Ready first.
+// rank sorts rows that are not Ready first.
 func rank(r row) int {
 	if r.ready {
 		return 1

@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// TestStatusOfAThousandTenants: nobody reads as many lines, and those that are not
-// Ready come first.
+// TestStatusOfAThousandTenants: the output stays short, and tenants that are not Ready
+// come first.
 func TestStatusOfAThousandTenants(t *testing.T) {
 	live := &manifest.Declaration{Platforms: []v1alpha1.Platform{undeclared()}}
 	for i := range 1000 {

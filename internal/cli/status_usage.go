@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// usage is what a namespace of a tenant uses, beside what it may.
+// usage is a tenant's namespace's use of its quota.
 type usage struct {
 	Tenant    string              `json:"tenant"`
 	Namespace string              `json:"namespace"`
@@ -43,8 +43,8 @@ func usageOf(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant) ([
 	return all, nil
 }
 
-// used is what namespaces use of a resource together, as used/hard; names are those
-// that a quota may have for it.
+// used is the use of a resource by all namespaces together, as used/hard; names are its
+// possible names in a quota.
 func used(all []usage, names ...corev1.ResourceName) string {
 	for _, name := range names {
 		var hard, sum resource.Quantity
@@ -63,7 +63,7 @@ func used(all []usage, names ...corev1.ResourceName) string {
 	return "-"
 }
 
-// printUsage shows what each namespace uses of each resource.
+// printUsage prints each namespace's use of each resource.
 func (a *app) printUsage(all []usage) {
 	var rows [][]string
 	for _, u := range all {

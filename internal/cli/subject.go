@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// subjectFlags are -f where it may be left out: what is looked at is then what the
-// cluster declares.
+// subjectFlags are -f where it is optional: without it, the cluster's declared objects
+// are read.
 type subjectFlags struct{ fileFlags }
 
 func (f *subjectFlags) add(c *cobra.Command) {
@@ -23,7 +23,8 @@ func (f *subjectFlags) add(c *cobra.Command) {
 // croft's operator applies.
 func (f *subjectFlags) rendered() bool { return len(f.names) > 0 }
 
-// subject is what is declared: in the files if there are any, else in the cluster.
+// subject are the declared objects: from the files if there are any, else from the
+// cluster.
 func (a *app) subject(ctx context.Context, c client.Reader, files *subjectFlags) (*manifest.Declaration, error) {
 	if files.rendered() {
 		file, err := files.parse(a.in)

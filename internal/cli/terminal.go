@@ -10,17 +10,17 @@ import (
 	"github.com/fatih/color"
 )
 
-// painted is a text of croft's own that may hold escape sequences: say prints it as
-// it is. What it is made of has been through plain.
+// painted is text of croft's own that may contain escape sequences: say prints it
+// unchanged. Its parts have been through plain.
 type painted string
 
 func green(text string) painted  { return painted(color.GreenString("%s", plain(text))) }
 func red(text string) painted    { return painted(color.RedString("%s", plain(text))) }
 func yellow(text string) painted { return painted(color.YellowString("%s", plain(text))) }
 
-// say prints to a person. A closed terminal is nobody's concern. Text that comes
-// from elsewhere is an argument, never the format, and reaches no terminal with
-// control characters in it: tenants write events and names.
+// say prints to a person. Errors of a closed terminal are ignored. Text from elsewhere
+// must be an argument, never the format: say removes its control characters, since
+// tenants write events and names.
 func say(w io.Writer, format string, args ...any) {
 	safe := make([]any, len(args))
 	for i, arg := range args {
@@ -40,13 +40,13 @@ func say(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format, safe...)
 }
 
-// plain shows control characters, and those that turn the direction of text
-// around, in place of sending them. Line breaks and tabs stay.
+// plain escapes control characters, and those that change the direction of text. Line
+// breaks and tabs stay.
 func plain(text string) string {
 	return shown(text, func(r rune) bool { return r != '\n' && r != '\t' && controls(r) })
 }
 
-// inline is plain for a name or a cell: line breaks and tabs are shown, too, so that
+// inline is plain for a name or a cell: it also escapes line breaks and tabs, so that
 // nobody forges a line.
 func inline(text string) string { return shown(text, controls) }
 

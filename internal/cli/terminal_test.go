@@ -16,13 +16,13 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// evil is what a tenant may write into an event, a message or a name: clear the
-// screen, hide what follows, by its 8-bit form too, go back to the line's start,
-// turn text around, or be no UTF-8 at all.
+// evil is text that a tenant may write into an event, a message or a name: it clears the
+// screen, hides the rest, also by its 8-bit form, returns to the line's start, reverses
+// text, and contains invalid UTF-8.
 const evil = "a\x1b[2Jb\x1b[8mc\u009b31md\re\u202ef\u2066g\x07h\x7fi\xffj\u2028k"
 
-// TestNothingRawOnATerminal prints such a text wherever croft prints what it has
-// read, with colours on, as on a terminal.
+// TestNothingRawOnATerminal prints such a text wherever croft prints text of others,
+// with colours on, as on a terminal.
 func TestNothingRawOnATerminal(t *testing.T) {
 	noColor := color.NoColor
 	color.NoColor = false

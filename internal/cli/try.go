@@ -28,28 +28,28 @@ func newTry(a *app) *cobra.Command {
 	var o tryOptions
 	c := &cobra.Command{
 		Use:   "try (-f FILE --tenant NAME | --live) MANIFEST...",
-		Short: "Say what would become of a team's manifests, without a cluster or by dry runs",
-		Long: `Say what would become of a team's manifests: which objects the tenant's walls would
-refuse, and by which rule; which they would change, and how; and of which they would
-warn, each with file and line. A MANIFEST is a file of objects, a directory of files, or
-- for standard input, such as the output of helm template or kustomize build.
+		Short: "Judge a team's manifests, without a cluster or by dry runs",
+		Long: `Judge a team's manifests: which objects the tenant's walls would refuse, and by which
+rule; which they would change, and how; and which they would warn about, each with file
+and line. A MANIFEST is a file of objects, a directory of files, or - for standard
+input, such as the output of helm template or kustomize build.
 
-With -f no cluster is needed: it is the API server's own code that decides, with the
-walls that the file declares. The objects are created by somebody with the tenant's role
-operator, or by a service account. What stands in a cluster is not known: quotas in use,
-kinds of add-ons and their own rules, and the rules of others.
+-f needs no cluster: the API server's own code decides, with the walls that the file
+declares. The creator of the objects is a user with the tenant's role operator, or a
+service account. The state of a cluster is unknown: quotas in use, kinds of add-ons and
+their own rules, and other admission policies.
 
 With --live the cluster decides, by dry runs that change nothing: as you, in the
-namespace of -n or of the kubeconfig's context; with --tenant as somebody with the
-tenant's role operator, or with --as-service-account as that, for which you need the
-right to impersonate them.
+namespace of -n or of the kubeconfig's context; with --tenant as a user with the
+tenant's role operator, or with --as-service-account as that account. These two need
+the right to impersonate.
 
-Pods and claims that Kubernetes would make from the objects are tried, too.
+Pods and claims that Kubernetes would create from the objects are tried, too.
 
--o junit has a test case for each object, and -o sarif what GitHub and others show
-beside the lines of a change.
+-o junit prints a test case for each object, and -o sarif annotations for the lines of a
+change, as GitHub and others show them.
 
-Exit status 0 means that nothing is refused, 1 that something is, 2 bad input.`,
+Exit status 0 means that no object is refused, 1 that some are, 2 bad input.`,
 		Example: `  croft try -f croft.yaml --tenant shop manifests/
   helm template web ./chart | croft try -f croft.yaml --tenant shop -
   croft try -f croft.yaml --tenant shop --as-service-account ci/deployer job.yaml
@@ -61,7 +61,7 @@ Exit status 0 means that nothing is refused, 1 that something is, 2 bad input.`,
 	c.Flags().BoolVar(&o.live, "live", false, "ask the cluster by dry runs")
 	c.Flags().StringVar(&o.tenant, "tenant", "", "the tenant whose manifests they are")
 	c.Flags().StringVarP(&o.options.Namespace, "namespace", "n", "", "namespace of objects that name none (default the tenant's first)")
-	c.Flags().StringVar(&o.options.ServiceAccount, "as-service-account", "", "who creates the objects: NAME or NAMESPACE/NAME")
+	c.Flags().StringVar(&o.options.ServiceAccount, "as-service-account", "", "service account that creates the objects: NAME or NAMESPACE/NAME")
 	c.Flags().StringVar(&o.options.StorageClass, "storage-class", "", "the cluster's default storage class (default the first that the tenant may use)")
 	c.MarkFlagsMutuallyExclusive("filename", "live")
 	c.MarkFlagsMutuallyExclusive("storage-class", "live")
@@ -125,7 +125,7 @@ func (a *app) tryOffline(o tryOptions) (*trial.Trial, error) {
 	return trial.New(e, tenant, o.options)
 }
 
-// tryLive asks the cluster: as somebody of a tenant that it declares, or as the caller.
+// tryLive asks the cluster: as a member of a declared tenant, or as the caller.
 func (a *app) tryLive(ctx context.Context, o tryOptions) (*trial.Trial, error) {
 	config, err := a.config()
 	if err != nil {

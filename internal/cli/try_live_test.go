@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/trial"
 )
 
-// live needs what stands in a cluster, and what a dry run does not make: the service
-// account of the pods and the Role of the RoleBinding.
+// live needs objects of the cluster that a dry run does not create: the service account
+// of the pods and the Role of the RoleBinding.
 const live = stranger + `---
 apiVersion: v1
 kind: ServiceAccount
@@ -57,8 +57,8 @@ kind: Nothing
 metadata: {name: nothing}
 `
 
-// testTryLive asks a cluster, as a tenant's member and as an administrator who acts as
-// one: both are told the same, and nothing is left behind.
+// testTryLive asks a cluster, as a tenant's member and as an administrator who
+// impersonates one: both get the same answer, and no object is stored.
 func (p *people) testTryLive(t *testing.T) {
 	p.eventually(t, "the quota is counted", func(ctx context.Context) error {
 		var quotas corev1.ResourceQuotaList

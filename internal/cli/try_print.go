@@ -23,8 +23,8 @@ func (a *app) printTrial(report *trial.Report, o tryOptions, took time.Duration)
 	}
 }
 
-// printTrial shows a line for each object, and below it in full what is refused, warned
-// of and changed.
+// printVerdicts prints a line for each object, and below the table the full refusals,
+// warnings and changes.
 func (a *app) printVerdicts(report *trial.Report, took time.Duration) {
 	results := report.Results
 	rows := make([][]string, len(results))
@@ -63,7 +63,7 @@ func (a *app) printVerdicts(report *trial.Report, took time.Duration) {
 	say(a.out, "\n%s; tried in %.1f s\n", summary, took.Seconds())
 }
 
-// reasonOf names the rules that refuse, or how much is changed.
+// reasonOf names the rules that refuse, or the number of changes.
 func reasonOf(r trial.Result) string {
 	var names []string
 	for _, refusal := range r.Refusals {
@@ -87,7 +87,7 @@ func reasonOf(r trial.Result) string {
 	}
 }
 
-// objectOf is how people are told of an object.
+// objectOf is an object's name for people.
 func objectOf(r trial.Result) string {
 	if r.Of == "" {
 		return r.Object
@@ -95,8 +95,8 @@ func objectOf(r trial.Result) string {
 	return r.Object + " of " + r.Of
 }
 
-// trialSuites are a suite for each file and a case for each object. What is not known
-// was not tried.
+// trialSuites are a suite for each file and a case for each object. Objects of unknown
+// kinds were not tried.
 func trialSuites(report *trial.Report) []junitSuite {
 	var suites []junitSuite
 	for _, r := range report.Results {

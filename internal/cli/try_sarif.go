@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// formatSARIF is what code hosts show beside the lines of a change.
+// formatSARIF is the format that code hosts show beside the lines of a change.
 const formatSARIF format = "sarif"
 
 // The parts of SARIF 2.1.0 that code hosts read.
@@ -71,7 +71,7 @@ type (
 	}
 )
 
-// changedRule is the ruleId of what the walls set: no rule is broken.
+// changedRule is the ruleId of fields that the walls set: no rule is broken.
 const changedRule = "changed"
 
 // printSARIF writes a result for each rule that an object breaks or is warned of, and one

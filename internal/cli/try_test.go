@@ -126,8 +126,7 @@ func TestTryJUnit(t *testing.T) {
 	}
 }
 
-// TestTrySARIF holds what is written against what SARIF 2.1.0 requires, and what GitHub
-// reads of it.
+// TestTrySARIF checks the output against the requirements of SARIF 2.1.0 and of GitHub.
 func TestTrySARIF(t *testing.T) {
 	var got struct {
 		Schema  string `json:"$schema"`
@@ -231,8 +230,8 @@ func BenchmarkTry(b *testing.B) {
 	}
 }
 
-// TestPlatformRepository is of `make test`: what examples/platform-repo has its CI run is
-// good on each of its clusters, and its CI runs it.
+// TestPlatformRepository is of `make test`: the commands in the CI of
+// examples/platform-repo succeed on each of its clusters, and its CI files run them.
 func TestPlatformRepository(t *testing.T) {
 	const root = "../../examples/platform-repo/"
 	clusters, err := filepath.Glob(root + "clusters/*")

@@ -36,14 +36,14 @@ func newVerify(a *app) *cobra.Command {
 	var o verifyOptions
 	c := &cobra.Command{
 		Use:   "verify",
-		Short: "Try to break the walls, and say which held",
-		Long: `Try to break the walls, and say which held: makes two scratch tenants, acts as
-their strongest role, tries every attack and everything that a tenant must still be
-able to do, and removes the scratch tenants again. Requests are dry runs. You need
-to be a cluster administrator, and of the Platform's admins or system:masters.
+		Short: "Try to break the walls, and report which held",
+		Long: `Try to break the walls, and report which held: creates two scratch tenants, acts as
+their strongest role, tries every attack and every request that must succeed, and
+deletes the scratch tenants again. Requests are dry runs. You need to be a cluster
+administrator, and a member of the Platform's admins or of system:masters.
 
-With --tenant it acts as the people of a tenant that is there, and changes nothing at
-all; what cannot be tried that way is listed as not tried.
+With --tenant it acts as the people of an existing tenant, and changes nothing;
+attacks that cannot be tried that way are listed as not tried.
 
 With -f, the Platform and its tenants are those of a file, for a cluster without
 croft's operator, as with croft render | kubectl apply.
@@ -56,9 +56,9 @@ Exit status 0 means that every wall held.`,
 	c.Flags().StringSliceVar(&o.walls, "wall", nil, "only these walls: network, nodes, identity, policy")
 	c.Flags().StringSliceVar(&o.attacks, "attack", nil, "only these attacks, by name")
 	c.Flags().BoolVar(&o.list, "list", false, "list the attacks and try none")
-	c.Flags().StringVar(&o.explain, "explain", "", "say what this attack tries, why it matters and what stops it, and try none")
+	c.Flags().StringVar(&o.explain, "explain", "", "explain this attack and what stops it, and try none")
 	c.Flags().StringVar(&o.tenant, "tenant", "", "try from inside this tenant, by dry-run requests only")
-	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long the whole may take")
+	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit of the whole command")
 	c.MarkFlagsMutuallyExclusive("list", "explain", "tenant")
 	for _, narrower := range []string{"wall", "attack"} {
 		c.MarkFlagsMutuallyExclusive("explain", narrower)
@@ -70,7 +70,7 @@ Exit status 0 means that every wall held.`,
 	return c
 }
 
-// stage is where attacks are tried: on scratch tenants or on one that is there.
+// stage is where attacks are tried: scratch tenants, or an existing one.
 type stage interface {
 	Needs() []verify.Right
 	Attacks() []attack.Attack
@@ -123,8 +123,8 @@ func (a *app) verify(ctx context.Context, o verifyOptions) error {
 	return cmp.Or(err, strays)
 }
 
-// stage reads what the cluster declares, and so what there is to try; and, for a
-// tenant that is there, the estate that it belongs to.
+// stage reads the declared objects of the cluster, which determine the attacks; for an
+// existing tenant also its estate.
 func (a *app) stage(ctx context.Context, o verifyOptions) (stage, *estate.Estate, error) {
 	c, err := a.client()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// explainAttack says of one attack what a person would ask about it.
+// explainAttack explains one attack.
 func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name string) error {
 	i := slices.IndexFunc(attacks, func(at attack.Attack) bool { return at.Name == name })
 	if i < 0 {

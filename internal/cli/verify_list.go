@@ -15,12 +15,13 @@ type listed struct {
 	Wall      string      `json:"wall"`
 	Kind      attack.Kind `json:"kind"`
 	StoppedBy string      `json:"stoppedBy,omitempty"`
-	// Summary is what is tried.
+	// Summary describes the attempt.
 	Summary string `json:"summary"`
-	// By is how, and Why what it matters for.
+	// By is the stopper, and Why the harm.
 	By  string `json:"by"`
 	Why string `json:"why,omitempty"`
-	// Rule is what the rule that stops it asks for, and Exception who is let off.
+	// Rule is the requirement of the rule that stops it, and Exception the field that
+	// allows more.
 	Rule       string   `json:"rule,omitempty"`
 	Exception  string   `json:"exception,omitempty"`
 	References []string `json:"references,omitempty"`
@@ -39,7 +40,7 @@ func listedOf(at attack.Attack, rules []wall.Rule) listed {
 	return l
 }
 
-// describe is --list and --explain: what there is to try, and nothing is.
+// describe is --list and --explain: it describes attacks and tries none.
 func (a *app) describe(scratch *verify.Scratch, o verifyOptions) error {
 	switch {
 	case o.output == formatJUnit:

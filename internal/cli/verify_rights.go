@@ -15,8 +15,8 @@ import (
 // policies neither.
 const systemMasters = "system:masters"
 
-// mayTry says what right somebody lacks to try attacks, before anything is tried:
-// otherwise each attack would fail for a reason that says nothing of the walls.
+// mayTry reports the rights that the caller lacks to try attacks, before any is tried:
+// otherwise each attack would fail for a reason unrelated to the walls.
 func mayTry(ctx context.Context, c client.Client, platform *v1alpha1.Platform, s stage) error {
 	lacking, err := verify.Lacking(ctx, c, s.Needs())
 	if err != nil {
@@ -49,7 +49,7 @@ func adminsOf(platform *v1alpha1.Platform) []string {
 	return append(slices.Clone(platform.Spec.Admins), systemMasters)
 }
 
-// sweep removes what runs of verify have left that were killed.
+// sweep removes the objects of killed runs of verify.
 func (a *app) sweep(ctx context.Context, c client.Client, s *verify.Scratch, tenants []v1alpha1.Tenant) {
 	var declared []string
 	for _, t := range tenants {

@@ -6,8 +6,8 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// suitesOf are a suite for each wall and a case for each attack. What was stopped by
-// something else than its wall is a failure too: it proves nothing.
+// suitesOf are a suite for each wall and a case for each attack. An attack that another
+// wall stopped is a failure too: it proves nothing.
 func suitesOf(results []verify.Result) []junitSuite {
 	var suites []junitSuite
 	for _, wall := range wallsOf(results) {

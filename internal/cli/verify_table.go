@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// noTerminal is how wide a table is that goes to a file or a pipe.
+	// noTerminal is the width of a table in a file or a pipe.
 	noTerminal = 240
-	// shortest is how much of a message is shown on the narrowest terminal.
+	// shortest is the length of a message on the narrowest terminal.
 	shortest = 24
 )
 
@@ -55,8 +55,7 @@ func (a *app) printResults(results []verify.Result, took time.Duration) {
 		line.WriteString(cut(row[len(row)-1], max(left, shortest)))
 		say(a.out, "%s\n", painted(strings.TrimRight(line.String(), " ")))
 	}
-	// What did not hold comes last, next to the summary: of what was not tried there may be
-	// many.
+	// Failures come last, next to the summary: many attacks may not have been tried.
 	for _, r := range results {
 		if r.Result == verify.NotTried {
 			say(a.out, "\n%s/%s: %s: %s", r.Wall, r.Name, paint(r.Result, string(r.Result)), r.Message)
@@ -83,9 +82,9 @@ func summary(counts map[verify.Outcome]int, results, tried int, took time.Durati
 	return line + fmt.Sprintf("; %d requests and connections tried in %.1f s", tried, took.Seconds())
 }
 
-// cell is a message for a table: in one line, and without what the API server
-// says before it about the policy, which has a column of its own. What sums up
-// many variants is left as it is.
+// cell is a message for a table: in one line, and without the API server's prefix about
+// the policy, which has a column of its own. Summaries of several variants stay
+// unchanged.
 func cell(r verify.Result) string {
 	message := r.Message
 	for _, said := range []string{" denied request: ", "is forbidden: ", "Validation failed for "} {
@@ -104,7 +103,7 @@ func cut(text string, width int) string {
 	return text
 }
 
-// widthOf is how wide what is written to w may be.
+// widthOf is the maximum width of output to w.
 func widthOf(w io.Writer) int {
 	if file, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
@@ -114,7 +113,7 @@ func widthOf(w io.Writer) int {
 	return noTerminal
 }
 
-// paint colours what is said of a result on a terminal, and only there.
+// paint colours a result's text on a terminal, and only there.
 func paint(o verify.Outcome, text string) painted {
 	switch o {
 	case verify.Held:

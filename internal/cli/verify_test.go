@@ -20,7 +20,7 @@ var results = []verify.Result{
 	{Wall: "identity", Kind: attack.Breach, Name: "read-anything", Result: verify.BlockedElsewhere, Message: "connection refused", Variants: 40},
 }
 
-// TestJUnit wants a report that CI systems read, whatever is in the messages.
+// TestJUnit expects a report that CI systems can read, with any characters in messages.
 func TestJUnit(t *testing.T) {
 	var out bytes.Buffer
 	if err := printJUnit(&out, "croft verify", suitesOf(results), time.Second); err != nil {
@@ -39,8 +39,8 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// TestTable wants a line for each attack with what the tenant saw, and in full
-// what did not hold.
+// TestTable expects a line for each attack with the tenant's message, and failures in
+// full.
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
 	(&app{out: &out}).printResults(results, 2*time.Second)

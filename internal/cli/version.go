@@ -12,7 +12,7 @@ func newVersion(a *app) *cobra.Command {
 	var output format
 	c := &cobra.Command{
 		Use:   "version",
-		Short: "Print which croft this is",
+		Short: "Print croft's version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := map[string]string{"version": version.String(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}

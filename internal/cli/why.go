@@ -21,31 +21,30 @@ type whyOptions struct {
 	output    format
 }
 
-// longest is how much of a text `croft why -f` reads.
+// longest is the maximum length of text that `croft why -f` reads.
 const longest = 10 << 20
 
 func newWhy(a *app) *cobra.Command {
 	var o whyOptions
 	c := &cobra.Command{
 		Use:   "why KIND/NAME",
-		Short: "Say why a pod, a workload or a node is not as it should be, and what to mend first",
-		Long: `Say why something is not as it should be, and what to mend first: walks from a pod,
-a Deployment (or another workload), a node, a nodeclaim or a nodepool along the chain
-of causes: admission, quota, scheduler, Karpenter, the pool and its node class, the
-NodeClaim, the node. Of a cronjob it looks at the last Job, of a
-persistentvolumeclaim at its class and its pods, of an ingress at its class, Services
-and endpoints, of a tenant and a namespace at what the operator says. Of a
-kustomization of Flux it looks at its source, and names the rule that refused what is
-in Git.
+		Short: "Explain why a pod, a workload or a node fails, and what to fix first",
+		Long: `Explain why an object fails, and what to fix first: walks from a pod, a Deployment (or
+another workload), a node, a nodeclaim or a nodepool along the chain of causes:
+admission, quota, scheduler, Karpenter, the pool and its node class, the NodeClaim, the
+node. For a cronjob it checks the last Job; for a persistentvolumeclaim its class and
+its pods; for an ingress its class, Services and endpoints; for a tenant and a namespace
+the operator's conditions. For a kustomization of Flux it checks the source, and names
+the rule that refused an object in Git.
 
-It reads with your own rights. What you may not read is named, with the command that
-a platform admin can run. What AWS encodes is decoded with your AWS credentials.
+It reads with your own rights. For objects that you may not read, it names the command
+that a platform admin can run. It decodes AWS's messages with your AWS credentials.
 
 With -f it explains lines of a log, or any text, instead:
 
   kubectl logs -n kube-system deployment/karpenter | croft why -f -
 
-Exit status 0 means that nothing has to be mended.`,
+Exit status 0 means that nothing has to be fixed.`,
 		Example: "  croft why pod/web-1 -n shop\n  croft why deployment web -n shop\n  croft why node/ip-10-0-0-1\n  croft why kustomization/croft-app -n shop",
 		Args:    cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +58,7 @@ Exit status 0 means that nothing has to be mended.`,
 		},
 	}
 	c.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace of the object; that of the kubeconfig's context if none is given")
-	c.Flags().StringVarP(&o.file, "filename", "f", "", "explain this text instead of an object; - is standard input")
+	c.Flags().StringVarP(&o.file, "filename", "f", "", "explain this text instead of an object; - for standard input")
 	c.MarkFlagsMutuallyExclusive("filename", "namespace")
 	o.output.add(c, formatTable, formatJSON, formatYAML)
 	return c
@@ -137,7 +136,7 @@ func (a *app) whyText(ctx context.Context, o whyOptions) error {
 	return err
 }
 
-// printStory puts what to mend first on top.
+// printStory prints the cause to fix first on top.
 func printStory(w io.Writer, s why.Story) {
 	name := s.Target.String()
 	if s.Target.Namespace != "" {
@@ -179,7 +178,7 @@ func printStory(w io.Writer, s why.Story) {
 	}
 }
 
-// printCures says what mends a failure, as far as the catalogue knows it.
+// printCures prints the remedies of a failure that the catalogue knows.
 func printCures(w io.Writer, err error) {
 	for _, f := range catalog.Match(err.Error()) {
 		printFinding(w, f)
@@ -213,7 +212,7 @@ func verdictMark(v why.Verdict) painted {
 	}
 }
 
-// foldAt is how wide a line of prose is.
+// foldAt is the width of a line of prose.
 const foldAt = 116
 
 // folded breaks a text into lines between words.

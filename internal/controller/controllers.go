@@ -1,6 +1,5 @@
-// Package controller puts croft's controllers together: one small package for
-// each thing that people declare. They share what is declared, as one estate,
-// and what writes.
+// Package controller starts croft's controllers: one small package for each declared
+// kind. They share the declared objects, as one estate, and the Applier.
 package controller
 
 import (

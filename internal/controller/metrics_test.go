@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// TestMetricsAreDocumented wants every metric of croft's in docs/metrics.md.
+// TestMetricsAreDocumented expects every metric of croft's in docs/metrics.md.
 func TestMetricsAreDocumented(t *testing.T) {
 	registry, ok := metrics.Registry.(prometheus.Collector)
 	if !ok {

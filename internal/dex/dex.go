@@ -24,7 +24,7 @@ var config = template.Must(template.New("config.yaml").Funcs(template.FuncMap{
 	},
 }).Parse(text))
 
-// Options are what an estate does not say about Dex.
+// Options are the settings of Dex that an estate does not have.
 type Options struct {
 	// Issuer is Dex's URL, as in the iss claim of its tokens.
 	Issuer string

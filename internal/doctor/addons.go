@@ -10,9 +10,9 @@ import (
 	"croft.dev/croft/internal/addons"
 )
 
-// addonsKnown look for add-ons that the catalogue does not know. What they read
-// of tenants' objects is left to policy.unknownAnnotations. One whose kinds the Platform
-// gives to tenants was looked at by whoever wrote it there.
+// addonsKnown looks for add-ons that the catalogue does not know.
+// policy.unknownAnnotations covers the annotations that they read. Add-ons whose kinds
+// the Platform gives to tenants have been reviewed by the author of the Platform.
 func addonsKnown(s *Snapshot) []Finding {
 	declared := map[string]bool{}
 	if s.Estate != nil {

@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// declared reads what is declared, unless it is a file's, and the tenants'
+// declared reads the declared objects, unless they are a file's, and the tenants'
 // namespaces.
 func (g *gatherer) declared(ctx context.Context) error {
 	if !g.Rendered {
@@ -19,7 +19,7 @@ func (g *gatherer) declared(ctx context.Context) error {
 			return err
 		}
 	}
-	// What does not fit says so in its own conditions.
+	// Invalid objects say so in their own conditions.
 	g.Estate, _ = estate.Build(g.Declared)
 
 	var namespaces corev1.NamespaceList
@@ -28,7 +28,7 @@ func (g *gatherer) declared(ctx context.Context) error {
 	return err
 }
 
-// declarations reads what the cluster declares.
+// declarations reads the cluster's declared objects.
 func (g *gatherer) declarations(ctx context.Context) error {
 	var (
 		platforms v1alpha1.PlatformList

@@ -1,7 +1,6 @@
-// Package doctor looks over a whole platform: versions, kinds, the placement
-// engine, pools, nodes, and what others have in the cluster that stands in their
-// way. Gather reads; a check is a plain function of what was read, and the checks
-// are a list.
+// Package doctor checks a whole platform: versions, kinds, the placement engine, pools,
+// nodes, and other components in the cluster that interfere. Gather reads; a check is a
+// plain function of the Snapshot, and the checks are a list.
 package doctor
 
 import (
@@ -31,7 +30,7 @@ import (
 	"croft.dev/croft/internal/survey"
 )
 
-// Snapshot is what was read of a cluster.
+// Snapshot is the state of a cluster.
 type Snapshot struct {
 	// Now is when.
 	Now time.Time
@@ -42,16 +41,17 @@ type Snapshot struct {
 	// Definitions are the cluster's, by name; Own are croft's as this version has them.
 	Definitions map[string]*apiextensionsv1.CustomResourceDefinition
 	Own         []*apiextensionsv1.CustomResourceDefinition
-	// Declared is what people declare, and Estate what it comes to, nil if nothing.
+	// Declared are the declared objects, and Estate the estate of them, nil if there is
+	// none.
 	Declared *manifest.Declaration
 	Estate   *estate.Estate
 	// NodePools, Claims and Nodes are Karpenter's; Classes are its node classes, by
-	// what names them.
+	// their references.
 	NodePools []karpenterv1.NodePool
 	Claims    []karpenterv1.NodeClaim
 	Nodes     []corev1.Node
 	Classes   map[karpenterv1.NodeClassReference]*unstructured.Unstructured
-	// DaemonSets are all of them; Pods those on nodes that are to go.
+	// DaemonSets are all DaemonSets; Pods are those on nodes that are to be removed.
 	DaemonSets []appsv1.DaemonSet
 	Pods       []corev1.Pod
 	Budgets    []policyv1.PodDisruptionBudget
@@ -61,7 +61,7 @@ type Snapshot struct {
 	Refusals []corev1.Event
 	// Namespaces are the tenants'.
 	Namespaces []corev1.Namespace
-	// Webhooks, Mutations and Kyverno are what changes pods beside croft.
+	// Webhooks, Mutations and Kyverno are components that change pods beside croft.
 	Webhooks  []admissionv1.MutatingWebhookConfiguration
 	Mutations []admissionv1.MutatingAdmissionPolicy
 	Kyverno   []unstructured.Unstructured
@@ -73,24 +73,24 @@ type Snapshot struct {
 	Gatekeeper gatekeeper.Installation
 	// Heartbeat is the operator's sign of life.
 	Heartbeat heartbeat.Beat
-	// Rendered says that what is declared is a file's, whose walls are kept without
+	// Rendered says that the declared objects are a file's, whose walls are kept without
 	// the operator.
 	Rendered bool
-	// Walls are all objects of the walls, and how they compare with what stands.
+	// Walls are all objects of the walls, compared with the cluster's.
 	Walls []survey.Object
 	// Tried are attacks that were tried by dry run.
 	Tried []Tries
 	// Absent are the Platform's platformNamespaces that do not exist.
 	Absent []string
-	// Unread says, by what was to be read, why it was not.
+	// Unread are the reasons for missing data, by its name.
 	Unread map[string]string
 }
 
-// Severity says how much a finding matters.
+// Severity is the importance of a finding.
 type Severity string
 
 const (
-	// Problem is what has to be mended: something does not work, or will not.
+	// Problem has to be fixed: something does not work, or will not.
 	Problem Severity = "Problem"
 	// Warning is for a person to judge.
 	Warning Severity = "Warning"
@@ -102,7 +102,7 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	// Object is its kind and name, where it is an object.
 	Object string `json:"object,omitempty"`
-	// Message is what is so.
+	// Message describes the fault.
 	Message string `json:"message"`
 	// Cause, Cure, Run and Link are the catalogue's, where it has them.
 	Cause string `json:"cause,omitempty"`
@@ -114,17 +114,17 @@ type Finding struct {
 // Result is what came of one check.
 type Result struct {
 	Check string `json:"check"`
-	// Says is what holds where nothing is found.
+	// Says is the statement if there are no findings.
 	Says     string    `json:"says"`
 	Findings []Finding `json:"findings,omitempty"`
-	// Unread is what could not be looked at, and why.
+	// Unread is the data that could not be read, and why.
 	Unread []string `json:"unread,omitempty"`
 }
 
 // check looks at one thing.
 type check struct {
 	name, says string
-	// reads are the parts of the Snapshot without which it cannot say anything.
+	// reads are the parts of the Snapshot that it needs.
 	reads []string
 	find  func(*Snapshot) []Finding
 }
@@ -151,11 +151,10 @@ var checks = []check{
 	{"others", "nobody else changes tenants' pods", []string{readWebhooks}, others},
 }
 
-// instead is said in the place of what a check says, where that depends on what was
-// read.
+// instead replaces the statement of a check, where it depends on the Snapshot.
 var instead = map[string]func(*Snapshot) string{"operator": operatorSays, "holds": holdsSays, "engine": engineSays}
 
-// Checks are the names of the checks, and what each looks at.
+// Checks are the names of the checks, and the subject of each.
 func Checks() [][2]string {
 	var all [][2]string
 	for _, c := range checks {
@@ -164,8 +163,8 @@ func Checks() [][2]string {
 	return all
 }
 
-// Check looks over what was read. A check without what it needs says so, and what
-// it finds nevertheless.
+// Check runs the checks on the Snapshot. A check that lacks data says so, and still
+// reports its findings.
 func Check(s *Snapshot) []Result {
 	var results []Result
 	for _, c := range checks {
@@ -187,7 +186,7 @@ func Check(s *Snapshot) []Result {
 	return results
 }
 
-// Problems counts what has to be mended.
+// Problems is the number of problems.
 func Problems(results []Result) int {
 	n := 0
 	for _, r := range results {
@@ -211,7 +210,7 @@ func Unread(results []Result) int {
 	return n
 }
 
-// Decode puts what encoded messages tell into what was found.
+// Decode adds the content of encoded messages to the findings.
 func Decode(ctx context.Context, results []Result, decode catalog.Decode) {
 	for i := range results {
 		for j := range results[i].Findings {

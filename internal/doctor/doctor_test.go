@@ -39,8 +39,8 @@ pools: {apps: {instances: {instanceTypes: [t3a.large]}}}
 tenants: {shop: {pool: apps}}
 `
 
-// clinic is an API server with croft's kinds, on which an estate stands. There is no
-// operator, and nobody who makes nodes.
+// clinic is an API server with croft's kinds and an estate's walls. There is no
+// operator, and nothing creates nodes.
 type clinic struct {
 	client.Client
 	version discovery.ServerVersionInterface
@@ -86,7 +86,7 @@ func (k *clinic) make(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// visit looks over the cluster, and returns what one check says.
+// visit checks the cluster, and returns one check's result.
 func (k *clinic) visit(t *testing.T, check string) doctor.Result {
 	t.Helper()
 	seen, err := doctor.Gather(t.Context(), k, k.version)
@@ -107,8 +107,8 @@ func result(t *testing.T, results []doctor.Result, check string) doctor.Result {
 	return doctor.Result{}
 }
 
-// finds waits until a check finds something, and silent until it finds nothing: the
-// API server takes a moment to serve what a definition says.
+// finds waits until a check finds something, and silent until it finds nothing: the API
+// server takes a moment to serve a changed CRD.
 func (k *clinic) finds(t *testing.T, check string, severity doctor.Severity, texts ...string) {
 	t.Helper()
 	k.until(t, check, func(r doctor.Result) bool {
@@ -157,8 +157,8 @@ func (k *clinic) patch(t *testing.T, o client.Object, do, undo string) {
 	})
 }
 
-// TestChecks looks over one cluster, in which one thing after the other is wrong. What
-// cannot be mended comes last.
+// TestChecks checks one cluster, with one fault after the other. Faults that cannot be
+// fixed come last.
 func TestChecks(t *testing.T) {
 	k := open(t, sandbox.Options{}, served)
 	for _, test := range []struct {
@@ -179,8 +179,8 @@ func (k *clinic) native(t *testing.T) {
 	k.finds(t, "platform", doctor.Problem, "Pool/apps", "the operator has not looked") // none runs here
 }
 
-// kinds fails if doctor does not name a field of croft's own kinds, or one that
-// croft writes into Karpenter's, which the cluster's definitions do not know.
+// kinds fails if doctor does not name a field of croft's own kinds, or a field of
+// Karpenter's that croft writes, which the cluster's CRDs do not have.
 func (k *clinic) kinds(t *testing.T) {
 	k.silent(t, "kinds")
 	definition := func(name string) *apiextensionsv1.CustomResourceDefinition {
@@ -198,7 +198,7 @@ func (k *clinic) kinds(t *testing.T) {
 		const path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/template/properties/spec/properties/terminationGracePeriod"
 		k.patch(t, pools, `[{"op": "remove", "path": "`+path+`"}]`, `[{"op": "add", "path": "`+path+`", "value": {"type": "string"}}]`)
 		k.finds(t, "kinds", doctor.Problem, "nodepools.karpenter.sh", "does not know spec.template.spec.terminationGracePeriod")
-		// What the API server says to whoever writes it is the same row.
+		// The API server's refusal of a write matches the same row.
 		e := estateOf(t, declared)
 		k.until(t, "kinds", func(doctor.Result) bool {
 			for _, o := range wall.PoolObjects(&e.Platform, e.Pools[0]) {
@@ -225,7 +225,8 @@ func (k *clinic) kinds(t *testing.T) {
 	})
 }
 
-// others fails if doctor does not name what else changes tenants' pods. The walls stand.
+// others fails if doctor does not name other components that change tenants' pods. The
+// walls are in place.
 func (k *clinic) others(t *testing.T) {
 	k.silent(t, "others") // croft's own policies are no others
 	pods := []admissionv1.RuleWithOperations{{
@@ -268,7 +269,7 @@ func (k *clinic) others(t *testing.T) {
 	k.finds(t, "others", doctor.Warning, "ClusterPolicy/tolerate", "Kyverno's rule add-tolerations changes pods")
 }
 
-// kyverno makes the kind of Kyverno's policies, and one that changes pods.
+// kyverno creates the kind of Kyverno's policies, and a policy that changes pods.
 func (k *clinic) kyverno(t *testing.T) {
 	t.Helper()
 	k.make(t, &apiextensionsv1.CustomResourceDefinition{
@@ -334,8 +335,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestRecorded gives doctor what AWS's provider writes into node classes and claims,
-// and wants the catalogue's cure of it.
+// TestRecorded gives doctor conditions of AWS's provider in node classes and claims, and
+// expects the catalogue's cure.
 func TestRecorded(t *testing.T) {
 	condition := regexp.MustCompile(`(?s)^(\w+)=(\w+) (\w+)(?:: (.*))?$`)
 	ref := karpenterv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "apps"}
@@ -382,7 +383,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestDecode has doctor tell what an encoded message stands for.
+// TestDecode expects doctor to decode an encoded message.
 func TestDecode(t *testing.T) {
 	results := []doctor.Result{{Findings: []doctor.Finding{{Message: "UnauthorizedOperation: no. Encoded authorization failure message: abc"}, {Message: "fine", Cure: "none"}}}}
 	doctor.Decode(t.Context(), results, func(context.Context, string) (string, error) {

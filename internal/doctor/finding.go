@@ -11,8 +11,8 @@ func of(id string, severity Severity, object, message string) Finding {
 	return Finding{Severity: severity, Object: object, Message: message, Cause: row.Cause, Cure: row.Cure, Run: row.Run, Link: row.Link}
 }
 
-// wrong is a problem by what a text shows; otherwise is its cure where the catalogue
-// knows none.
+// wrong is a problem that a text shows; otherwise is its cure if the catalogue knows
+// none.
 func wrong(object, text, otherwise string) Finding {
 	step := why.Step{Object: object, Seen: text}
 	if found := catalog.Match(text); len(found) > 0 {

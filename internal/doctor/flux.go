@@ -15,17 +15,17 @@ const (
 	componentLabel = "app.kubernetes.io/component"
 )
 
-// lock is a flag without which a controller of Flux does for tenants what they may not
-// do themselves.
+// lock is a flag without which a controller of Flux acts for tenants beyond their own
+// rights.
 type lock struct {
 	flag     string
 	severity Severity
-	// otherwise is what becomes of the cluster without it.
+	// otherwise is the consequence of its absence.
 	otherwise string
 }
 
 var (
-	noCrossNamespaceRefs = lock{"--no-cross-namespace-refs", Warning, "reads sources and Secrets of other namespaces for whoever names them; croft's policies alone keep tenants from it"}
+	noCrossNamespaceRefs = lock{"--no-cross-namespace-refs", Warning, "reads sources and Secrets of other namespaces for any tenant that names them; croft's policies alone keep tenants from it"}
 	defaultAccount       = lock{"--default-service-account", Warning, "applies with its own rights what names no service account; croft's policies alone keep tenants from it"}
 	noRemoteBases        = lock{"--no-remote-bases", Problem, "builds on repositories that a tenant's kustomization.yaml names, fetched from its own place in the network, around policy.sourceHosts"}
 )
@@ -39,7 +39,7 @@ var locks = map[string][]lock{
 	"image-automation-controller": {noCrossNamespaceRefs},
 }
 
-// keys are flags by which kustomize-controller decrypts with what is the platform's, for
+// keys are flags by which kustomize-controller decrypts with the platform's key for
 // every tenant whose Kustomization names no Secret of its own.
 var keys = map[string][]lock{
 	"kustomize-controller": {{"--sops-age-secret", Problem, "decrypts with the platform's age key for every Kustomization with a decryption.serviceAccountName and no secretRef: tenants read what is encrypted for that key, once they have the file"}},

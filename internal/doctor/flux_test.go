@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestFluxFlags wants a finding for each flag that locks Flux down and is not given, and
-// for each that gives tenants a key of the platform's. It is of the first tier: it runs
+// TestFluxFlags expects a finding for each missing flag of Flux' multi-tenancy, and for
+// each flag that gives tenants a key of the platform's. It is of the first tier: it runs
 // without a control plane.
 func TestFluxFlags(t *testing.T) {
 	for _, test := range []struct {

@@ -27,7 +27,7 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// What is read, as Unread names it.
+// The names of data in Unread.
 const (
 	readVersion     = "the server's version"
 	readDefinitions = "CustomResourceDefinitions"
@@ -47,16 +47,15 @@ const (
 	readFlux           = "Flux' Deployments"
 )
 
-// gatherer reads for a Snapshot, and remembers what it may not.
+// gatherer reads a Snapshot, and records data that it may not read.
 type gatherer struct {
 	client.Client
 	*Snapshot
 }
 
-// Gather reads a cluster with the rights of whoever the client is. What they may
-// not read is no error. version is how the API server's version is asked for. A file
-// is looked at in the place of what the cluster declares: its walls are kept without
-// the operator.
+// Gather reads a cluster with the client's rights. Data that they do not include is no
+// error. version returns the API server's version. A file replaces the cluster's
+// declared objects: its walls are kept without the operator.
 func Gather(ctx context.Context, c client.Client, version discovery.ServerVersionInterface, file ...*manifest.Declaration) (*Snapshot, error) {
 	own, err := ownDefinitions()
 	if err != nil {
@@ -85,8 +84,7 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	return g.Snapshot, nil
 }
 
-// ask turns what may not be read into a word about it. A kind that is not there has
-// no objects.
+// ask turns a missing right into a reason in Unread. A missing kind has no objects.
 func (g *gatherer) ask(what string, err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):
@@ -174,7 +172,7 @@ func (g *gatherer) nodes(ctx context.Context) error {
 	return err
 }
 
-// departing reads what may hold the nodes that are to go: those of a whole cluster
+// departing reads the pods on nodes that are to be removed: those of a whole cluster
 // would be many.
 func (g *gatherer) departing(ctx context.Context) error {
 	for i := range g.Nodes {

@@ -19,12 +19,12 @@ import (
 )
 
 // Sample are the attacks that doctor tries: a few of each wall, none of which needs
-// anything to be prepared. `croft verify` tries all.
+// preparation. `croft verify` tries all.
 var Sample = []string{
 	"let-everybody-in", "tolerate-every-taint", "choose-node", "list-secrets-elsewhere", "run-privileged", "delete-network-policy",
 }
 
-// mostTried is how many tenants are tried.
+// mostTried is the maximum number of tenants that are tried.
 const mostTried = 3
 
 // Tries are the attacks that were tried from inside one tenant.
@@ -33,10 +33,10 @@ type Tries struct {
 	Results []verify.Result
 }
 
-// Try sends a few attacks by dry run, as a member of some tenants: those whose walls
-// do not stand, if there are any. It needs the right to impersonate them.
+// Try sends a few attacks by dry run, as members of some tenants: first those with
+// broken walls, if there are any. It needs the right to impersonate them.
 func Try(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) error {
-	for _, t := range s.toTry() {
+	for _, t := range s.testable() {
 		may, err := mayBe(ctx, c, t)
 		if err != nil {
 			return err
@@ -55,8 +55,8 @@ func Try(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot)
 	return nil
 }
 
-// toTry are tenants that have people and a namespace: those in trouble first.
-func (s *Snapshot) toTry() []*estate.Tenant {
+// testable are tenants with people and a namespace: those with broken walls first.
+func (s *Snapshot) testable() []*estate.Tenant {
 	if s.Estate == nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func mayBe(ctx context.Context, c client.Client, t *estate.Tenant) (bool, error)
 	return true, nil
 }
 
-// holds counts the attacks that were stopped by what has to stop them.
+// holds counts the attacks that their stopper stopped.
 func holds(s *Snapshot) []Finding {
 	var all []Finding
 	for _, tries := range s.Tried {
@@ -128,7 +128,7 @@ func holds(s *Snapshot) []Finding {
 	return all
 }
 
-// holdsSays is what holds where no attack got through.
+// holdsSays is the statement if no attack succeeded.
 func holdsSays(s *Snapshot) string {
 	var names []string
 	for _, tries := range s.Tried {

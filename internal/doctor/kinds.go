@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// definitions look for kinds that are missing, or older than what is written.
+// definitions looks for kinds that are missing, or older than croft's objects.
 func definitions(s *Snapshot) []Finding {
 	if len(s.Definitions) == 0 {
 		if _, unread := s.Unread[readDefinitions]; unread {
@@ -44,7 +44,7 @@ func missing(kind, version, cure string) Finding {
 	return f
 }
 
-// own compares croft's definitions with those that this croft brings.
+// own compares croft's CRDs with those of this version.
 func own(s *Snapshot) []Finding {
 	var all []Finding
 	for _, want := range s.Own {
@@ -71,7 +71,7 @@ func old(name string, fields []string) Finding {
 	return of("old-crds", Problem, "CustomResourceDefinition/"+name, "does not know "+some(fields))
 }
 
-// many is how many names a message lists.
+// many is the maximum number of names in a message.
 const many = 4
 
 func some(names []string) string {

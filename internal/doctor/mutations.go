@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/gatekeeper"
 )
 
-// mutations reads what changes pods when they are created.
+// mutations reads the components that change new pods.
 func (g *gatherer) mutations(ctx context.Context) error {
 	var err error
 	if g.Native, err = g.native(); err != nil {

@@ -14,11 +14,13 @@ import (
 )
 
 const (
-	// lingers is how long a budget may hold a node while a pod's replacement comes up.
+	// lingers is the time for which a budget may hold a node while a pod's replacement
+	// starts.
 	lingers = 5 * time.Minute
-	// stays is how long a node may take to go: pods end, and replacements come up.
+	// stays is the time that the removal of a node may take: pods end, and replacements
+	// start.
 	stays = 15 * time.Minute
-	// recent is how long a refused launch is worth telling of.
+	// recent is the age up to which a refused launch is reported.
 	recent = 15 * time.Minute
 )
 
@@ -46,8 +48,8 @@ func launches(s *Snapshot) []Finding {
 	return append(all, refusals(s)...)
 }
 
-// refusals are launches that the cloud refused: the NodeClaim goes at once, and
-// only its event stays. Each cause is told once for a pool.
+// refusals are launches that the cloud refused: the NodeClaim is deleted at once, and
+// only its event stays. Each cause is reported once for a pool.
 func refusals(s *Snapshot) []Finding {
 	told := map[string]bool{}
 	var all []Finding
@@ -103,8 +105,8 @@ func (s *Snapshot) claimOf(node *corev1.Node) *karpenterv1.NodeClaim {
 	return &s.Claims[i]
 }
 
-// departures look at nodes that are to go: what holds them, and those that have
-// drifted or expired and are still there.
+// departures checks nodes that are to be removed: the obstacles of each, and nodes that
+// have drifted or expired and still exist.
 func departures(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.Nodes {

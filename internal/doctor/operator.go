@@ -31,7 +31,7 @@ func (g *gatherer) heartbeat(ctx context.Context) error {
 	return err
 }
 
-// operator asks whether anybody keeps up the walls, and says what is declared.
+// operator checks whether an operator keeps the walls, and reads declared objects.
 func operator(s *Snapshot) []Finding {
 	beat := s.Heartbeat
 	switch {
@@ -51,10 +51,10 @@ func operator(s *Snapshot) []Finding {
 	}
 }
 
-// believable reports whether what the operator says of objects still counts.
+// believable reports whether the operator's conditions are current.
 func (s *Snapshot) believable() bool { return s.Rendered || s.Heartbeat.Believable(s.Now) }
 
-// operatorSays is what holds where the check of the operator finds nothing.
+// operatorSays is the statement if the check of the operator finds nothing.
 func operatorSays(s *Snapshot) string {
 	switch {
 	case s.Rendered:
@@ -82,14 +82,14 @@ func (g *gatherer) absent(ctx context.Context) error {
 	return nil
 }
 
-// absentNamespaces warns of names that let in nobody now, and later anybody who may
-// create a namespace of that name.
+// absentNamespaces warns of names without a namespace: the creator of such a namespace
+// would be allowed in.
 func absentNamespaces(s *Snapshot) []Finding {
 	var all []Finding
 	for _, name := range s.Absent {
 		all = append(all, Finding{
 			Severity: Warning, Object: "Platform/" + v1alpha1.PlatformName,
-			Message: "network.platformNamespaces names " + name + ", and there is no such namespace: nothing is let in from there now, and whoever creates it is let in to every tenant",
+			Message: "network.platformNamespaces names " + name + ", and there is no such namespace: nothing is allowed in from there now, and the creator of such a namespace would be allowed in to every tenant",
 			Cure:    "correct the name, or take it out of network.platformNamespaces",
 		})
 	}

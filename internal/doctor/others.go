@@ -14,9 +14,9 @@ import (
 	"croft.dev/croft/internal/gatekeeper"
 )
 
-// others look for whatever else changes pods of tenants. Webhooks are asked after
-// the API server's own policies; croft's rules hold on what comes of both, so
-// nothing gets past them, but pods may be refused for what their team did not write.
+// others looks for other components that change tenants' pods. Webhooks come after the
+// API server's own mutating policies; croft's rules validate the result, so nothing
+// bypasses them, but pods may be refused for changes that their team did not write.
 func others(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.Webhooks {

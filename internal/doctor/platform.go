@@ -12,13 +12,13 @@ import (
 	"croft.dev/croft/internal/gatekeeper"
 )
 
-// The oldest minor versions of Kubernetes 1 that have what the walls are made of.
+// The oldest minor versions of Kubernetes 1 with the kinds of the walls.
 const (
 	oldestNative     = 36
 	oldestGatekeeper = 30
 )
 
-// kubernetes asks for what each engine needs of the API server.
+// kubernetes checks the API server's version for each engine.
 func kubernetes(s *Snapshot) []Finding {
 	minor, err := strconv.Atoi(strings.TrimRight(s.Version.Minor, "+"))
 	if s.Version.Major != "1" || err != nil {
@@ -41,7 +41,7 @@ func placement(s *Snapshot) v1alpha1.PlacementEngine {
 	return v1alpha1.PlacementNative
 }
 
-// engine looks at whatever places pods, and not at what the operator says of it:
+// engine checks the placement engine itself, and not the operator's conditions about it:
 // the operator may not run.
 func engine(s *Snapshot) []Finding {
 	if placement(s) == v1alpha1.PlacementNative {
@@ -67,8 +67,8 @@ func engine(s *Snapshot) []Finding {
 	return all
 }
 
-// engineSays claims no more than was looked at: whether what places pods is there is
-// the check walls' to say.
+// engineSays claims no more than was checked: the check walls covers the engine's
+// objects.
 func engineSays(s *Snapshot) string {
 	if placement(s) == v1alpha1.PlacementNative {
 		return "the API server serves MutatingAdmissionPolicies, which place pods"
@@ -76,7 +76,7 @@ func engineSays(s *Snapshot) string {
 	return "Gatekeeper is there, and is set up so that nothing gets past it"
 }
 
-// platform sums up what the operator says of what is declared.
+// platform sums up the operator's conditions of declared objects.
 func platform(s *Snapshot) []Finding {
 	if s.Declared == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// nodeClasses look at those that NodePools name.
+// nodeClasses checks the node classes of NodePools.
 func nodeClasses(s *Snapshot) []Finding {
 	var all []Finding
 	told := map[karpenterv1.NodeClassReference]bool{}
@@ -43,8 +43,8 @@ func nodeClasses(s *Snapshot) []Finding {
 	return all
 }
 
-// nodePools look at their conditions, and for those of others that look like
-// croft's.
+// nodePools checks the conditions of NodePools, and looks for NodePools of others that
+// look like croft's.
 func nodePools(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.NodePools {
@@ -109,8 +109,8 @@ func limits(s *Snapshot) []Finding {
 	return all
 }
 
-// daemonSets look for those that are on no node of some pool of tenants, though
-// nothing else keeps them away.
+// daemonSets looks for DaemonSets that have no pod on any node of some tenants' pool,
+// without a reason but the taints.
 func daemonSets(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.DaemonSets {

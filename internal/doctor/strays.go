@@ -10,8 +10,7 @@ import (
 	"croft.dev/croft/internal/move"
 )
 
-// page is how many pods are read at once: of a whole cluster there are many, and few
-// are kept.
+// page is the number of pods in one read: a whole cluster has many, and few are kept.
 const page = 500
 
 // strays reads the pods that run on nodes of a pool that is not their tenant's.

@@ -10,10 +10,10 @@ import (
 	"croft.dev/croft/internal/survey"
 )
 
-// mostOwners is how many pools and tenants are named one by one.
+// mostOwners is the maximum number of pools and tenants that are named one by one.
 const mostOwners = 20
 
-// survey compares the walls that are declared with those that stand.
+// survey compares the declared walls with those in the cluster.
 func (g *gatherer) survey(ctx context.Context) error {
 	if g.Estate == nil {
 		return nil
@@ -34,8 +34,8 @@ func (g *gatherer) survey(ctx context.Context) error {
 	return nil
 }
 
-// walls say of the platform, of each pool and of each tenant what of its walls is
-// not there, or not as it is wanted.
+// walls reports missing and changed objects of the walls, of the platform, each pool and
+// each tenant.
 func walls(s *Snapshot) []Finding {
 	var owners []string
 	wrong := map[string][]string{}
@@ -77,7 +77,7 @@ func (s *Snapshot) cureWalls() string {
 	}
 }
 
-// broken are the owners whose walls do not stand.
+// broken reports an owner whose walls are not in place.
 func (s *Snapshot) broken(owner string) bool {
 	return slices.ContainsFunc(s.Walls, func(o survey.Object) bool { return o.Owner == owner && o.State != apply.Stands })
 }

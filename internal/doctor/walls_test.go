@@ -30,9 +30,8 @@ pools: {apps: {instances: {instanceTypes: [t3a.large]}}}
 tenants: {shop: {pool: apps, access: [{group: shop, role: operator}]}}
 `
 
-// walls fails if doctor takes a wall that is down for one that stands, believes an
-// operator that does not run, or says nothing of a platform namespace that does not
-// exist.
+// walls fails if doctor misses a wall that is down, believes the conditions of an
+// operator that does not run, or misses a platform namespace that does not exist.
 func (k *clinic) walls(t *testing.T) {
 	declaration, problems := manifest.Parse("croft.yaml", []byte(served))
 	if len(problems) > 0 {

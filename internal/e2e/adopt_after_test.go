@@ -9,13 +9,12 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// refusedFirst declares tenants whose namespaces are there already.
+// refusedFirst declares tenants whose namespaces exist already.
 const refusedFirst = 8
 
-// TestAdoptAfterApply takes tenants over that `croft apply` was refused before. It
-// fails if what the operator said before the permission is taken for an answer to
-// it, or if the plan does not say the truth of a namespace that a deleted tenant has
-// left.
+// TestAdoptAfterApply adopts tenants after `croft apply` was refused for them. It fails
+// if the operator's status from before the permission counts as the answer to it, or if
+// the plan is wrong about a namespace that a deleted tenant has left.
 func TestAdoptAfterApply(t *testing.T) {
 	sandbox.Thorough(t) // TestAdopt and TestTwoTenants/Adoption adopt one tenant each
 	t.Parallel()        // it mostly waits

@@ -26,8 +26,8 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// byHand sets up what the first two published set-ups describe, as they do it: two
-// namespaces on pools of their own, by Gatekeeper's Assigns, and the workloads.
+// byHand creates the first two published set-ups: two namespaces on pools of their own,
+// by Gatekeeper's Assigns, and the workloads.
 func (c *cluster) byHand(t *testing.T) {
 	t.Helper()
 	c.kubectl(t, "", "create", "-f", "internal/e2e/testdata/adopt/nodepools.yaml").exits(t, 0)
@@ -53,10 +53,10 @@ func (c *cluster) byHand(t *testing.T) {
 	c.running(t, "tenant-b", 3)
 }
 
-// TestLiveMigration takes a cluster that was set up by hand over, tenant by tenant,
-// with everything running, and gives one tenant back. It fails if a pod restarts or
-// a node goes, if what croft replaced is left, and if undoing leaves anything else
-// than what was.
+// TestLiveMigration adopts a cluster that was set up by hand, tenant by tenant, with
+// everything running, and gives one tenant back. It fails if a pod restarts or a node is
+// deleted, if a replaced object remains, and if undoing does not restore the previous
+// state.
 func TestLiveMigration(t *testing.T) {
 	t.Parallel() // it mostly waits
 	sandbox.Thorough(t)
@@ -91,7 +91,7 @@ func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 	areSame(t, "a dry run changed something", before, c.left(t))
 
 	c.croft(t, "adopt", "tenant", "tenant-a", "-f", file, "--yes", "--remove-old").exits(t, 0)
-	// The other in two goes. Until then it is as it was.
+	// The other one is deleted. Until then it is unchanged.
 	if marks := marksOf(c.namespace(t, "tenant-b")); len(marks) > 0 {
 		t.Errorf("tenant-b was touched before its turn: %v", marks)
 	}
@@ -132,8 +132,8 @@ func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 	steady.end(t)
 }
 
-// left are the objects that people or croft write, and how each is: what a dry run
-// must not change. Those that components write all the time are left out.
+// left are the objects that people or croft write, with their content: a dry run must
+// not change them. Objects that components write constantly are left out.
 func (c *cluster) left(t *testing.T) map[apply.Ref]string {
 	t.Helper()
 	state := map[apply.Ref]string{}
@@ -151,8 +151,8 @@ func (c *cluster) left(t *testing.T) map[apply.Ref]string {
 	return state
 }
 
-// about are the objects of a namespace, and those that carry the name of its pool,
-// without the versions that a write and its undoing leave behind.
+// about are the objects of a namespace, and those with the name of its pool, without the
+// versions that a write and its undoing change.
 func about(all map[apply.Ref]string, namespace, pool string) map[apply.Ref]string {
 	some := maps.Clone(all)
 	for ref, state := range some {
@@ -173,7 +173,7 @@ func (c *cluster) namespace(t *testing.T, name string) *corev1.Namespace {
 	return &live
 }
 
-// gone reports what is left of what the walls replace.
+// gone reports remaining objects that the walls replace.
 func (c *cluster) gone(t *testing.T, namespaces ...string) {
 	t.Helper()
 	for ref, o := range c.everything(t) {
@@ -184,7 +184,7 @@ func (c *cluster) gone(t *testing.T, namespaces ...string) {
 	}
 }
 
-// steadiness watches the pods and nodes that are there.
+// steadiness watches the existing pods and nodes.
 type steadiness struct {
 	mu    sync.Mutex
 	lost  []string
@@ -234,7 +234,7 @@ func (c *cluster) steady(t *testing.T) *steadiness {
 func (s *steadiness) see(event watch.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over { // a watch that is ended says so as an error
+	if s.over { // an ended watch returns an error
 		return
 	}
 	o, ok := event.Object.(client.Object)
@@ -342,7 +342,7 @@ func TestAdopt(t *testing.T) {
 	for step := 3; step <= 7; step++ {
 		t.Run(fmt.Sprintf("killed after step %d and undone", step), func(t *testing.T) {
 			if step != 3 && step != 6 {
-				sandbox.Thorough(t) // these two, and the ones that are killed and completed
+				sandbox.Thorough(t) // these two, and the tests that kill and complete adoptions
 			}
 			c.killedAfter(t, step, adopt()...)
 			c.croft(t, "adopt", "tenant", "shop", "--undo", "--yes").exits(t, 0)

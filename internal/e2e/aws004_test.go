@@ -27,9 +27,9 @@ func withDocument004(t testing.TB) string {
 	return strings.Replace(onAWS(t), "pools:\n", pool, 1) + "  inflate: {pool: dev}\n"
 }
 
-// inEmpty is how much later than it may a node that is empty goes at the latest:
-// Karpenter looks every ten seconds, waits for fifteen more before it is sure, and
-// on a busy machine does so again. Unset, it would stay for an hour.
+// inEmpty is the maximum delay of an empty node's deletion: Karpenter checks every ten
+// seconds, waits for fifteen more to be sure, and on a busy machine does so again.
+// Unset, the node would stay for an hour.
 const inEmpty = 3 * time.Minute
 
 // testDocument004 plays what document 004 shows: no node; two pods, and a node that

@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// awsSpeed is how many times faster instances are than real ones.
+// awsSpeed is the factor by which instances are faster than real ones.
 const awsSpeed = 8
 
 // onAWS is examples/two-tenants.yaml with nodes that are EC2 instances.
@@ -46,9 +46,9 @@ func TestAWS(t *testing.T) {
 	t.Run("IAM", func(t *testing.T) { testIAM(t, two) })
 }
 
-// testLaunched fails if what a pool says of its nodes does not arrive at the
-// instances: their tags, their metadata service, their taints; and if a node gets
-// its pool's label by itself, which any node could.
+// testLaunched fails if a pool's settings do not reach the instances: their tags, their
+// metadata service, their taints; and if a node gets its pool's label by itself, which
+// any node could.
 func testLaunched(t *testing.T, c *twoTenants) {
 	key := c.estate.Platform.NodePoolKey
 	for _, team := range teams {

@@ -30,12 +30,12 @@ platform:
   nodeClass: {aws: {role: KarpenterNodeRole-demo}}
 `
 
-// onAccount is a sandbox on which things go wrong in AWS. Karpenter remembers for
-// minutes which types were not to be had and which class was refused, so that each
-// case has a pool with types of its own.
+// onAccount is a sandbox with faults in AWS. Karpenter remembers for minutes which types
+// were unavailable and which class was refused, so that each case has a pool with types
+// of its own.
 type onAccount struct{ *whyer }
 
-// TestWhyOnAWS fails if `croft why` does not name the cause of what AWS refuses to
+// TestWhyOnAWS fails if `croft why` does not name the cause of AWS's refusals of
 // Karpenter's own provider.
 func TestWhyOnAWS(t *testing.T) {
 	sandbox.Thorough(t)
@@ -58,7 +58,7 @@ func TestWhyOnAWS(t *testing.T) {
 	}
 }
 
-// findsAccount lets croft ask the account what AWS's encoded messages say.
+// findsAccount lets croft ask the account to decode AWS's messages.
 func (c *cluster) findsAccount(t *testing.T) {
 	account, err := c.Component(sandbox.AWS)
 	if err != nil {
@@ -119,8 +119,7 @@ func (c *onAccount) logged(t testing.TB, id string) catalog.Finding {
 	return found
 }
 
-// awsLaunch are instances that are not to be had. Of each only an event stays, of a
-// NodeClaim that is gone.
+// awsLaunch are unavailable instances. Only an event of a deleted NodeClaim shows each.
 func awsLaunch(t *testing.T, c *onAccount) {
 	for _, test := range []struct {
 		id, pool, capacity, kind string
@@ -147,7 +146,7 @@ func awsNode(t *testing.T, c *onAccount) {
 		pool, kind string
 		shows      func(testing.TB)
 	}{
-		// That it takes minutes is usual; `why` says what it is if it stays so.
+		// Minutes are normal; `why` names the cause if it lasts longer.
 		{"lost", "never-registers", func(t testing.TB) {
 			c.pastBoot(t, "lost")
 			c.waits(t, "not-registered", "deployment/nginx", "-n", "lost")
@@ -196,7 +195,7 @@ func (c *onAccount) claimOf(t testing.TB, pool string) string {
 	return claims.Items[0].Name
 }
 
-// awsClass are node classes that select what is not there.
+// awsClass are node classes that select missing resources.
 func awsClass(t *testing.T, c *onAccount) {
 	c.pool(t, "nowhere", `{nodeClass: {aws: {discovery: {karpenter.sh/discovery: another}}}}`)
 	story := c.tells(t, "subnets-not-found", "", "nodepool/nowhere")
@@ -213,7 +212,7 @@ func awsClass(t *testing.T, c *onAccount) {
 	c.tells(t, "amis-not-found", "", "nodepool/blank")
 	c.pool(t, "roleless", `{nodeClass: {aws: {role: NoSuchRole}}}`)
 	c.logged(t, "role-not-found")
-	// What a team hears of it is whom to ask.
+	// A team is told whom to ask.
 	c.wants(t, "nowhere")
 	_, out := c.asks(t, "team-nowhere", "deployment/nginx", "-n", "nowhere")
 	if strings.Contains(out.stdout, "discovery") || !strings.Contains(out.stdout, "ask a platform admin") {
@@ -247,12 +246,12 @@ func awsAuthorization(t *testing.T, c *onAccount) {
 	})
 }
 
-// awsInstanceProfile are instance profiles that are not there: document 004's, where
-// a role's name was written, and one that somebody removed.
+// awsInstanceProfile are missing instance profiles: document 004's, with a role's name
+// instead, and a deleted one.
 func awsInstanceProfile(t *testing.T, c *onAccount) {
 	t.Run("named-as-the-role", func(t *testing.T) {
 		c.pool(t, "misnamed", "{nodeClass: {aws: {instanceProfile: eks-node-role-dev}}}")
-		// Karpenter itself says nothing of it, not even in its log.
+		// Karpenter itself does not report it, not even in its log.
 		story := c.tells(t, "instance-profile-name", "", "nodepool/misnamed")
 		if !strings.Contains(story.First.Cure, "create-instance-profile") {
 			t.Errorf("it says %+v", story.First)
@@ -298,7 +297,7 @@ func (c *onAccount) isReady(t testing.TB, pool string) {
 	})
 }
 
-// iam makes a call to IAM. Nobody looks at its signature.
+// iam makes a call to IAM. The simulated account does not check its signature.
 func (c *onAccount) iam(t testing.TB, action string, form url.Values) {
 	t.Helper()
 	account, err := c.Component(sandbox.AWS)

@@ -27,8 +27,8 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// bounded are three tenants: one with croft's own quota, one that may have few pods
-// with the finished ones, and one that is filled to its bounds, which are a tenth of
+// bounded are three tenants: one with croft's own quota, one with a low limit of pods
+// including finished ones, and one that is filled to its bounds, which are a tenth of
 // croft's own unless CROFT_FILL is set.
 const bounded = `platform:
   clusterName: bounds
@@ -44,7 +44,7 @@ tenants:
 const tenth = `, quota: {secrets: 25, configmaps: 25, pods: 50, count/pods: 100, count/replicasets.apps: 120, count/controllerrevisions.apps: 50, ` +
 	`count/jobs.batch: 40, count/serviceaccounts: 10, count/leases.coordination.k8s.io: 25}`
 
-// TestBounds is about how much a tenant can put into the control plane.
+// TestBounds tests how much a tenant can store in the control plane.
 func TestBounds(t *testing.T) {
 	sandbox.Thorough(t) // the attacks of the walls ask for the same bounds, one by one
 	t.Parallel()        // it mostly waits
@@ -68,9 +68,9 @@ func TestBounds(t *testing.T) {
 func finishedPods(t *testing.T, c *cluster) {
 	const (
 		completions = 40
-		// bound is few's. kube-controller-manager counts anew what stands by a cache that
-		// may be late, and the API server goes by that: on a busy machine two or three
-		// more get in.
+		// bound is few's. kube-controller-manager recounts from a cache that may lag,
+		// and the API server uses that count: on a busy machine two or three more are
+		// admitted.
 		bound, most = 30, 35
 	)
 	for _, namespace := range []string{"plenty", "few"} {
@@ -97,7 +97,7 @@ func finishedPods(t *testing.T, c *cluster) {
 	if n := len(pods.Items); n < bound || n > most {
 		t.Errorf("a tenant that may have %d pods has %d", bound, n)
 	}
-	// Whoever asks is told; and what is deleted makes room.
+	// croft why names the quota; and deleting objects makes room.
 	why := c.croft(t, "why", "job/many", "-n", "few")
 	if !strings.Contains(why.String(), "count/pods") {
 		t.Errorf("croft why does not name the quota:\n%s", why)
@@ -269,8 +269,8 @@ func fill(t *testing.T, c *cluster, tenant *estate.Tenant) {
 	}
 }
 
-// crowd makes objects, several at a time, and returns how many were let in, and an
-// error of one that was not.
+// crowd creates objects, several at a time, and returns the number of admitted ones, and
+// the error of a refused one.
 func crowd(attempts int, create func(i int) error) (made int, refused error) {
 	var mu sync.Mutex
 	var group sync.WaitGroup

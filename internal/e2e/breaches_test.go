@@ -41,7 +41,7 @@ func testBreaches(t *testing.T, c *twoTenants) {
 	a := teams[0].tenant
 	for _, test := range []struct {
 		object client.Object
-		// args are those of verify, and breached what it must say of which attack.
+		// args are verify's arguments, and breached its expected results by attack.
 		args     []string
 		breached string
 	}{
@@ -94,8 +94,8 @@ func testBreaches(t *testing.T, c *twoTenants) {
 	})
 }
 
-// testInterrupt fails if verify leaves its scratch tenants behind when somebody
-// loses patience, or when its time is over.
+// testInterrupt fails if verify leaves its scratch tenants behind after an interruption,
+// or at its time limit.
 func testInterrupt(t *testing.T, c *twoTenants) {
 	scratch := func(ctx context.Context) ([]string, error) {
 		namespaces, err := c.tenantNamespaces(ctx)

@@ -46,7 +46,7 @@ func (o outcome) exits(t testing.TB, status int) outcome {
 	return o
 }
 
-// String shows the command and what it printed.
+// String shows the command and its output.
 func (o outcome) String() string {
 	return "$ " + o.command + "\n--- stdout\n" + o.stdout + "--- stderr\n" + o.stderr
 }
@@ -71,7 +71,7 @@ func (c *cluster) apply(t testing.TB, file string) outcome {
 	return c.croft(t, "apply", "-f", file, "--wait-timeout", patience.String()).exits(t, 0)
 }
 
-// declare is apply of what is written in the test.
+// declare applies a file's content.
 func (c *cluster) declare(t testing.TB, file string) outcome {
 	t.Helper()
 	return c.croftReading(t, file, "apply", "-f", "-", "--wait-timeout", patience.String()).exits(t, 0)
@@ -83,7 +83,7 @@ func (c *cluster) kubectl(t testing.TB, input string, args ...string) outcome {
 	return run(t, c.sandbox(t, append([]string{"kubectl"}, args...)...), input)
 }
 
-// kubeconfigOf writes a kubeconfig of somebody else, and returns its path.
+// kubeconfigOf writes a kubeconfig of another user, and returns its path.
 func (c *cluster) kubeconfigOf(t testing.TB, user string, groups ...string) string {
 	t.Helper()
 	args := []string{"kubeconfig", "--user", user}
@@ -108,7 +108,7 @@ func (c *cluster) sandbox(t testing.TB, args ...string) *exec.Cmd {
 	return exec.CommandContext(t.Context(), binary, append([]string{"--dir", c.Dir}, args...)...)
 }
 
-// run runs a command in the repository's root. Only one that cannot be run at all
+// run runs a command in the repository's root. Only a command that cannot be started
 // ends the test.
 func run(t testing.TB, cmd *exec.Cmd, input string) outcome {
 	t.Helper()

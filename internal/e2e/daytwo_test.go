@@ -19,7 +19,7 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// The estate as it was on the first day, with what a platform team edits later.
+// The estate of the first day, with the parts that a platform team edits later.
 const (
 	dayOne = `
 platform:
@@ -53,9 +53,9 @@ type dayTwo struct {
 	file string
 }
 
-// TestDayTwo fails if status, doctor, diff or the events say something else than
-// what is so, after any of the changes that a platform team makes on the days after
-// the first. Each step begins where the last has ended.
+// TestDayTwo fails if status, doctor, diff or the events are wrong after any of the
+// changes that a platform team makes on later days. Each step begins where the last has
+// ended.
 func TestDayTwo(t *testing.T) {
 	t.Parallel() // it mostly waits
 	d := &dayTwo{cluster: startWithCroft(t), file: dayOne}
@@ -68,8 +68,8 @@ func TestDayTwo(t *testing.T) {
 	for _, step := range []struct {
 		name string
 		run  func(*testing.T, *dayTwo)
-		// proved is what says much of the same in `make test`, which then leaves the step
-		// to `make test-all`.
+		// proved names the tests of `make test` with a similar subject; `make test` then
+		// skips the step.
 		proved string
 	}{
 		{"a pool is changed", dayTwoPool, ""},
@@ -121,7 +121,7 @@ func (d *dayTwo) isWell(t *testing.T) {
 	}
 }
 
-// says wants a command to end with a status, and to print something of each kind.
+// says expects a command's status and output.
 func (d *dayTwo) says(t *testing.T, status int, args string, wants ...string) {
 	t.Helper()
 	eventually(t, patience, "croft "+args+" to say what is so", func(context.Context) error {
@@ -138,7 +138,7 @@ func (d *dayTwo) says(t *testing.T, status int, args string, wants ...string) {
 	})
 }
 
-// tells waits for an event of a tenant that says all of something.
+// tells waits for an event of a tenant with all of the texts.
 func (d *dayTwo) tells(t *testing.T, tenant, reason string, wants ...string) {
 	t.Helper()
 	eventually(t, patience, "an event "+reason+" of tenant "+tenant, func(ctx context.Context) error {

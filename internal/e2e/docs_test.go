@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// walkthrough is a document whose commands are run as they stand there, or a part of
-// it that begins from nothing.
+// walkthrough is a document whose commands are run verbatim, or a part of it that starts
+// from scratch.
 type walkthrough struct {
 	name, file string
 	// heads are the headings whose blocks are run, in the document's order.
@@ -54,9 +54,9 @@ var fails = []struct {
 	{"bin/croft diff ", 1, "there is a difference, as the document says"},
 }
 
-// TestDocs runs the commands of README.md and docs/eks.md as they stand there, in
-// their order, each document in one shell. It fails if one of them does not work, and
-// if a block of commands is in none of the walkthroughs.
+// TestDocs runs the commands of README.md and docs/eks.md verbatim, in their order, each
+// document in one shell. It fails if one of them does not work, and if a block of
+// commands is in none of the walkthroughs.
 func TestDocs(t *testing.T) {
 	t.Parallel() // it mostly waits
 	for _, file := range []string{"README.md", "docs/eks.md"} {
@@ -144,8 +144,8 @@ func (w *walkthrough) play(t *testing.T) {
 	}
 }
 
-// shell runs the walkthrough in one shell, and returns besides how many commands
-// there are to run. What the shell has started ends with it.
+// shell runs the walkthrough in one shell, and also returns the number of its commands.
+// Processes that the shell started end with it.
 func (c *cluster) shell(t testing.TB, dir string) (outcome, int) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(dir, "walkthrough.sh"))
@@ -176,8 +176,8 @@ func (c *cluster) shell(t testing.TB, dir string) (outcome, int) {
 	return outcome, strings.Count(string(content), "\nfinished ")
 }
 
-// runInto runs a command whose output goes to files: a pipe would stay open for as
-// long as what it has started in the background runs.
+// runInto runs a command with its output in files: a pipe would stay open as long as its
+// background processes run.
 func runInto(t testing.TB, cmd *exec.Cmd, stdout, stderr string) int {
 	t.Helper()
 	for path, into := range map[string]func(*os.File){
@@ -207,8 +207,8 @@ func runInto(t testing.TB, cmd *exec.Cmd, stdout, stderr string) int {
 
 func tail(text string) string { return text[max(0, len(text)-3000):] }
 
-// TestDocsScript fails if the walkthroughs would run on after a command that failed,
-// or would leave out one that nobody explains.
+// TestDocsScript fails if the walkthroughs would continue after a failing command, or
+// would skip one without a reason.
 func TestDocsScript(t *testing.T) {
 	for _, test := range []struct {
 		command string

@@ -38,8 +38,8 @@ func blocksOf(t testing.TB, file, language string) []block {
 	return all
 }
 
-// mark stands before what a command prints, done behind it, and leftOut in the place
-// of one that is not run.
+// mark precedes a command's output, done follows it, and leftOut replaces a command that
+// is not run.
 const mark, done, leftOut = "@@@ $ ", "@@@ exit ", "@@@ left out: "
 
 // script is the commands, with an echo of each before it, and an end at the first

@@ -23,9 +23,9 @@ import (
 	"croft.dev/croft/internal/doctor"
 )
 
-// sick is an estate in which much goes wrong: a pool that is full with its first
-// node, one without its node class, one of another cloud, one whose nodes do not
-// register, and one whose nodes nobody may take away.
+// sick is an estate with many faults: a pool that is full with its first node, one
+// without its node class, one of another cloud, one whose nodes do not register, and one
+// whose nodes may not be removed.
 const sick = `
 pools:
   full: {instances: {instanceTypes: [m5.large]}, limits: {cpu: "2"}}
@@ -39,8 +39,8 @@ tenants:
   kept: {pool: kept, policy: {doNotDisrupt: true}}
 `
 
-// TestDoctor fails if `croft doctor` finds anything on a cluster on which nothing is
-// wrong, and if it does not name what is.
+// TestDoctor fails if `croft doctor` reports a finding on a healthy cluster, and if it
+// misses a fault.
 func TestDoctor(t *testing.T) {
 	t.Parallel() // it mostly waits
 	c := &twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}
@@ -115,7 +115,7 @@ func TestDoctor(t *testing.T) {
 	})
 }
 
-// eventuallyCreated waits for the namespace's rules, without which no pod comes in.
+// eventuallyCreated waits for the namespace's rules, without which no pod is admitted.
 func (c *cluster) eventuallyCreated(t testing.TB, pod *corev1.Pod) {
 	t.Helper()
 	eventually(t, patience, "pod "+pod.Namespace+"/"+pod.Name+" to be let in", func(ctx context.Context) error {
@@ -207,8 +207,8 @@ func doctorOverlap(t *testing.T, c *twoTenants) {
 	c.finds(t, "node-pools", doctor.Problem, 0, "NodePool/stray", "without the taint")
 }
 
-// doctorDepartures has a node that is no more what its pool asks for and may not be
-// replaced, then held by a pod besides.
+// doctorDepartures has a node that no longer matches its pool and may not be replaced,
+// and that a pod then also holds.
 func doctorDepartures(t *testing.T, c *twoTenants) {
 	pod := c.runs(t, nginx("kept", "pod"))
 	node := pod.Spec.NodeName
@@ -247,9 +247,8 @@ func ownPool() *karpenterv1.NodePool {
 	}
 }
 
-// doctorOldDefinitions takes a field out of a definition, as one of an older version
-// lacks it. It fails if whoever applies a file is not told what to do, or if half of
-// the file is applied.
+// doctorOldDefinitions removes a field from a CRD, as in an older version. It fails if
+// the user who applies a file is not told the remedy, or if half of the file is applied.
 func doctorOldDefinitions(t *testing.T, c *twoTenants) {
 	const name, field = "pools.croft.dev", "costCode"
 	eventually(t, patience, name+" to lose a field", func(ctx context.Context) error {

@@ -94,7 +94,7 @@ func testDrift(t *testing.T, c *twoTenants) {
 	})
 }
 
-// disturb changes an object as somebody, or deletes it if there is no patch.
+// disturb changes an object as another user, or deletes it if there is no patch.
 func (c *cluster) disturb(t testing.TB, o client.Object, patch string) {
 	t.Helper()
 	var err error
@@ -108,12 +108,12 @@ func (c *cluster) disturb(t testing.TB, o client.Object, patch string) {
 	}
 }
 
-// named is another object of the same kind and name, to read into: what the API
-// server leaves out stays as it was in an object that is read over.
+// named is an empty object of the same kind and name, to read into: reading over an
+// object keeps fields that the API server leaves out.
 func named(o client.Object) client.Object { return o.DeepCopyObject().(client.Object) }
 
-// wish is what somebody wants of an object: neither its status nor what the API
-// server notes about it.
+// wish is the desired content of an object: without its status and the API server's
+// bookkeeping.
 func wish(t testing.TB, o client.Object) map[string]any {
 	t.Helper()
 	all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)

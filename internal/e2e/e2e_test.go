@@ -1,11 +1,10 @@
-// Package e2e tries croft as people use it: the binaries as they are built, on
-// real control planes with real Karpenter, as an administrator and as members of
-// tenants. A test asks for what croft promises, not for how croft does it, and
-// says which change of croft would make it fail.
+// Package e2e tests croft as people use it: the built binaries, on real control planes
+// with real Karpenter, as an administrator and as members of tenants. A test checks
+// croft's promises, not its implementation, and names the change of croft that would
+// make it fail.
 //
-// What runs within one Test function shares a sandbox and takes turns on it. None
-// of TestTwoTenants' needs what another has left behind, so each may be run by
-// itself:
+// The parts of one Test function share a sandbox and take turns on it. The parts of
+// TestTwoTenants are independent of one another, so each may be run by itself:
 //
 //	go test ./internal/e2e -run TestTwoTenants/Drift
 package e2e
@@ -26,13 +25,13 @@ import (
 const (
 	// root is the repository: go test starts in the directory of the package.
 	root = "../.."
-	// patience is how long anything may take that comes about in seconds on a
-	// machine that has nothing else to do. It is longer than the five minutes after
-	// which kube-scheduler (podMaxInUnschedulablePodsDuration) and Karpenter (its drift
-	// controller's requeue) look again at an object whose event they have missed.
+	// patience is the time limit for anything that takes seconds on an idle machine. It
+	// is longer than the five minutes after which kube-scheduler
+	// (podMaxInUnschedulablePodsDuration) and Karpenter (its drift controller's requeue)
+	// retry an object whose event they have missed.
 	patience = 7 * time.Minute
-	// moments are how long anything may take that comes about at once: as long as a
-	// machine may be busy with something else.
+	// moments is the time limit for immediate effects: as long as a machine may be busy
+	// with other work.
 	moments = 2 * time.Minute
 	// interval is how soon a condition is looked at again for the first time, and
 	// longestInterval for the last: many conditions run a command, which takes half a
@@ -44,7 +43,7 @@ const (
 type cluster struct {
 	*sandbox.Cluster
 	admin client.Client
-	// env is what croft finds in its environment besides the kubeconfig.
+	// env is croft's environment apart from the kubeconfig.
 	env []string
 }
 
@@ -77,8 +76,7 @@ func newClient(t testing.TB, config *rest.Config) client.Client {
 	return c
 }
 
-// member is a client of somebody in a group. What they may do is what the group
-// is given, and nothing else.
+// member is a client of a user in a group, with the group's rights and no others.
 func (c *cluster) member(t testing.TB, group string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(c.Config)
@@ -92,8 +90,8 @@ func eventually(t testing.TB, within time.Duration, what string, holds func(cont
 	t.Helper()
 	deadline := time.Now().Add(within)
 	for pause := interval; ; pause = min(pause*3/2, longestInterval) {
-		// Not a context that ends with the wait: a request that is cut short by it
-		// would say so, and not what kept the condition from holding.
+		// Not a context that ends with the wait: an interrupted request would report
+		// that, and not the reason why the condition does not hold.
 		last := holds(t.Context())
 		if last == nil {
 			return

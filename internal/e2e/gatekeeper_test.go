@@ -48,7 +48,7 @@ func TestGatekeeper(t *testing.T) {
 	sandbox.Thorough(t)
 	c := startWithGatekeeper(t, "MutatingAdmissionPolicy")
 	t.Run("Native", func(t *testing.T) {
-		// What is missing is said, and what to write instead.
+		// The message names the missing kind, and what to write instead.
 		said := c.croftReading(t, placedBy(t, v1alpha1.PlacementNative), "apply", "-f", "-", "--wait-timeout", "5s")
 		if said.status == 0 || !strings.Contains(said.stderr, "set spec.placement to Gatekeeper") {
 			t.Errorf("it does not say what to do: %s", said)
@@ -73,9 +73,8 @@ func TestGatekeeper(t *testing.T) {
 	t.Run("Delete", func(t *testing.T) { testGatekeeperDelete(t, c) })
 }
 
-// testMutatorDrift fails if nobody notices that a mutator, a constraint, or a rule on
-// a namespace is gone, or if a constraint of a tenant's own stays, as tenants once
-// had.
+// testMutatorDrift fails if a missing mutator, constraint or rule on a namespace goes
+// unnoticed, or if a constraint of a tenant's own stays, from an older version.
 func testMutatorDrift(t *testing.T, c *cluster) {
 	const old = `{"apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "CroftServices", "metadata": {"name": "croft-tenant-a", "labels":
 		{"app.kubernetes.io/managed-by": "croft", "croft.dev/tenant": "tenant-a", "croft.dev/wall": "policy"}}, "spec": {"match": {"scope": "Namespaced", "namespaces": ["tenant-a"], "kinds": [{"apiGroups": [""], "kinds": ["Service"]}]}}}`
@@ -125,8 +124,8 @@ func testMutatorDrift(t *testing.T, c *cluster) {
 	})
 }
 
-// testUnsafe fails if nobody says that Gatekeeper would let pods through while it is
-// away, as its chart sets it up, or what to do about it.
+// testUnsafe fails if croft does not report, with the remedy, that Gatekeeper's chart
+// defaults let pods bypass it while it is down.
 func testUnsafe(t *testing.T, c *cluster) {
 	const name = "gatekeeper-mutating-webhook-configuration"
 	set := func(policy string) {
@@ -178,7 +177,7 @@ func testKilled(t *testing.T, c *twoTenants) {
 	t.Logf("%d pods let in, all placed; %d refused while Gatekeeper was away", traffic.placed.Load(), traffic.refused.Load())
 }
 
-// testGatekeeperDelete fails if something of a tenant's is left when it is gone.
+// testGatekeeperDelete fails if an object of a deleted tenant is left.
 func testGatekeeperDelete(t *testing.T, c *cluster) {
 	c.declare(t, `
 tenants:
@@ -217,8 +216,7 @@ func TestSwitchEngine(t *testing.T) {
 	t.Logf("%d pods let in, all placed", traffic.placed.Load())
 }
 
-// only reports what is left of an engine that is not used any more, or missing of
-// the one that is.
+// only reports remaining objects of the unused engine, or missing ones of the used one.
 func (c *cluster) only(t testing.TB, engine v1alpha1.PlacementEngine) error {
 	t.Helper()
 	var native, other int
@@ -245,7 +243,7 @@ func (c *cluster) gatekeepers(t testing.TB, tenant string) []client.Object {
 	return c.inGroup(t, ".gatekeeper.sh", client.MatchingLabels{v1alpha1.TenantLabel: tenant})
 }
 
-// constraints are those for all tenants.
+// constraints are the constraints for all tenants.
 func (c *cluster) constraints(t testing.TB) []client.Object {
 	t.Helper()
 	return slices.DeleteFunc(c.inGroup(t, admissionpolicy.ConstraintsGroup, ours), func(o client.Object) bool { return o.GetLabels()[v1alpha1.TenantLabel] != "" })

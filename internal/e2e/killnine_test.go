@@ -23,9 +23,8 @@ import (
 // envSeed repeats a run: the test prints the seed that it used.
 const envSeed = "CROFT_E2E_SEED"
 
-// TestKillNine fails if the operator counts on finishing what it has begun: on a
-// second write that says whose a namespace is, on something that it remembers, or
-// on cleaning up after itself.
+// TestKillNine fails if the operator relies on finishing its work: on a second write
+// that marks a namespace's owner, on state in memory, or on cleaning up after itself.
 func TestKillNine(t *testing.T) {
 	sandbox.Thorough(t) // TestTwoTenants/WithoutOperator stops it once
 	t.Parallel()        // it mostly waits
@@ -79,7 +78,8 @@ func TestKillNine(t *testing.T) {
 		}
 		return err
 	})
-	// What was not Ready yet is waited for, and nothing is left to write.
+	// apply waits for objects that were not Ready yet, and then nothing is left to
+	// write.
 	c.apply(t, file)
 	if differs := c.croft(t, "diff", "-f", file).exits(t, 0); differs.stdout != "" {
 		t.Errorf("croft would still change something: %s", differs)
@@ -105,7 +105,7 @@ func lifetimes(t testing.TB, longest time.Duration) func() time.Duration {
 	return func() time.Duration { return time.Duration(random.Int64N(int64(longest))) }
 }
 
-// progress says how far the operators have come.
+// progress is the operators' progress.
 func (c *cluster) progress(t testing.TB) string {
 	t.Helper()
 	namespaces, err := c.tenantNamespaces(t.Context())
@@ -134,7 +134,7 @@ func manyTenants(pools, tenants int) string {
 	return b.String()
 }
 
-// wanted are the walls of what is declared, and croft's installation.
+// wanted are the walls of the declared objects, and croft's installation.
 func (c *cluster) wanted(t testing.TB, file, declared string) map[apply.Ref]bool {
 	t.Helper()
 	installed, err := install.Objects(install.Options{})

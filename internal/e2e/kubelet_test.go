@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// kubelet is what a sandbox's nodes lack, which kwok only says are there: somebody whom the
-// API server asks for logs, to run a command and to forward a port. It has one log, every
-// command is cat, and every port says its number and then repeats what it is told.
+// kubelet serves the requests that the sandbox's nodes cannot, since kwok only simulates
+// them: for logs, for running a command and for forwarding a port. It has one log, every
+// command is cat, and every port writes its number and then echoes its input.
 type kubelet struct {
 	*httptest.Server
 	// goOn lets the log go on after its first line.
@@ -33,7 +33,7 @@ func (c *cluster) kubeletOf(t testing.TB, nodeName string) *kubelet {
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", k.logs)
 	mux.HandleFunc("/exec/{namespace}/{pod}/{container}", k.exec)
 	mux.HandleFunc("/portForward/{namespace}/{pod}", k.portForward)
-	// Its certificate is nobody's: the sandbox's API server does not look.
+	// Its certificate is self-signed: the sandbox's API server does not verify it.
 	k.Server = httptest.NewTLSServer(mux)
 	t.Cleanup(k.Close)
 
@@ -65,7 +65,7 @@ func portOf(t testing.TB, address string) int32 {
 	return int32(port)
 }
 
-// logs are two lines. Whoever follows them gets the second when the test says so.
+// logs are two lines. A client that follows them gets the second when the test sends it.
 func (k *kubelet) logs(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintln(w, "one")
 	if r.URL.Query().Get("follow") == "true" {

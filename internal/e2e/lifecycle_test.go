@@ -28,9 +28,9 @@ tenants:
     quota: {pods: "20"}
 `
 
-// testRetain fails if deleting a tenant takes more than its people's access: a
-// wall, the rules without which no pod is admitted, the workload or the namespace.
-// It fails as well if the access stays.
+// testRetain fails if deleting a tenant removes more than its people's access: a wall,
+// the rules without which no pod is admitted, the workload or the namespace. It fails as
+// well if the access stays.
 func testRetain(t *testing.T, c *twoTenants) {
 	c.declare(t, keeper)
 	member := c.member(t, "team-keeper")
@@ -95,9 +95,9 @@ tenants:
     deletion: Delete
 `
 
-// testDelete fails if a tenant that is to be deleted with its namespaces leaves
-// them, or is reported gone before they are. Its rules go before its last objects
-// do: those that controllers keep until they are done with them must still be let go.
+// testDelete fails if a tenant that is deleted with its namespaces leaves them, or is
+// reported deleted before they are. Its rules are deleted before its last objects:
+// controllers must still be able to remove their finalizers then.
 func testDelete(t *testing.T, c *twoTenants) {
 	c.declare(t, goner)
 	member := c.member(t, "team-goner")
@@ -128,8 +128,8 @@ func testDelete(t *testing.T, c *twoTenants) {
 	c.isGone(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "goner"}})
 }
 
-// unfinished are objects that a controller puts a finalizer on: a load balancer, a
-// volume, an Ingress. Pods are gone before anything else is touched (KEP-5080).
+// unfinished are objects with a controller's finalizer: a load balancer, a volume, an
+// Ingress. Pods are deleted before anything else (KEP-5080).
 func unfinished(namespace string) []client.Object {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "unfinished"}
 	return []client.Object{
@@ -163,11 +163,11 @@ tenants:
     deletion: Delete
 `
 
-// command finds in a message the kubectl command that it tells an admin to run.
+// command finds the kubectl command for an admin in a message.
 var command = regexp.MustCompile("`kubectl ([^`]+)`")
 
-// testAdoption fails if croft takes over a namespace that it did not create
-// without being told to, and if it deletes or marks for ever one that it did.
+// testAdoption fails if croft takes over an existing namespace without permission, and
+// if it deletes an adopted namespace or leaves marks on it.
 func testAdoption(t *testing.T, c *twoTenants) {
 	homestead := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "homestead"}}
 	note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "homestead", Name: "note"}}

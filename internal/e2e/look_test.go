@@ -28,7 +28,7 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// estateOf is what a file declares.
+// estateOf is the estate of a file.
 func estateOf(t testing.TB, name, content string) *estate.Estate {
 	t.Helper()
 	declaration, problems := manifest.Parse(name, []byte(content))
@@ -50,7 +50,7 @@ func (c *cluster) get(t testing.TB, namespace, name string, into client.Object) 
 	}
 }
 
-// create creates objects as somebody, and ends the test if that is refused.
+// create creates objects as a user, and ends the test on a refusal.
 func create(t testing.TB, as client.Client, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
@@ -60,7 +60,7 @@ func create(t testing.TB, as client.Client, objects ...client.Object) {
 	}
 }
 
-// What refuses the attacks of these tests.
+// The stoppers of these tests' attacks.
 var (
 	byPlacement  = attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.TolerationsRule)
 	byFloor      = attack.ByPolicy(network.FloorPolicy, network.IngressRule)
@@ -86,8 +86,8 @@ func refusal(err error, by attack.Stopper) error {
 	}
 }
 
-// isGone waits until an object is not there any more. Of a Node that stays it says which
-// pods it has: one with pods stays for good.
+// isGone waits for the deletion of an object. For a Node that stays it reports its pods:
+// one with pods stays for good.
 func (c *cluster) isGone(t testing.TB, o client.Object) {
 	t.Helper()
 	eventually(t, patience, fmt.Sprintf("%T %s to go", o, o.GetName()), func(ctx context.Context) error {
@@ -117,8 +117,8 @@ func (c *cluster) tenant(t testing.TB, name string) *v1alpha1.Tenant {
 	return tenant
 }
 
-// readyOf is the Ready condition of a Tenant for what it declares now; nil if
-// croft has not looked at that yet.
+// readyOf is the Ready condition of a Tenant for its current spec; nil if croft has not
+// reconciled that yet.
 func readyOf(tenant *v1alpha1.Tenant) *metav1.Condition {
 	if tenant.Status.ObservedGeneration != tenant.Generation {
 		return nil
@@ -159,7 +159,7 @@ func (c *cluster) notReady(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// tenantNamespaces are those of all tenants.
+// tenantNamespaces are the namespaces of all tenants.
 func (c *cluster) tenantNamespaces(ctx context.Context) ([]corev1.Namespace, error) {
 	var namespaces corev1.NamespaceList
 	err := c.admin.List(ctx, &namespaces, client.HasLabels{v1alpha1.TenantLabel})
@@ -169,11 +169,11 @@ func (c *cluster) tenantNamespaces(ctx context.Context) ([]corev1.Namespace, err
 // things are objects of any kind, by their names.
 type things map[apply.Ref]metav1.ObjectMeta
 
-// ours selects what croft made.
+// ours selects croft's objects.
 var ours = client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 
-// everything lists the objects of every kind that the cluster has, and not only
-// of those that croft is known to write.
+// everything lists the objects of every kind in the cluster, and not only of kinds that
+// croft is known to write.
 func (c *cluster) everything(t testing.TB, opts ...client.ListOption) things {
 	t.Helper()
 	found := things{}
@@ -247,7 +247,7 @@ func (all things) String() string {
 	return strings.Join(names, ", ")
 }
 
-// uids tell an object from another that took its place.
+// uids identify objects, so that replaced ones show.
 func uids(all things) map[apply.Ref]string {
 	values := map[apply.Ref]string{}
 	for ref, o := range all {
@@ -300,7 +300,7 @@ func capacityType(node *corev1.Node) v1alpha1.CapacityType {
 	return v1alpha1.CapacityType(node.Labels[karpenterv1.CapacityTypeLabelKey])
 }
 
-// isForbidden reports a request that RBAC let through.
+// isForbidden reports a request that RBAC allowed.
 func isForbidden(t testing.TB, what string, err error) {
 	t.Helper()
 	if !apierrors.IsForbidden(err) || !attack.ByRBAC.Refuses(err) {

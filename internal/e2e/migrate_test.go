@@ -21,7 +21,7 @@ import (
 // documents are the manifests of published set-ups, as they were published.
 const documents = "internal/migrate/testdata/documents"
 
-// migratedDocument is a sandbox in which what comes of a document is declared.
+// migratedDocument is a sandbox with a document's migrated objects.
 type migratedDocument struct {
 	*cluster
 	estate *estate.Estate
@@ -46,8 +46,8 @@ func (m *migratedDocument) places(t *testing.T, namespace, pool string, n int) {
 	}
 }
 
-// TestMigrateDocuments fails if what croft migrate makes of a published set-up
-// does not place the workloads of that set-up on the nodes that they had.
+// TestMigrateDocuments fails if the result of croft migrate for a published set-up does
+// not place the workloads of that set-up on their previous nodes.
 func TestMigrateDocuments(t *testing.T) {
 	sandbox.Thorough(t) // internal/migrate compares what migrate writes; TestTwoTenants places pods
 	t.Parallel()        // it mostly waits
@@ -93,10 +93,9 @@ func TestMigrateDocuments(t *testing.T) {
 	})
 }
 
-// TestMigrateLive migrates a cluster that croft knows nothing of, as somebody who
-// may only look, and has croft take it over with a pod running. It fails if migrate
-// writes anything or stumbles over kinds that the cluster lacks, and if
-// Karpenter may replace the node that the pod runs on.
+// TestMigrateLive migrates a cluster without croft, as a user who may only read, and
+// adopts it with a running pod. It fails if migrate writes anything or fails on kinds
+// that the cluster lacks, and if Karpenter may replace the pod's node.
 func TestMigrateLive(t *testing.T) {
 	sandbox.Thorough(t) // TestAdopt takes a cluster over; internal/migrate reads one
 	t.Parallel()        // it mostly waits

@@ -95,8 +95,7 @@ func strayless(said outcome) error {
 	return nil
 }
 
-// leastAvailable watches how many pods of a Deployment are there at the least, until
-// it is asked.
+// leastAvailable records the minimum number of pods of a Deployment, until it is called.
 func (c *cluster) leastAvailable(t *testing.T, namespace, name string) func() int {
 	t.Helper()
 	watcher, err := client.NewWithWatch(c.Config, client.Options{Scheme: c.admin.Scheme()})

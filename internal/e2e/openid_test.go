@@ -14,7 +14,7 @@ import (
 type openID struct {
 	*openidtest.Provider
 	issuer string
-	// authority is what vouches for its certificate, in PEM.
+	// authority is the CA of its certificate, in PEM.
 	authority string
 }
 
@@ -31,9 +31,9 @@ func newCertificate(t testing.TB) (certificate, key string) {
 	return openidtest.Certificate(t)
 }
 
-// idToken is what somebody gets who logs in for a client: it sends them to the provider,
-// they fill in the forms there, and come back with a code that only the client can use,
-// since it alone knows what it was asked for with (PKCE).
+// idToken is the token of a user who logs in for a client: the client sends them to the
+// provider, they fill in the forms there, and come back with a code that only this
+// client can use, since it alone knows the verifier (PKCE).
 func (o *openID) idToken(t testing.TB, client, account string) string {
 	t.Helper()
 	config := oauth2.Config{

@@ -14,8 +14,8 @@ func (c *cluster) install(t testing.TB) (kubeconfig string) {
 	return c.kubeconfigOf(t, admissionpolicy.OperatorUser, "system:serviceaccounts", "system:serviceaccounts:croft-system")
 }
 
-// operate starts an operator that the test runs itself: a process like any other, with
-// the rights that `croft install` gives to the operator and no more.
+// operate starts an operator that the test runs itself: an ordinary process, with only
+// the rights that `croft install` gives to the operator.
 func (c *cluster) operate(t testing.TB, kubeconfig string) *process {
 	t.Helper()
 	return c.spawnCroft(t, "croft-of-the-test.log", "operator", "--kubeconfig", kubeconfig,

@@ -106,9 +106,9 @@ func testOperatorDead(t *testing.T, c *twoTenants) {
 	})
 }
 
-// testAuditor fails if somebody who may read everything, and impersonate nobody, is
-// told that attacks bounce which nobody has tried: the API server refuses each of them,
-// and no wall does.
+// testAuditor fails if verify reports held attacks to a user who may read everything and
+// impersonate nobody: the API server refuses each request for lack of that right, and no
+// wall does.
 func testAuditor(t *testing.T, c *twoTenants) {
 	create(t, c.admin, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "auditor"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
@@ -121,7 +121,7 @@ func testAuditor(t *testing.T, c *twoTenants) {
 	says(t, out, "attacks: you may not impersonate the people of tenant", "0 problems", "? holds", "✓ walls")
 }
 
-// flat is what a command printed, on one line however it was folded.
+// flat is a command's output, on one line regardless of its folding.
 func flat(o outcome) string { return strings.Join(strings.Fields(o.stdout+" "+o.stderr), " ") }
 
 // says ends the test unless a command has said all of these.

@@ -18,7 +18,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// nginx is a pod that says nothing of where it is to run.
+// nginx is a pod without placement.
 func nginx(namespace, name string, edits ...func(*corev1.PodSpec)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -30,7 +30,7 @@ func nginx(namespace, name string, edits ...func(*corev1.PodSpec)) *corev1.Pod {
 	return pod
 }
 
-// tolerateEverything is what no pod of a tenant may do.
+// tolerateEverything is forbidden to pods of tenants.
 func tolerateEverything(spec *corev1.PodSpec) {
 	spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 }
@@ -67,7 +67,7 @@ func nginxes(namespace string, replicas int32) (*appsv1.Deployment, *corev1.Serv
 		}
 }
 
-// running waits until n pods of a namespace run, and no other is there.
+// running waits until n pods of a namespace run, and no others exist.
 func (c *cluster) running(t testing.TB, namespace string, n int) []corev1.Pod {
 	t.Helper()
 	var found []corev1.Pod
@@ -102,7 +102,7 @@ func (c *cluster) running(t testing.TB, namespace string, n int) []corev1.Pod {
 	return found
 }
 
-// runs waits until a pod runs, and returns it as it is then.
+// runs waits until a pod runs, and returns it.
 func (c *cluster) runs(t testing.TB, pod *corev1.Pod) *corev1.Pod {
 	t.Helper()
 	var last, live *corev1.Pod
@@ -120,10 +120,9 @@ func (c *cluster) runs(t testing.TB, pod *corev1.Pod) *corev1.Pod {
 	return live
 }
 
-// createEvictedAgain creates a pod anew that is gone, that no controller owns, and that
-// kube-controller-manager evicted: it may see a pod on a new node before it sees that
-// Karpenter has taken the taint karpenter.sh/unregistered off. People would create it
-// again, too.
+// createEvictedAgain re-creates a pod without a controller that kube-controller-manager
+// evicted: it may see a pod on a new node before it sees that Karpenter has removed the
+// taint karpenter.sh/unregistered. People would re-create it, too.
 func (c *cluster) createEvictedAgain(ctx context.Context, pod *corev1.Pod) error {
 	if len(pod.OwnerReferences) > 0 {
 		return nil
@@ -158,8 +157,7 @@ func runs(pod *corev1.Pod) error {
 	return fmt.Errorf("pod %s/%s is %s", pod.Namespace, pod.Name, pod.Status.Phase)
 }
 
-// isPlaced reports what is wrong with the placement that a pod was given when it
-// was created.
+// isPlaced reports errors of the placement that a pod got at its creation.
 func isPlaced(t testing.TB, pod *corev1.Pod, key, pool string) {
 	t.Helper()
 	if err := placed(pod, key, pool); err != nil {
@@ -192,9 +190,8 @@ func placed(pod *corev1.Pod, key, pool string) error {
 	return nil
 }
 
-// runsOn reports what is wrong with the node that a pod runs on: it must be one
-// that Karpenter made for the pool, of a kind that the pool allows, and closed to
-// everybody else.
+// runsOn reports errors of a pod's node: Karpenter must have created it for the pool, of
+// a type that the pool allows, and closed to all other pods.
 func (c *cluster) runsOn(t testing.TB, e *estate.Estate, pod *corev1.Pod, pool string) *corev1.Node {
 	t.Helper()
 	key, node := e.Platform.NodePoolKey, &corev1.Node{}
@@ -224,8 +221,8 @@ func hasTaint(node *corev1.Node, want corev1.Taint) bool {
 	})
 }
 
-// isClaimed reports a node that Karpenter did not make for the NodePool. Pods may
-// run on a node a moment before its NodeClaim says so.
+// isClaimed reports a node that Karpenter did not create for the NodePool. Pods may run
+// on a node a moment before its NodeClaim says so.
 func (c *cluster) isClaimed(t testing.TB, node *corev1.Node, pool string) {
 	t.Helper()
 	eventually(t, moments, fmt.Sprintf("a NodeClaim of NodePool %s to name node %s", pool, node.Name), func(ctx context.Context) error {

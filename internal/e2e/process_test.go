@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// process is one that the test runs beside itself.
+// process is a process that runs beside the test.
 type process struct {
 	cmd *exec.Cmd
 	// ended is closed when the process has ended, with err.
@@ -26,7 +26,7 @@ func spawn(t testing.TB, cmd *exec.Cmd) *process {
 	p := &process{cmd: cmd, ended: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		// What dies with its parent dies with the thread that started it.
+		// A process with a parent-death signal ends with the thread that started it.
 		runtime.LockOSThread()
 		err := cmd.Start()
 		started <- err
@@ -56,7 +56,7 @@ func (c *cluster) spawnCroft(t testing.TB, log string, args ...string) *process 
 	return spawn(t, cmd)
 }
 
-// kill ends the process as kill -9 does, and returns when it is gone.
+// kill ends the process as kill -9 does, and returns when it has ended.
 func (p *process) kill(t testing.TB) {
 	t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {

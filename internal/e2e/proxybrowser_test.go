@@ -58,8 +58,8 @@ func proxyBrowserLogin(t *testing.T, p *proxiedCluster) {
 	}
 }
 
-// installBrowser gives the machine a browser whose user logs in as an account. It returns
-// the path of what the browser shows in the end.
+// installBrowser gives the machine a browser whose user logs in as an account. It
+// returns the path of the last page.
 func (m *machine) installBrowser(t testing.TB, account string) (page string) {
 	t.Helper()
 	found := slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome"}, func(name string) bool {
@@ -148,8 +148,8 @@ func (m *machine) forward(t testing.TB, to, port string) (address string) {
 	return address
 }
 
-// browserHelm fails if jane cannot install, upgrade and uninstall a chart in her namespace,
-// or if she can install one elsewhere or with what is cluster-scoped.
+// browserHelm fails if jane cannot install, upgrade and uninstall a chart in her
+// namespace, or if she can install one elsewhere or with cluster-scoped objects.
 func browserHelm(t *testing.T, jane *machine) {
 	helm, err := sandbox.Tool("helm")
 	if err != nil {

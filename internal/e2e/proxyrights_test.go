@@ -86,7 +86,7 @@ func proxyStolenToken(t *testing.T, p *proxiedCluster) {
 			}
 		}
 	}
-	// What the proxy reads itself, only without impersonation.
+	// The proxy's own reads work only without impersonation.
 	if _, err := thief(rest.ImpersonationConfig{UserName: "oidc:jane", Groups: []string{ownGroup}}).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("as jane, the proxy's token lists nodes: %v", err)
 	}

@@ -29,9 +29,9 @@ var (
 
 const otherTenant, otherPool = "example-tenant", "example-pool"
 
-// proxyTenancy fails if users see other tenants, pools and nodes than their own, or fields
-// that tell of others. It shares TestProxy's cluster and so runs in make test; package
-// proxy's tests try the combinations.
+// proxyTenancy fails if users see other tenants, pools and nodes than their own, or
+// fields that reveal others. It shares TestProxy's cluster and so runs in make test;
+// package proxy's tests try the combinations.
 func proxyTenancy(t *testing.T, p *proxiedCluster) {
 	own, other := nginx(ownNamespace, "seen"), nginx(otherNamespace, "unseen")
 	create(t, newClient(t, p.jane.config), own)
@@ -91,7 +91,7 @@ func proxyTenancy(t *testing.T, p *proxiedCluster) {
 	})
 }
 
-// janesNode fails if jane sees fields of her node that tell of others, in any encoding.
+// janesNode fails if jane sees fields of her node that reveal others, in any encoding.
 func (p *proxiedCluster) janesNode(t *testing.T, name string) {
 	t.Helper()
 	var real corev1.Node

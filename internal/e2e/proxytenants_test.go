@@ -10,7 +10,7 @@ import (
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 )
 
-// proxyOwnNamespace fails if users cannot do through the proxy what their roles allow.
+// proxyOwnNamespace fails if users cannot use their roles' rights through the proxy.
 func proxyOwnNamespace(t *testing.T, p *proxiedCluster) {
 	pods, err := p.jane.client.CoreV1().Pods(ownNamespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(pods.Items) > 0 {

@@ -9,10 +9,9 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestRenderWithoutOperator fails if what render prints is not the whole of the
-// walls, or is in an order that one pass of kubectl cannot apply; if anything in
-// it is random; and if the operator takes what others have applied for somebody
-// else's.
+// TestRenderWithoutOperator fails if the output of render is not the whole of the walls,
+// or is in an order that one pass of kubectl cannot apply; if anything in it is random;
+// and if the operator treats objects that another tool has applied as foreign.
 func TestRenderWithoutOperator(t *testing.T) {
 	sandbox.Thorough(t) // internal/cli compares what render prints; TestTwoTenants applies the same
 	t.Parallel()        // it mostly waits
@@ -62,7 +61,7 @@ func TestRenderWithoutOperator(t *testing.T) {
 	})
 }
 
-// namespaceUIDs tell whether a tenant's namespace is still the one that it was.
+// namespaceUIDs show whether a tenant's namespace was replaced.
 func (c *cluster) namespaceUIDs(t testing.TB) map[string]types.UID {
 	t.Helper()
 	namespaces, err := c.tenantNamespaces(t.Context())

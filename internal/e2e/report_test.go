@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// testDiff fails if diff takes what the API server fills in for a difference, and
-// if it does not look through to what croft makes of a declaration.
+// testDiff fails if diff reports the API server's defaults as differences, and if it
+// does not show the objects that croft would change for a declaration.
 func testDiff(t *testing.T, c *twoTenants) {
 	if same := c.croft(t, "diff", "-f", c.file).exits(t, 0); same.stdout != "" {
 		t.Errorf("nothing differs, and diff prints: %s", same)
@@ -32,7 +32,7 @@ func testDiff(t *testing.T, c *twoTenants) {
 		}
 	}
 
-	// What would be taken away is shown as what would be written.
+	// Planned deletions are shown as planned writes are.
 	withdrawn := edit(t, read(t, c.file), "      - {group: auditors, role: viewer}\n", "")
 	gone := c.croft(t, "diff", "-f", write(t, withdrawn)).exits(t, 1)
 	if want := "-  name: auditors"; !strings.Contains(gone.stdout, want) {
@@ -40,7 +40,7 @@ func testDiff(t *testing.T, c *twoTenants) {
 	}
 }
 
-// edit replaces the first of what must be there.
+// edit replaces the first occurrence of a text, which must exist.
 func edit(t testing.TB, text, before, after string) string {
 	t.Helper()
 	edited := strings.Replace(text, before, after, 1)
@@ -79,9 +79,8 @@ func testStatus(t *testing.T, c *twoTenants) {
 	}
 }
 
-// testVerify fails if an attack on any wall goes through, if something that a
-// tenant must be able to do is stopped, if an attack cannot be tried, and if the
-// scratch tenants stay.
+// testVerify fails if an attack on any wall succeeds, if a legitimate request is
+// refused, if an attack cannot be tried, and if the scratch tenants stay.
 func testVerify(t *testing.T, c *twoTenants) {
 	var report struct {
 		Results []verify.Result `json:"results"`
@@ -122,7 +121,7 @@ func testVerify(t *testing.T, c *twoTenants) {
 	})
 }
 
-// unmarshal reads what a command printed with -o json.
+// unmarshal reads the output of a command with -o json.
 func unmarshal(t testing.TB, o outcome, into any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(o.stdout), into); err != nil {

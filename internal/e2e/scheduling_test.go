@@ -17,16 +17,16 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// prompt is how long a pod of one tenant may take to get a node while another
-// tenant does its worst. On an idle machine it takes two to five seconds, and on a
-// busy one half a minute.
+// prompt is the time limit for a pod of one tenant to get a node while another tenant
+// does its worst. On an idle machine it takes two to five seconds, and on a busy one
+// half a minute.
 const prompt = time.Minute
 
-// TestScheduling fails if what one tenant asks of the scheduler keeps another
-// tenant's pods waiting. What croft refuses is tried first. What it admits at
-// most is then in the cluster while the other tenant's pods are timed.
+// TestScheduling fails if one tenant's constraints for the scheduler delay another
+// tenant's pods. It first tries the constraints that croft refuses. Then it creates the
+// worst admitted ones while it times the other tenant's pods.
 func TestScheduling(t *testing.T) {
-	sandbox.Thorough(t) // the attacks of the walls ask for what slows a scheduler
+	sandbox.Thorough(t) // the walls' attacks try the constraints that slow a scheduler
 	t.Parallel()        // it mostly waits
 	c := &twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}
 	c.estate = estateOf(t, c.file, read(t, c.file))
@@ -44,7 +44,7 @@ func TestScheduling(t *testing.T) {
 	}
 }
 
-// The rules that must refuse what is tried here.
+// The rules that must refuse the requests of this test.
 var (
 	byAffinity = attack.ByPolicy(admissionpolicy.PodsPolicy, "affinity-namespaces")
 	byTerms    = attack.ByPolicy(admissionpolicy.PodsPolicy, "scheduling-terms")
@@ -77,7 +77,7 @@ func schedulingAntiAffinity(t *testing.T, c *twoTenants) {
 	t.Logf("tenant-b's pod runs after %s", c.promptly(t, "tenant-b", "repelled"))
 }
 
-// promptly creates a pod and returns how long it took to run.
+// promptly creates a pod and returns the time until it ran.
 func (c *cluster) promptly(t testing.TB, namespace, name string) time.Duration {
 	t.Helper()
 	pod, started := nginx(namespace, name), time.Now()

@@ -22,9 +22,8 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// testSteadyState fails if apply or the operator changes what stands already, as
-// with a status that tells the time, or a value that they write in turns and each
-// in its own way.
+// testSteadyState fails if apply or the operator changes objects that are in place, such
+// as a status that contains the time, or a value that two of them write differently.
 func testSteadyState(t *testing.T, c *twoTenants) {
 	printed := c.apply(t, c.file).stdout
 	for line := range strings.Lines(printed) {
@@ -49,7 +48,7 @@ func testSteadyState(t *testing.T, c *twoTenants) {
 	}
 }
 
-// revisions change when anybody writes what croft made or what is declared.
+// revisions change when croft's objects or declared ones are written.
 func (c *twoTenants) revisions(t testing.TB) map[apply.Ref]string {
 	t.Helper()
 	all := map[apply.Ref]string{}
@@ -78,9 +77,9 @@ func (c *cluster) declared(t testing.TB) things {
 	return declared
 }
 
-// resume starts the sandbox's operator again, and waits until it has gone through
-// everything that is declared. It remembers nothing, so it asks the API server
-// anew whether the walls hold: by pods in dry runs, when all else is done.
+// resume starts the sandbox's operator again, and waits until it has reconciled all
+// declared objects. It has no memory, so it probes again whether the walls hold: by pods
+// in dry runs, after everything else.
 func (c *cluster) resume(t testing.TB) {
 	t.Helper()
 	namespaces, err := c.tenantNamespaces(t.Context())
@@ -104,7 +103,7 @@ func (c *cluster) resume(t testing.TB) {
 	c.isIdle(t)
 }
 
-// probes is how many pods were created in dry runs.
+// probes is the number of pods created in dry runs.
 func (c *cluster) probes(ctx context.Context) (float64, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(c.Config)
 	if err != nil {

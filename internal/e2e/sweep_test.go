@@ -61,10 +61,10 @@ type sweptRequest struct {
 	verb                sweptVerb
 }
 
-// sweep sends a request with every verb for every kind that the cluster serves: in one of
-// the user's namespaces, in those of others and, for all that is not namespaced, in the
-// cluster. It returns how many were sent, and those that were not refused although the
-// operator's role does not allow them in the user's own namespace.
+// sweep sends a request with every verb for every kind that the cluster serves: in one
+// of the user's namespaces, in those of others and, for all that is not namespaced, in
+// the cluster. It returns the number of requests, and those that were not refused
+// although the operator's role does not allow them in the user's own namespace.
 func (p *proxiedCluster) sweep(t testing.TB, u testUser) (tried int, problems []string) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{}
@@ -116,8 +116,8 @@ func sweptRequests(version schema.GroupVersion, served *metav1.APIResource) (req
 	return requests
 }
 
-// filtered are the lists that the proxy filters for everybody who is part of a tenant;
-// proxyTenancy looks at what they show.
+// filtered are the lists that the proxy filters for all members of a tenant;
+// proxyTenancy checks their content.
 var filtered = []schema.GroupResource{
 	{Resource: "namespaces"}, {Resource: "nodes"},
 	{Group: v1alpha1.GroupVersion.Group, Resource: "pools"}, {Group: v1alpha1.GroupVersion.Group, Resource: "tenants"},

@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// teams are those of examples/two-tenants.yaml: the tenant, its pool and the
-// group that may work in it.
+// teams are the teams of examples/two-tenants.yaml: the tenant, its pool and the group
+// that may work in it.
 var teams = []team{
 	{tenant: "tenant-a", pool: "pool-a", group: "team-a"},
 	{tenant: "tenant-b", pool: "pool-b", group: "team-b"},
@@ -24,7 +24,7 @@ var teams = []team{
 
 type team struct{ tenant, pool, group string }
 
-// twoTenants is a sandbox with the operator, in which the example is declared.
+// twoTenants is a sandbox with the operator and the declared example.
 type twoTenants struct {
 	*cluster
 	file   string
@@ -144,8 +144,8 @@ func (c *cluster) serves(t testing.TB, namespace, service string, n int) {
 	})
 }
 
-// remove deletes what a test has created. It is used for cleaning up too, when the
-// test's own context is over.
+// remove deletes a test's objects. It is used for cleaning up too, when the test's own
+// context is over.
 func (c *cluster) remove(t testing.TB, objects ...client.Object) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)

@@ -20,10 +20,10 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// testVolumes fails if a controller of Kubernetes claims or mounts for a tenant
-// what the tenant itself may not: the StatefulSet controller may write the claims of
-// the whole cluster, and whatever pod is let in is attached the disk that it names.
-// It fails too if claims are kept from Kubernetes' own volume controller.
+// testVolumes fails if a controller of Kubernetes claims or mounts for a tenant a volume
+// that the tenant itself may not: the StatefulSet controller may write the claims of the
+// whole cluster, and an admitted pod gets any disk that it names. It fails too if croft
+// refuses the claims of Kubernetes' own volume controller.
 func testVolumes(t *testing.T, c *twoTenants) {
 	a := teams[0]
 	member := c.member(t, a.group)
@@ -78,7 +78,7 @@ func testVolumes(t *testing.T, c *twoTenants) {
 		pod := c.runs(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: a.tenant, Name: "honest-0"}})
 		var claim corev1.PersistentVolumeClaim
 		c.get(t, a.tenant, "d-honest-0", &claim)
-		// ofB fits, too: a claim that names none may have any that is nobody's yet.
+		// ofB fits, too: a claim without a volume's name may get any unbound volume.
 		if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName != fit.Name {
 			t.Errorf("pod %s runs, and its claim is %s with volume %q", pod.Name, claim.Status.Phase, claim.Spec.VolumeName)
 		}
@@ -99,7 +99,7 @@ func testVolumes(t *testing.T, c *twoTenants) {
 	})
 }
 
-// volume is one that is there already, and nobody's yet.
+// volume is an existing, unbound volume.
 func volume(name, class, size string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -126,7 +126,7 @@ func claimOf(namespace, name, class, size string, edits ...func(*corev1.Persiste
 	return claim
 }
 
-// setWithVolume is a StatefulSet of one pod, which mounts what is claimed for it.
+// setWithVolume is a StatefulSet of one pod, which mounts its claim.
 func setWithVolume(namespace, name string, claim *corev1.PersistentVolumeClaim) *appsv1.StatefulSet {
 	labels := map[string]string{"app": name}
 	spec := nginx(namespace, "").Spec
@@ -140,8 +140,8 @@ func setWithVolume(namespace, name string, claim *corev1.PersistentVolumeClaim) 
 	}
 }
 
-// isToldOf waits until a controller says in an event that it was refused. Should it
-// have got what it asked for, there is none.
+// isToldOf waits until a controller reports in an event that it was refused. If the
+// request succeeded, there is no such event.
 func (c *cluster) isToldOf(t testing.TB, namespace, kind, name, refusal string) {
 	t.Helper()
 	eventually(t, moments, fmt.Sprintf("an event of %s %s that says %s", kind, name, refusal), func(ctx context.Context) error {

@@ -26,9 +26,9 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// whyEstate is what can go wrong with pools: one that is too small for any of its
-// instances, one without its node class, one whose class nobody speaks for, and one
-// whose nodes do not register. Each has a tenant.
+// whyEstate has pools with faults: one that is too small for any of its instances, one
+// without its node class, one whose class no controller handles, and one whose nodes do
+// not register. Each has a tenant.
 const whyEstate = `
 pools:
   tiny: {instances: {instanceTypes: [m5.large]}, limits: {cpu: "1"}}
@@ -47,12 +47,12 @@ tenants:
      access: [{group: team-thrifty, role: operator}]}
 `
 
-// whyer is a sandbox in which things go wrong.
+// whyer is a sandbox with faults.
 type whyer struct{ *twoTenants }
 
-// TestWhy fails if `croft why` does not name the cause of something that the real
-// scheduler, Karpenter and API server say, if it names another first, and if it
-// tells a tenant what is not theirs.
+// TestWhy fails if `croft why` does not name the cause of a message of the real
+// scheduler, Karpenter and API server, if it names another one first, and if it reveals
+// others' objects to a tenant.
 func TestWhy(t *testing.T) {
 	t.Parallel() // it mostly waits
 	c := &whyer{&twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}}
@@ -104,7 +104,7 @@ func (c *cluster) account(t testing.TB, namespace string) {
 	})
 }
 
-// asks is `croft why` as somebody; as the administrator if team is empty.
+// asks runs `croft why` as a team's member; as the administrator if team is empty.
 func (c *whyer) asks(t testing.TB, team string, args ...string) (why.Story, outcome) {
 	t.Helper()
 	args = append([]string{"why", "-o", "json"}, args...)
@@ -119,7 +119,7 @@ func (c *whyer) asks(t testing.TB, team string, args ...string) (why.Story, outc
 	return story, out
 }
 
-// tells waits until a cause comes first, and returns the story.
+// tells waits until a cause is first, and returns the story.
 func (c *whyer) tells(t testing.TB, id, team string, args ...string) why.Story {
 	t.Helper()
 	var story why.Story
@@ -134,7 +134,7 @@ func (c *whyer) tells(t testing.TB, id, team string, args ...string) why.Story {
 	return story
 }
 
-// waits is tells of what is no more than waited for yet.
+// waits is tells for causes that only need time.
 func (c *whyer) waits(t testing.TB, id string, args ...string) {
 	t.Helper()
 	eventually(t, patience, "croft why "+strings.Join(args, " ")+" to wait for "+id, func(context.Context) error {
@@ -167,7 +167,7 @@ func whyHealthy(t *testing.T, c *whyer) {
 		} {
 			out := c.croft(t, append([]string{"why"}, args...)...)
 			first, rest, _ := strings.Cut(out.stdout, "\n")
-			// Of a node also how long it took.
+			// For a node, also how long it took.
 			alone := rest == "" || strings.HasPrefix(args[0], "node/") && strings.HasPrefix(rest, "\nit took ") && strings.Count(rest, "\n") == 2
 			if out.status != 0 || !strings.Contains(first, "nothing is wrong") || !alone {
 				return fmt.Errorf("want one line: %s", out)
@@ -214,7 +214,7 @@ func whyPolicy(t *testing.T, c *whyer) {
 	}
 }
 
-// whyAdmission has the API server refuse pods for what is not croft's, each in a
+// whyAdmission has the API server refuse pods by rules that are not croft's, each in a
 // namespace of its own.
 func whyAdmission(t *testing.T, c *whyer) {
 	nobody := &admissionv1.MutatingWebhookConfiguration{
@@ -279,7 +279,7 @@ func whyPlacement(t *testing.T, c *whyer) {
 	}
 }
 
-// whyAskedTooMuch asks for what the pool of tenant-a does not make.
+// whyAskedTooMuch requests nodes that the pool of tenant-a does not create.
 func whyAskedTooMuch(t *testing.T, c *whyer) {
 	for id, edit := range map[string]func(*corev1.PodSpec){
 		"label-unknown":     func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"example.org/gpu": "yes"} },
@@ -308,7 +308,7 @@ func whyAskedTooMuch(t *testing.T, c *whyer) {
 	}
 }
 
-// isDiscreet reports what a story tells a member of tenant-a of others.
+// isDiscreet reports others' objects that a story reveals to a member of tenant-a.
 func (c *whyer) isDiscreet(t testing.TB, story why.Story) {
 	t.Helper()
 	told, err := json.Marshal(story)
@@ -341,7 +341,7 @@ func whyLimits(t *testing.T, c *whyer) {
 	create(t, c.admin, pod)
 	t.Cleanup(func() { c.remove(t, pod) })
 	c.tells(t, "limits-exceeded", "", "pod/pod", "-n", "tiny")
-	// As a viewer: what may be read in the namespace is enough for the cause.
+	// As a viewer: the readable objects of the namespace are enough to find the cause.
 	c.tells(t, "limits-exceeded", "team-tiny", "pod/pod", "-n", "tiny")
 	out := c.croft(t, "why", "pod/pod", "-n", "tiny", "--as", "jane", "--as-group", "team-tiny").exits(t, 1)
 	for _, want := range []string{"pod/pod in tiny: waits for a node\n\n  cause: the pool is at its limits", "\n  who:   a platform admin\n", "\n✗ karpenter", "\n? pool"} {
@@ -372,7 +372,7 @@ func whyNotRegistered(t *testing.T, c *whyer) {
 	c.waits(t, "not-registered", "pod/pod", "-n", "slow")
 }
 
-// agent is a pool of the platform's own, whose nodes wait for somebody.
+// agent is a pool of the platform's own, whose nodes wait for a missing agent.
 const agent = "example.org/agent"
 
 func whyStartupTaint(t *testing.T, c *whyer) {
@@ -434,7 +434,7 @@ func whyUnregisteredTaint(t *testing.T, c *whyer) {
 	c.tells(t, "unregistered-taint-missing", "", "nodeclaim/"+claim.Name)
 }
 
-// whyVolumeZone asks for a volume in a zone in which the pool makes no nodes.
+// whyVolumeZone requests a volume in a zone in which the pool creates no nodes.
 func whyVolumeZone(t *testing.T, c *whyer) {
 	gib := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
@@ -521,7 +521,7 @@ func (c *cluster) claimOf(t testing.TB, node string) *karpenterv1.NodeClaim {
 	return found
 }
 
-// whyRights wants what may not be read to be named, and not to be an error.
+// whyRights expects missing rights to be named, and to be no error.
 func whyRights(t *testing.T, c *whyer) {
 	for _, args := range [][]string{{"node/any"}, {"nodepool/pool-b"}, {"pod/any", "-n", "tenant-b"}} {
 		out := c.croft(t, append([]string{"why", "--as", "jane", "--as-group", "team-a"}, args...)...).exits(t, 1)
@@ -541,7 +541,7 @@ func whyNodeClassUnknown(t *testing.T, c *whyer) {
 	c.tells(t, "node-class-unknown", "", "nodepool/slow")
 }
 
-// whyWithoutKubelet stops the nodes' side, and writes what kubelets would.
+// whyWithoutKubelet stops the simulated nodes, and writes the kubelets' status itself.
 func whyWithoutKubelet(t *testing.T, c *whyer) {
 	deployment, _ := nginxes("tenant-a", 1)
 	create(t, c.member(t, "team-a"), deployment)
@@ -597,7 +597,7 @@ func whyWithoutKubelet(t *testing.T, c *whyer) {
 }
 
 // whyAntiAffinity has a pod of the platform's keep a tenant's away, which no rule
-// forbids. The platform is told which pod that is, and the tenant whom to ask.
+// forbids. The platform is told the pod's name, and the tenant whom to ask.
 func whyAntiAffinity(t *testing.T, c *whyer) {
 	everybody := metav1.LabelSelector{MatchLabels: map[string]string{"app": "shy"}}
 	nodePool := ownPool()

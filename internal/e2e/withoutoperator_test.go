@@ -10,9 +10,9 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// testWithoutOperator fails if any of the walls is held up by the operator, as a
-// webhook of croft's would be: with it down, either the attacks would go through
-// or what is allowed would be stopped.
+// testWithoutOperator fails if any of the walls depends on the operator, as it would on
+// a webhook of croft's: with it down, either attacks would succeed or legitimate
+// requests would be refused.
 func testWithoutOperator(t *testing.T, c *twoTenants) {
 	if err := c.Stop("croft"); err != nil {
 		t.Fatal(err)

@@ -39,15 +39,15 @@ type workload struct {
 	// name is the file's, and level the Pod Security level that it is for.
 	name, level string
 	team        team
-	// objects are what the team applies; by are those that the workload's own
-	// service accounts create, once it runs.
+	// objects are the objects that the team applies; by are those that the workload's
+	// own service accounts create at run time.
 	objects []*unstructured.Unstructured
 	by      map[string][]*unstructured.Unstructured
 }
 
-// TestWorkloads fails if any rule of croft stands in the way of what real teams
-// run: if one of its policies refuses or warns about something that it should let
-// through, if a role lacks a right, and if a pod that was let through cannot run.
+// TestWorkloads fails if any rule of croft breaks the workloads of real teams: if one of
+// its policies refuses or warns about a legitimate object, if a role lacks a right, and
+// if an admitted pod cannot run.
 func TestWorkloads(t *testing.T) {
 	sandbox.Thorough(t) // internal/trial judges the same workloads without a cluster
 	t.Parallel()        // it mostly waits
@@ -82,8 +82,8 @@ func TestWorkloads(t *testing.T) {
 	}
 	c.settle(t, running)
 	c.arePlaced(t, e)
-	// As whoever keeps them in git does, every few minutes: nothing that croft has
-	// changed in them may be in the way.
+	// GitOps tools apply the same objects every few minutes: croft's mutations must not
+	// make that fail.
 	for _, w := range running {
 		w.applies(t, c)
 	}
@@ -99,9 +99,8 @@ func TestWorkloads(t *testing.T) {
 	t.Logf("deleted after %s", time.Since(started))
 }
 
-// readWorkloads reads a file for each workload from a directory for each Pod
-// Security level. What is in <workload>@<service account>.yaml is created by the
-// workload itself.
+// readWorkloads reads a file for each workload from a directory for each Pod Security
+// level. The workload itself creates the objects in <workload>@<service account>.yaml.
 func readWorkloads(t testing.TB, e *estate.Estate) []*workload {
 	t.Helper()
 	var all []*workload
@@ -111,7 +110,7 @@ func readWorkloads(t testing.TB, e *estate.Estate) []*workload {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var last *workload // files come by their names: <workload>.yaml before what is to be added to it
+		var last *workload // files are sorted by name: <workload>.yaml before its additions
 		for _, file := range files {
 			objects := readObjects(t, file, tenant.Namespaces[0])
 			name, account, own := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), "@")
@@ -168,7 +167,7 @@ func (w *workload) applies(t testing.TB, c *cluster) {
 	t.Helper()
 	as, warnings := c.warned(t, w.member())
 	for _, o := range w.objects {
-		// A copy: what comes back is what the API server made of it.
+		// A copy: the API server's result is written into it.
 		err := as.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner("kubectl"))
 		w.isLetThrough(t, o, err, warnings.take())
 	}
@@ -201,7 +200,7 @@ func (w *workload) runsCronJobs(t testing.TB, c *cluster) {
 	}
 }
 
-// createsByItself creates what the workload's service accounts do.
+// createsByItself creates the objects of the workload's service accounts.
 func (w *workload) createsByItself(t testing.TB, c *cluster) {
 	t.Helper()
 	for account, objects := range w.by {
@@ -241,7 +240,7 @@ func (w *workload) isLetThrough(t testing.TB, o *unstructured.Unstructured, err 
 	}
 }
 
-// warned is a client of somebody, and the warnings that they get.
+// warned is a client of a user, and the warnings that they get.
 func (c *cluster) warned(t testing.TB, who rest.ImpersonationConfig) (client.Client, *warnings) {
 	t.Helper()
 	got := &warnings{}
@@ -256,7 +255,7 @@ func (c *cluster) warned(t testing.TB, who rest.ImpersonationConfig) (client.Cli
 	return as, got
 }
 
-// warnings are what the API server says beside its answers.
+// warnings are the API server's warnings beside its answers.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -308,8 +307,8 @@ func (c *cluster) settle(t testing.TB, running []*workload) {
 	})
 }
 
-// arePlaced reports pods that are not on their team's nodes, whatever else they ask
-// of a node.
+// arePlaced reports pods that are not on their team's nodes, regardless of their other
+// constraints.
 func (c *cluster) arePlaced(t testing.TB, e *estate.Estate) {
 	t.Helper()
 	for _, tenant := range e.Tenants {
@@ -323,8 +322,8 @@ func (c *cluster) arePlaced(t testing.TB, e *estate.Estate) {
 	}
 }
 
-// whose workload an object is: that which declared it, or an object whose name its
-// name begins with, as those of pods and claims do.
+// whose finds the workload of an object: the one that declares it, or the one with an
+// object whose name is a prefix, as in the names of pods and claims.
 func whose(running []*workload, object string) string {
 	_, object, _ = strings.Cut(object, " ")
 	var found, by string
@@ -409,8 +408,8 @@ const (
 	driver       = "ebs.csi.aws.com"
 )
 
-// offerStorage makes a StorageClass such as EKS has, the default one, of which
-// provision is the provisioner. There is nothing to attach.
+// offerStorage creates a default StorageClass as on EKS, with the provisioner provision.
+// No volume is attached.
 func (c *cluster) offerStorage(t testing.TB) {
 	t.Helper()
 	create(t, c.admin,

@@ -1,5 +1,5 @@
-// Package elevation knows what stands for an elevation in a cluster, and how its token is
-// encrypted for the person who requested it; no I/O.
+// Package elevation knows the objects of an elevation in a cluster, and how its token is
+// encrypted for the requester; no I/O.
 package elevation
 
 import (
@@ -20,8 +20,9 @@ import (
 	"croft.dev/croft/internal/wall/identity"
 )
 
-// Leeway is how long the API server still accepts a token of a service account after its
-// exp claim (go-jose's DefaultLeeway). Tokens are requested for that much less.
+// Leeway is the time for which the API server still accepts a service account's token
+// after its exp claim (go-jose's DefaultLeeway). Tokens are requested for that much
+// less.
 const Leeway = time.Minute
 
 // Name is that of the service account of an elevation, which is made in one of the tenant's
@@ -45,7 +46,8 @@ func Account(account string) *corev1.ServiceAccount {
 	}
 }
 
-// Bindings bind the role of elevations in a tenant's namespaces, for one that is granted.
+// Bindings bind the role of elevations in a tenant's namespaces, for a granted
+// elevation.
 func Bindings(e *v1alpha1.Elevation, namespaces []string) []client.Object {
 	account := Name(e.Namespace, e.Name)
 	all := make([]client.Object, len(namespaces))

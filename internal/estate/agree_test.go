@@ -21,11 +21,10 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// TestWhatCheckCallsGoodIsAccepted compares `croft check` with a real API server
-// that knows Karpenter's kinds: each object that a good estate stands for is
-// accepted by it, and an estate that is refused for what the server judges, too, is
-// refused by the server. What the server accepts although it cannot work is listed
-// with the reason.
+// TestWhatCheckCallsGoodIsAccepted compares `croft check` with a real API server that
+// knows Karpenter's kinds: the server accepts each object of a good estate, and refuses
+// an estate that check refuses for a reason that the server judges, too. Estates that
+// the server accepts although they cannot work are listed with the reason.
 func TestWhatCheckCallsGoodIsAccepted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -112,8 +111,8 @@ var agreements = []struct {
 	{"a node class of no group", `{nodeClass: {ref: {group: a/b, kind: K, name: n}}}`, `{}`, nil},
 }
 
-// platformAgreements are one field of the platform each. All that the platform
-// stands for is compared, the admission policies too.
+// platformAgreements are one field of the platform each. All objects of the platform are
+// compared, including the admission policies.
 var platformAgreements = []struct {
 	name, platform string
 	broken         []string
@@ -247,8 +246,7 @@ func one(from *rand.Rand, values ...string) func() string {
 	return func() string { return values[from.IntN(len(values))] }
 }
 
-// judge asks an API server what it would accept. What it accepted once it is not
-// asked again.
+// judge asks an API server whether it accepts objects. It remembers accepted ones.
 type judge struct {
 	client   client.Client
 	accepted map[string]bool
@@ -276,7 +274,7 @@ func (j *judge) compare(t *testing.T, pool, tenant string, broken ...string) boo
 	return j.compareAll(t, `{}`, pool, tenant, false, broken...)
 }
 
-// compareAll is compare for a platform of its own, with all that stands for it.
+// compareAll is compare for a platform of its own, with all of its objects.
 func (j *judge) compareAll(t *testing.T, platform, pool, tenant string, all bool, broken ...string) bool {
 	t.Helper()
 	objectsOf := func(e *estate.Estate) []client.Object {

@@ -10,13 +10,13 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// The largest objects that a tenant may write, in bytes, where neither it nor the
-// platform says otherwise. BuiltinQuota bounds how many there are: what one changes
-// the other has to follow, so that TenantBytes stays what docs/walls.md says.
+// The default maximum sizes of a tenant's objects, in bytes. BuiltinQuota bounds their
+// number: a change of one requires a change of the other, so that TenantBytes stays as
+// docs/walls.md says.
 const (
 	MaxObjectBytes      = 256 << 10
 	MaxOtherObjectBytes = 48 << 10
-	// MaxNoteBytes is for Events and Leases, which nobody needs to be larger.
+	// MaxNoteBytes is the limit of Events and Leases, which are always small.
 	MaxNoteBytes = 8 << 10
 )
 
@@ -57,8 +57,8 @@ func allowancesOf(defaults, own *v1alpha1.Allowances) v1alpha1.Allowances {
 	}
 }
 
-// builtinAllowances refuse what reaches beyond the tenant, and leave open what
-// only a platform can know the names of.
+// builtinAllowances refuse objects that affect others, and allow any value of fields
+// whose names only a platform can know.
 func builtinAllowances() v1alpha1.Allowances {
 	all := []string{"*"}
 	return v1alpha1.Allowances{

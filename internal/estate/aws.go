@@ -8,10 +8,9 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// AWSClass is what a pool with this class has in force: its own laid over the
-// Platform's, in full selector terms, with every default written out. A nil own
-// class says nothing. The tags are those that are said; croft's own depend on the
-// pool.
+// AWSClass is the effective class of a pool: its own class merged over the Platform's,
+// in full selector terms, with every default written out. A nil own class inherits
+// everything. The tags are the declared ones; croft's own depend on the pool.
 func AWSClass(p *v1alpha1.PlatformSpec, own *v1alpha1.AWSNodeClass) *v1alpha1.AWSNodeClass {
 	class := inFull(own)
 	if base := p.NodeClass.AWS; base != nil {
@@ -21,8 +20,7 @@ func AWSClass(p *v1alpha1.PlatformSpec, own *v1alpha1.AWSNodeClass) *v1alpha1.AW
 	return class
 }
 
-// inFull writes the short forms as the terms that they stand for. A class that is
-// not there says nothing.
+// inFull expands the short forms into their terms. A nil class stays empty.
 func inFull(class *v1alpha1.AWSNodeClass) *v1alpha1.AWSNodeClass {
 	if class == nil {
 		return &v1alpha1.AWSNodeClass{}
@@ -60,8 +58,8 @@ func familyOfTerms(terms []v1alpha1.AMISelectorTerm) v1alpha1.AMIFamily {
 // aliased are the families that have aliases.
 var aliased = []v1alpha1.AMIFamily{v1alpha1.FamilyAL2023, v1alpha1.FamilyBottlerocket, v1alpha1.FamilyAL2}
 
-// layOver is the upper class with what it does not say taken from the base. Both
-// are in full.
+// layOver is the upper class with its unset fields taken from the base. Both are in
+// full.
 func layOver(base, upper *v1alpha1.AWSNodeClass) *v1alpha1.AWSNodeClass {
 	c := upper.DeepCopy()
 	if c.Role == "" && c.InstanceProfile == "" {

@@ -9,11 +9,11 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// discoveryTag is the tag by which Karpenter's own guides find what is a cluster's.
+// discoveryTag is the tag by which Karpenter's own guides find a cluster's resources.
 const discoveryTag = "karpenter.sh/discovery"
 
-// writeOut sets what nobody said to what is safe, so that nothing is left to the
-// provider. docs/aws.md has the reasons.
+// writeOut sets unset fields to safe values, so that nothing depends on the provider's
+// defaults. docs/aws.md has the reasons.
 func writeOut(p *v1alpha1.PlatformSpec, c *v1alpha1.AWSNodeClass) {
 	if c.AMISelectorTerms == nil && c.AMIFamily != v1alpha1.FamilyCustom {
 		c.AMIFamily = cmp.Or(c.AMIFamily, v1alpha1.FamilyAL2023)
@@ -43,9 +43,8 @@ func writeOut(p *v1alpha1.PlatformSpec, c *v1alpha1.AWSNodeClass) {
 	}
 }
 
-// disks are those that a family's images look for, as large as Karpenter makes
-// them. Bottlerocket keeps itself and what pods write on two disks. Of images of
-// one's own nobody knows the disks.
+// disks are those that a family's images use, in Karpenter's own sizes. Bottlerocket
+// keeps itself and pods' data on two disks. The disks of custom images are unknown.
 func disks(family v1alpha1.AMIFamily) []v1alpha1.BlockDeviceMapping {
 	disk := func(name string, size v1alpha1.VolumeSize) v1alpha1.BlockDeviceMapping {
 		return v1alpha1.BlockDeviceMapping{DeviceName: name, EBS: v1alpha1.EBSVolume{VolumeSize: size}}
@@ -66,7 +65,7 @@ func protect(v *v1alpha1.EBSVolume) {
 	v.DeleteOnTermination = cmp.Or(v.DeleteOnTermination, ptr.To(true))
 	v.VolumeType = cmp.Or(v.VolumeType, "gp3")
 	if v.SnapshotID == "" {
-		// EC2 takes no word on the encryption of what comes from a snapshot.
+		// EC2 accepts no setting of the encryption of a disk from a snapshot.
 		v.Encrypted = cmp.Or(v.Encrypted, ptr.To(true))
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// TestLayOver fills every field of two classes, and wants the upper one's in the
-// end; or the base's where the upper one says nothing. It reads the fields off the
-// type, so that none can be forgotten when one is added.
+// TestLayOver fills every field of two classes, and expects the upper one's values; or
+// the base's where the upper one has none. It reads the fields from the type, so that it
+// covers new fields.
 func TestLayOver(t *testing.T) {
 	base, upper := inFull(filled(t, "base", 1)), inFull(filled(t, "upper", 2))
 	if diff := cmp.Diff(base, layOver(base, &v1alpha1.AWSNodeClass{})); diff != "" {
@@ -27,7 +27,7 @@ func TestLayOver(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-upper +got):\n%s", diff)
 	}
-	// Of what is laid over field by field, the base shows through.
+	// Fields that are merged one by one inherit the base's values.
 	for name, part := range map[string]*v1alpha1.AWSNodeClass{
 		"kubelet":  {Kubelet: &v1alpha1.AWSKubelet{}},
 		"metadata": {MetadataOptions: &v1alpha1.MetadataOptions{}},
@@ -39,7 +39,7 @@ func TestLayOver(t *testing.T) {
 	}
 }
 
-// filled is a class in which every field is set, but those that exclude others.
+// filled is a class with every field set, except for those that exclude others.
 func filled(t *testing.T, text string, number int64) *v1alpha1.AWSNodeClass {
 	t.Helper()
 	class := &v1alpha1.AWSNodeClass{}
@@ -81,7 +81,7 @@ func fill(t *testing.T, v reflect.Value, text string, number int64) {
 	}
 }
 
-// TestAWSClass is about what fields mean for one another.
+// TestAWSClass tests how fields affect one another.
 func TestAWSClass(t *testing.T) {
 	const alias, id = `amiAlias: bottlerocket@v1.20.0`, `amiSelectorTerms: [{id: ami-1}]`
 	for _, c := range []struct {
@@ -119,7 +119,7 @@ func TestAWSClass(t *testing.T) {
 	}
 }
 
-// TestClassOfAnotherKind wants a class of another kind to replace the platform's.
+// TestClassOfAnotherKind expects a class of another kind to replace the platform's.
 func TestClassOfAnotherKind(t *testing.T) {
 	_, e := valid(t, "platform: {clusterName: demo, nodeClass: {aws: {role: a}}}\npools:\n  a: {nodeClass: {kwok: {}}}\n  b: {nodeClass: {ref: {group: g, kind: K, name: n}}}\n  c:\n")
 	if a, b, c := e.Pool("a").Class, e.Pool("b").Class, e.Pool("c").Class; a.AWS != nil || a.Kwok == nil || b.AWS != nil || b.Ref == nil || c.AWS == nil {

@@ -15,12 +15,12 @@ import (
 	"croft.dev/croft/internal/quotaplan"
 )
 
-// Build checks the objects of a declaration against one another and makes the
-// estate of those that fit. Every problem names the object that is refused for
-// it, so that one tenant's mistake is no other tenant's.
+// Build checks the objects of a declaration against one another and makes the estate of
+// the valid ones. Every problem names the object that is refused for it, so that one
+// tenant's mistake does not affect others.
 //
-// Without a valid Platform there is no estate: Build returns nil, never an empty
-// one, which would read as a wish to remove everything.
+// Without a valid Platform there is no estate: Build returns nil, never an empty one,
+// which would read as a request to remove everything.
 func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
 	w := newWhole(d)
 	for _, check := range rules {
@@ -53,7 +53,7 @@ func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
 	return e, problems
 }
 
-// groupsOf are the groups that anybody gets rights by.
+// groupsOf are all groups with rights.
 func groupsOf(e *Estate) []string {
 	all := slices.Concat(e.Platform.Admins, e.Platform.Auditors, e.Platform.ClassReaders)
 	if e.Platform.Elevation != nil {
@@ -72,8 +72,8 @@ func groupsOf(e *Estate) []string {
 	return slices.Compact(all)
 }
 
-// resolvePlatform fills in what the schema defaults, for a Platform that did not
-// come through it.
+// resolvePlatform sets the schema's defaults, for a Platform that did not pass the API
+// server.
 func resolvePlatform(p v1alpha1.PlatformSpec) v1alpha1.PlatformSpec {
 	p.NodePoolKey = cmp.Or(p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
 	p.Placement = cmp.Or(p.Placement, v1alpha1.PlacementNative)
@@ -195,7 +195,7 @@ func prefixed(prefix string, access []v1alpha1.Access) []v1alpha1.Access {
 	return all
 }
 
-// domainsOf are all that the tenant may serve, those that its name gives it first.
+// domainsOf are all domains that the tenant may serve, those of its name first.
 func domainsOf(tenantDomain string, t *v1alpha1.Tenant) []string {
 	if tenantDomain == "" {
 		return t.Spec.Domains
@@ -210,8 +210,8 @@ func domainsOf(tenantDomain string, t *v1alpha1.Tenant) []string {
 	return all
 }
 
-// quotaOf tells an empty quota, which lifts the platform's or croft's own, from
-// none.
+// quotaOf tells an empty quota, which removes the platform's or croft's own, from a
+// missing one.
 func quotaOf(platform *v1alpha1.PlatformSpec, t *v1alpha1.Tenant) corev1.ResourceList {
 	switch {
 	case t.Spec.Quota != nil:
@@ -234,11 +234,11 @@ func limitsOf(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) *v1alpha1.C
 	}
 }
 
-// BuiltinLimits hold where neither the tenant nor the platform gives any: a
-// container that asks for nothing counts for a tenth of a CPU and 128Mi. Nothing
-// is limited: the API server would refuse every container that requests more than
-// a default limit and names none, as many charts do; and whoever uses more memory
-// than it requested is evicted first.
+// BuiltinLimits apply if neither the tenant nor the platform has limits: a container
+// without requests counts as a tenth of a CPU and 128Mi. They set no limits: the API
+// server would refuse every container that requests more than a default limit and sets
+// none, as many charts do; and containers that use more memory than they requested are
+// evicted first.
 func BuiltinLimits() *v1alpha1.ContainerLimits {
 	return &v1alpha1.ContainerLimits{
 		DefaultRequest: corev1.ResourceList{

@@ -98,7 +98,7 @@ tenants:
 	}
 }
 
-// TestBuildLiterals is what controllers do: objects without files, and in the
+// TestBuildLiterals builds as controllers do: from objects without files, and in the
 // worst case without defaults.
 func TestBuildLiterals(t *testing.T) {
 	tenant := func(name, pool string, age time.Duration, domains ...string) v1alpha1.Tenant {
@@ -251,8 +251,8 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestAllowances wants the tenant's own list before the platform's, the
-// platform's before croft's, and an empty list to be one.
+// TestAllowances expects the tenant's own list before the platform's, the platform's
+// before croft's, and an empty list to count as set.
 func TestAllowances(t *testing.T) {
 	_, e := valid(t, `platform:
   clusterName: demo
@@ -280,8 +280,8 @@ tenants:
 	}
 }
 
-// TestBuiltinQuota wants a bound on every kind that could fill the control plane,
-// and none that every pod would have to know of.
+// TestBuiltinQuota expects a bound on every kind that could fill the control plane, and
+// none that every pod would have to respect.
 func TestBuiltinQuota(t *testing.T) {
 	quota := BuiltinQuota(nil)
 	for _, name := range []corev1.ResourceName{"pods", "secrets", "configmaps", "count/jobs.batch", "count/cronjobs.batch", "count/deployments.apps"} {
@@ -349,8 +349,9 @@ func TestTenantBytes(t *testing.T) {
 	}
 }
 
-// TestTenantBytesInDocs holds what docs/walls.md gives small teams to what it says of
-// it: a size, and a number for every kind of Kubernetes that tenants may write.
+// TestTenantBytesInDocs compares the small teams' values in docs/walls.md with the size
+// stated there, and requires a number for every kind of Kubernetes that tenants may
+// write.
 func TestTenantBytesInDocs(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/walls.md")
 	if err != nil {

@@ -12,26 +12,25 @@ import (
 	"croft.dev/croft/internal/rights"
 )
 
-// otherCount is how many objects there may be of a kind that has no number of its
-// own, such as each of an add-on's.
+// otherCount is the maximum number of objects of a kind without a number of its own,
+// such as each kind of an add-on.
 const otherCount = 50
 
-// BuiltinQuota holds where neither the tenant nor the platform gives any: more
-// objects than a team has, and fewer than would hurt the control plane. It counts
-// every kind that tenants may write, but for Events, which no quota counts. It says
-// nothing about CPU and memory, since then every pod would have to.
+// BuiltinQuota applies if neither the tenant nor the platform has a quota: more
+// objects than a team needs, and fewer than would hurt the control plane. It counts
+// every kind that tenants may write, except for Events, which no quota can count. It
+// leaves out CPU and memory, since every pod would then have to request them.
 //
-// Two things bound the numbers: what all of it takes of etcd (TenantBytes), and how
-// long kube-controller-manager is busy with it. At its default of 20 requests a
-// second, whatever it has to do for every one of a thousand objects takes it 50 s,
-// in which it does nothing for others.
+// Two things bound the numbers: the space in etcd (TenantBytes), and the time of
+// kube-controller-manager. At its default of 20 requests a second, one request for each
+// of a thousand objects takes it 50 s, in which it does nothing for others.
 func BuiltinQuota(addons []v1alpha1.Addon) corev1.ResourceList {
 	quota := corev1.ResourceList{}
 	set := func(name corev1.ResourceName, most int64) {
 		quota[name] = *resource.NewQuantity(most, resource.DecimalSI)
 	}
 	for name, most := range map[corev1.ResourceName]int64{
-		// Those that are not finished, and all: a Job's pods stay until it goes.
+		// Without finished ones, and all: a Job's pods stay until it is deleted.
 		corev1.ResourcePods:                            500,
 		"count/pods":                                   1000,
 		corev1.ResourceServices:                        150,
@@ -70,8 +69,8 @@ func BuiltinQuota(addons []v1alpha1.Addon) corev1.ResourceList {
 	return quota
 }
 
-// written are the kinds that tenants may write, as a quota names them: those of the
-// role operator, which has the most, and of the platform's add-ons.
+// written are the kinds that tenants may write, in a quota's format: those of the role
+// operator, which has the most, and of the platform's add-ons.
 func written(addons []v1alpha1.Addon) []corev1.ResourceName {
 	var all []corev1.ResourceName
 	for _, rule := range slices.Concat(rights.Operator(), rights.Addons(addons, true)) {

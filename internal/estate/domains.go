@@ -20,10 +20,9 @@ func (c claim) base() string { return strings.TrimPrefix(c.domain, "*.") }
 
 func (c claim) wildcard() bool { return strings.HasPrefix(c.domain, "*.") }
 
-// domainsHaveOneTenant refuses claims that overlap with those of an older tenant.
-// A claim that is refused does not count against younger tenants; those of a
-// tenant that is refused for another reason do, since it may have been granted
-// them before.
+// domainsHaveOneTenant refuses claims that overlap with those of an older tenant. A
+// refused claim does not count against younger tenants; claims of a tenant that is
+// refused for another reason do, since they may have been granted before.
 func domainsHaveOneTenant(w *whole) {
 	granted := newGrants()
 	for _, i := range byAge(w.Tenants) {
@@ -44,9 +43,9 @@ func domainsHaveOneTenant(w *whole) {
 	}
 }
 
-// reserved says why nobody may claim a domain, however old the claim: what lies
-// below the tenant domain belongs to the tenants by their names, those to come
-// included, and what the cluster's DNS answers for to those whose Services it is.
+// reserved says why nobody may claim a domain, however old the claim: domains below the
+// tenant domain belong to the tenants of those names, including future ones, and the
+// cluster's DNS domains to the owners of the Services.
 func reserved(tenantDomain string, c claim) string {
 	if c.inCluster() {
 		return c.domain + " holds names that the cluster's DNS gives to Services, which are their own tenants'; claim hosts outside of the cluster"
@@ -77,8 +76,8 @@ func below(domain, of string) bool { return strings.HasSuffix(domain, "."+of) }
 type grants struct {
 	// exact and wildcard are the claims by their base.
 	exact, wildcard map[string]claim
-	// beneath are, for every domain, the claims on anything below it: up to two,
-	// by different tenants, since one of them is always somebody else's.
+	// beneath are, for every domain, the claims on domains below it: up to two, by
+	// different tenants, since one of them always belongs to another tenant.
 	beneath map[string][]claim
 }
 

@@ -113,7 +113,7 @@ func overlap(a, b claim) bool {
 	}
 }
 
-// TestTopLevelNamespaces has the platform allow what is refused otherwise.
+// TestTopLevelNamespaces has the platform allow names that are refused by default.
 func TestTopLevelNamespaces(t *testing.T) {
 	const allowed = "platform: {clusterName: a, nodeClass: {kwok: {}}, topLevelNamespaces: [qa, dev]}\npools: {jobs: }\ntenants:\n  qa: {pool: jobs}\n  web: {pool: jobs, namespaces: [dev, io]}\n"
 	_, _, problems := read(allowed)

@@ -8,8 +8,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// TestAccessEnds wants access to be in the estate until its end, a warning afterwards, and
-// one clear line for what is no time.
+// TestAccessEnds expects access in the estate until its end, a warning afterwards, and
+// one clear line for an invalid time.
 func TestAccessEnds(t *testing.T) {
 	const content = base + `pools: {apps: }
 tenants:

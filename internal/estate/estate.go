@@ -16,29 +16,29 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// Estate is the valid whole: what the walls are made from. It shares memory with
-// the Declaration that it was built from; both are read-only from then on.
+// Estate is the valid whole, from which the walls are made. It shares memory with the
+// Declaration that it was built from; both are read-only from then on.
 type Estate struct {
 	Platform Platform
 	// Pools, Tenants and Networks are sorted by name.
 	Pools    []*Pool
 	Tenants  []*Tenant
 	Networks []*v1alpha1.SecondaryNetwork
-	// Warnings are about what is accepted although it is most likely a mistake.
+	// Warnings are about accepted values that are most likely mistakes.
 	Warnings manifest.Problems
 }
 
 // Platform is the defaulted Platform.
 type Platform struct {
 	v1alpha1.PlatformSpec
-	// Groups are those that anybody gets rights by, sorted, as the API server sees them:
-	// the Platform's, all tenants', and those with which tenants may share. Only the
+	// Groups are all groups with rights, sorted, as the API server sees them: the
+	// Platform's, all tenants', and those with which tenants may share. Only the
 	// Platform's objects may depend on it: tenants are not reconciled when it changes.
 	// Kubernetes' own (system:) are not among them, nor is the star of a shareWith.
 	Groups []string
 }
 
-// Pool is a Pool with what it takes over from the Platform.
+// Pool is a Pool with the values that it inherits from the Platform.
 type Pool struct {
 	Name string
 	v1alpha1.PoolSpec
@@ -51,14 +51,14 @@ type Pool struct {
 // Tenant is a Tenant with every default and every derived grant written out.
 type Tenant struct {
 	Name string
-	// Pools are those that pods may run on, the default first. Never empty.
+	// Pools are the pools that pods may run on, the default first. Never empty.
 	Pools []string
 	// Namespaces are never empty: those declared, in that order, then Requested, sorted.
 	Namespaces []string
 	// Requested are the namespaces that the tenant asked for itself, each with the
 	// namespace that its TenantNamespace is in.
 	Requested map[string]string
-	// MayRequest is how many of those it may have.
+	// MayRequest is the maximum number of requested namespaces.
 	MayRequest int
 	// Access holds groups with the Platform's prefix already put before them. Access
 	// that has ended is not in it.
@@ -70,8 +70,8 @@ type Tenant struct {
 	Quota corev1.ResourceList
 	// Minimums are the shares that namespaces have in any case, by namespace.
 	Minimums map[string]corev1.ResourceList
-	// Shares divide the quota among the namespaces: evenly but for minimums, unless
-	// somebody knows better.
+	// Shares divide the quota among the namespaces: evenly apart from minimums, unless
+	// the caller sets others.
 	Shares map[string]corev1.ResourceList
 	Limits *v1alpha1.ContainerLimits
 	Egress v1alpha1.Egress

@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// base is a valid beginning of croft.yaml; what a test adds begins on line 7.
+// base is a valid beginning of croft.yaml; a test's own lines begin on line 7.
 const base = `platform:
   clusterName: demo
   tenantDomain: tenants.example.org
@@ -28,7 +28,7 @@ func read(content string) (*manifest.Declaration, *Estate, manifest.Problems) {
 	return d, e, append(problems, more...).Sorted()
 }
 
-// valid is read for what has no problem.
+// valid reads content without problems.
 func valid(t testing.TB, content string) (*manifest.Declaration, *Estate) {
 	t.Helper()
 	d, e, problems := read(content)
@@ -46,7 +46,7 @@ func expect(t *testing.T, problems manifest.Problems, want ...string) {
 	}
 }
 
-// badInput is content and the whole of what croft says about it.
+// badInput is content and croft's complete message about it.
 type badInput struct {
 	name    string
 	content string

@@ -8,11 +8,11 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// finding is what a rule has against a field of the object it looks at.
+// finding is a rule's objection to a field of its object.
 type finding struct {
 	at      *field.Path
 	message string
-	// severity is empty for what refuses the object.
+	// severity is empty for findings that refuse the object.
 	severity manifest.Severity
 }
 
@@ -20,7 +20,7 @@ func found(at *field.Path, format string, args ...any) []finding {
 	return []finding{{at: at, message: fmt.Sprintf(format, args...)}}
 }
 
-// warned is found for what refuses nothing.
+// warned is a finding that refuses nothing.
 func warned(at *field.Path, format string, args ...any) []finding {
 	return []finding{{at, fmt.Sprintf(format, args...), manifest.SeverityWarning}}
 }
@@ -35,7 +35,7 @@ func (w *whole) refuseFor(o manifest.Object, findings []finding) {
 	}
 }
 
-// refuse records a problem of an object. A nil path stands for the whole object.
+// refuse records a problem of an object. A nil path means the whole object.
 func (w *whole) refuse(o manifest.Object, at *field.Path, format string, args ...any) {
 	w.bad[o] = true
 	w.problems = append(w.problems, w.problem(o, finding{at: at, message: fmt.Sprintf(format, args...)}))

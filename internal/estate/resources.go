@@ -10,8 +10,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// amounts refuses quantities below zero: what the schema calls a quantity may
-// have a sign.
+// amounts refuses negative quantities: the schema's quantities may have a sign.
 func amounts(at *field.Path, list corev1.ResourceList) []finding {
 	var all []finding
 	for _, name := range slices.Sorted(maps.Keys(list)) {

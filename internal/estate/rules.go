@@ -15,7 +15,7 @@ import (
 // A rule looks at the whole declaration and refuses the objects that do not fit.
 type rule func(*whole)
 
-// rules run in this order: one that asks whether an object was refused comes
+// rules run in this order: a rule that depends on whether an object was refused comes
 // after those that refuse it.
 var rules = []rule{
 	onePlatform,
@@ -100,7 +100,7 @@ type whole struct {
 	*manifest.Declaration
 	// platform is the one in force, defaulted.
 	platform v1alpha1.PlatformSpec
-	// objects are those of each kind, in the order of the Declaration.
+	// objects are the objects by kind, in the order of the Declaration.
 	objects map[string][]manifest.Object
 	// first is the first object of each name; any other of that name is refused.
 	first map[manifest.ID]manifest.Object

@@ -9,9 +9,9 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// notGiven are API groups that tenants get no rights to by the Platform's addons, and
-// why. A group stands for all below it where it begins with a dot; one resource of a
-// group follows it behind a slash.
+// notGiven are API groups that the Platform's addons cannot give to tenants, and why. A
+// group that begins with a dot includes all groups below it; one resource of a group
+// follows it behind a slash.
 var notGiven = []struct {
 	why    string
 	groups []string
@@ -46,8 +46,8 @@ var notGiven = []struct {
 	}},
 }
 
-// addonsAreHarmless refuses add-ons that would give tenants what a wall takes away.
-// That a kind belongs to its namespace alone, nobody but its makers can know:
+// addonsAreHarmless refuses add-ons that would give tenants rights that a wall takes
+// away. Only the makers of a kind know whether it affects its namespace alone:
 // docs/addons.md names the hazards of the known ones.
 func addonsAreHarmless(p *v1alpha1.PlatformSpec) []finding {
 	var all []finding

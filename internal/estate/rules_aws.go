@@ -12,8 +12,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// awsClassIsWhole looks at what comes of a pool's class and the platform's
-// together: each by itself may leave to the other what one of them has to say.
+// awsClassIsWhole checks the result of merging a pool's class with the platform's: each
+// by itself may lack a required field that the other has.
 func awsClassIsWhole(w *whole, p *v1alpha1.Pool) []finding {
 	class := classOf(&w.platform, p).AWS
 	if class == nil {
@@ -30,8 +30,8 @@ func awsClassIsWhole(w *whole, p *v1alpha1.Pool) []finding {
 	return slices.Concat(all, imagesFit(at, class), kubeletIsOrdered(at.Child("kubelet"), class.Kubelet), tagsAreFew(w, p, class.TagKeys))
 }
 
-// imagesFit refuses images of another family than the one that is said, and those
-// that nothing finds.
+// imagesFit refuses images of another family than the declared one, and images that
+// nothing selects.
 func imagesFit(at *field.Path, c *v1alpha1.AWSNodeClass) []finding {
 	family := familyOfTerms(c.AMISelectorTerms)
 	switch {
@@ -97,7 +97,7 @@ func classTagsFit(p *v1alpha1.PlatformSpec, class *v1alpha1.AWSNodeClass) []find
 	return all
 }
 
-// mostTags is how many tags EC2 takes, 50, less the six that Karpenter sets.
+// mostTags is the maximum number of tags in EC2, 50, less the six that Karpenter sets.
 const mostTags = 44
 
 func tagsAreFew(w *whole, p *v1alpha1.Pool, keys *v1alpha1.AWSTagKeys) []finding {

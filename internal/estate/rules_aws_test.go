@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// onAWS is a platform on AWS; what a test adds begins on line 3.
+// onAWS is a platform on AWS; a test's own lines begin on line 3.
 const onAWS = "platform: {clusterName: demo, nodeClass: {aws: {%s}}}\npools:\n  jobs: {costCode: org1, nodeClass: {aws: {%s}}}\n"
 
 // TestAWSRefuses is about classes that no EC2NodeClass could be made of: by

@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// constraint is what one field of a pool's instances asks of one label.
+// constraint is the requirement of one field of a pool's instances for one label.
 type constraint struct {
 	key    string
 	values values
@@ -68,9 +68,9 @@ func abridged(list []string) string {
 	}
 }
 
-// someInstanceIsLeft refuses a pool that asks for what no instance can be: pods
-// would wait there for ever. Which types the cloud really offers is not known
-// here; that is Karpenter's to report.
+// someInstanceIsLeft refuses a pool whose requirements no instance can meet: pods would
+// wait there for ever. It does not know which types the cloud offers; Karpenter reports
+// that.
 func someInstanceIsLeft(w *whole, p *v1alpha1.Pool) []finding {
 	at := field.NewPath("spec", "instances")
 	byLabel := map[string][]constraint{}
@@ -99,8 +99,8 @@ func together(constraints []constraint) values {
 	return rest
 }
 
-// absent says whether all that is asked is that nodes do not have the label,
-// which they can do without if it is not one that every node has.
+// absent reports whether the only requirement is that nodes do not have the label, which
+// is possible if it is not a label that every node has.
 func absent(key string, constraints []constraint) bool {
 	return !karpenterv1.WellKnownLabels.Has(key) && !slices.ContainsFunc(constraints, func(c constraint) bool { return !c.values.empty() })
 }
@@ -113,8 +113,8 @@ func saidBy(constraints []constraint) string {
 	return wording.Enumerate(said, "and")
 }
 
-// architecturesExist refuses instance types none of which has an architecture
-// that the pool takes. It says nothing where the name of a type does not tell.
+// architecturesExist refuses instance types if none of them has an architecture that the
+// pool accepts. It accepts types whose name does not tell their architecture.
 func architecturesExist(at *field.Path, askedTypes, askedArchitectures []constraint) []finding {
 	types, architectures := together(askedTypes), together(askedArchitectures)
 	if types.others {

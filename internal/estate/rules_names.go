@@ -58,8 +58,8 @@ func (w *whole) topLevel(namespace string) bool {
 // clusterDomains hold the names that the cluster's DNS gives Services and pods.
 var clusterDomains = []string{"cluster.local", "svc"}
 
-// inCluster says whether a domain holds names of Services of whoever it may be, or
-// lies among them.
+// inCluster reports whether a domain contains names of Services of any owner, or lies
+// among them.
 func (c claim) inCluster() bool {
 	return slices.ContainsFunc(clusterDomains, func(domain string) bool {
 		return c.base() == domain || below(c.base(), domain) || c.wildcard() && below(domain, c.base())

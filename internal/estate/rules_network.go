@@ -24,9 +24,9 @@ func (s subnet) at() *field.Path {
 	return field.NewPath("spec", "zones").Index(s.zone).Child("cidr")
 }
 
-// networksAreApart refuses networks that share addresses: a packet between them
-// would have two ways to go. Sorted by address, a network lies in another only if
-// it lies in the one that was open last.
+// networksAreApart refuses networks that share addresses: the route of a packet between
+// them would be ambiguous. Sorted by address, a network can only lie in the last open
+// one.
 func networksAreApart(w *whole) {
 	var all []subnet
 	for age, i := range byAge(w.Networks) {

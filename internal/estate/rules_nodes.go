@@ -19,16 +19,16 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// The rules of this file are those that Karpenter has for NodePools, in its
-// definition and in its controllers: a NodePool can be accepted and still do
-// nothing of what its limits and schedules say.
+// The rules of this file are Karpenter's rules for NodePools, of its CRD and of its
+// controllers: Karpenter can accept a NodePool and still ignore its limits and
+// schedules.
 
-// nodeNames are the resources that nodes have, but for devices and huge pages;
-// nodes counts the nodes themselves.
+// nodeNames are the resources of nodes, except for devices and huge pages; nodes counts
+// the nodes themselves.
 var nodeNames = []string{"cpu", "ephemeral-storage", "memory", "nodes", "pods"}
 
-// limitsAreOfNodes refuses limits on what no node has: Karpenter would never reach
-// them.
+// limitsAreOfNodes refuses limits on resources that no node has: Karpenter would never
+// reach them.
 func limitsAreOfNodes(_ *whole, p *v1alpha1.Pool) []finding {
 	var all []finding
 	for _, key := range slices.Sorted(maps.Keys(p.Spec.Limits)) {
@@ -76,8 +76,8 @@ func nodesLiveLongEnough(_ *whole, p *v1alpha1.Pool) []finding {
 	return nil
 }
 
-// karpentersSchedule is what Karpenter's definition asks of a schedule, beside what
-// its controllers ask.
+// karpentersSchedule is the requirement of Karpenter's CRD for a schedule; its
+// controllers have further ones.
 var karpentersSchedule = regexp.MustCompile(`^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$`)
 
 // someDay is any time, to look for the next one of a schedule.
@@ -107,7 +107,7 @@ func budgetsBegin(_ *whole, p *v1alpha1.Pool) []finding {
 	return all
 }
 
-// because is what the parser says of a schedule, where it is of use to its author.
+// because is the parser's message about a schedule, if it helps the author.
 func because(err error) string {
 	if err == nil || strings.Contains(err.Error(), "location") {
 		return ""

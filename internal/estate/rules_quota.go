@@ -17,10 +17,10 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// The rules of this file are those that the API server has for ResourceQuotas and
-// LimitRanges: what they let through is accepted there.
+// The rules of this file are the API server's rules for ResourceQuotas and LimitRanges:
+// the server accepts every object that passes them.
 
-// quotaNames are all resources that a quota knows, but for those with a domain and
+// quotaNames are all resources that a quota knows, except for those with a domain and
 // for huge pages.
 var quotaNames = manifest.CountedObjects.Union(sets.New(
 	"cpu", "memory", "ephemeral-storage",
@@ -28,7 +28,7 @@ var quotaNames = manifest.CountedObjects.Union(sets.New(
 	"limits.cpu", "limits.memory", "limits.ephemeral-storage",
 ))
 
-// containerNames are all resources that a container asks for, but for those with a
+// containerNames are all resources that a container can request, except for those with a
 // domain and for huge pages.
 var containerNames = []string{"cpu", "ephemeral-storage", "memory"}
 
@@ -37,7 +37,7 @@ const (
 	requests  = corev1.DefaultResourceRequestsPrefix
 )
 
-// quotaFits refuses a quota that a ResourceQuota cannot have, and warns of one that
+// quotaFits refuses a quota that a ResourceQuota cannot have, and warns of a quota that
 // counts nothing.
 func quotaFits(at *field.Path, quota corev1.ResourceList) []finding {
 	var all []finding

@@ -14,8 +14,8 @@ import (
 // builtinRoles are the roles that every Platform has.
 var builtinRoles = []string{string(v1alpha1.RoleViewer), string(v1alpha1.RoleOperator)}
 
-// rolesStayWithinOperator refuses roles that give more than the role operator. So
-// whatever a wall refuses to operators it refuses to every role.
+// rolesStayWithinOperator refuses roles that give more than the role operator. So every
+// refusal of a wall for operators applies to every role.
 func rolesStayWithinOperator(p *v1alpha1.PlatformSpec) []finding {
 	within := slices.Concat(rights.Operator(), rights.Addons(p.Addons, true))
 	var all []finding

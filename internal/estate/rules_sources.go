@@ -59,7 +59,8 @@ func gitOpsName(tool v1alpha1.GitOpsTool) string {
 	return "Flux"
 }
 
-// argoCDFits refuses what an Application of Argo CD cannot say: it would be ignored.
+// argoCDFits refuses fields that an Application of Argo CD does not have: they would be
+// ignored.
 func argoCDFits(source v1alpha1.Source, at *field.Path) []finding {
 	var all []finding
 	for _, f := range []struct {

@@ -29,9 +29,9 @@ func poolsExist(w *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-// namesAreNotTheSystems keeps tenants out of the namespaces of Kubernetes, of
-// croft and of the platform's services. The tenant's own name counts even if it
-// has other namespaces: sooner or later somebody takes the one for the other.
+// namesAreNotTheSystems keeps tenants out of the namespaces of Kubernetes, of croft and
+// of the platform's services. The tenant's own name counts even if it has other
+// namespaces: sooner or later people confuse the two.
 func namesAreNotTheSystems(w *whole, t *v1alpha1.Tenant) []finding {
 	if whose := w.systemOf(t.Name); whose != "" {
 		return found(field.NewPath("metadata", "name"), "%s is the name of a namespace of %s; name the tenant otherwise", t.Name, whose)
@@ -79,8 +79,8 @@ func metadataStaysDenied(w *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-// cidrsAreNetworks refuses what NetworkPolicies refuse: an address within a network
-// in the place of the network.
+// cidrsAreNetworks refuses CIDRs that NetworkPolicies refuse: an address within a
+// network instead of the network.
 func cidrsAreNetworks(_ *whole, t *v1alpha1.Tenant) []finding {
 	var all []finding
 	for i, cidr := range t.Spec.Network.AllowCIDRs {
@@ -129,9 +129,9 @@ func limitsAreOrdered(_ *whole, t *v1alpha1.Tenant) []finding {
 	return resourcesFit(at.Child("quota"), t.Spec.Quota, at.Child("limits"), t.Spec.Limits)
 }
 
-// namespacesHaveOneTenant refuses a namespace to all but the oldest tenant that
-// names it. One that was granted to a tenant is that tenant's: none is granted that a
-// tenant declares, so the declaration came later.
+// namespacesHaveOneTenant refuses a namespace to all but the oldest tenant that names
+// it. A granted namespace belongs to its tenant: no declared name is granted, so the
+// declaration came later.
 func namespacesHaveOneTenant(w *whole) {
 	owners, asked := map[string]manifest.Object{}, map[string]string{}
 	for i := range w.Tenants {

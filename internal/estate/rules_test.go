@@ -2,8 +2,8 @@ package estate
 
 import "testing"
 
-// TestBuildRefuses is about what only several objects together, or a rule that no
-// schema can express, get wrong. What is tested begins on line 7, after base.
+// TestBuildRefuses covers mistakes that only several objects together make, or that no
+// schema can express. A test's own lines begin on line 7, after base.
 func TestBuildRefuses(t *testing.T) {
 	for _, test := range []badInput{
 		// Platform.
@@ -201,8 +201,8 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-// TestArgoCDSources wants refused what an Application cannot say. It is of the first tier:
-// it runs without a control plane.
+// TestArgoCDSources expects refusals of fields that an Application does not have. It is
+// of the first tier: it runs without a control plane.
 func TestArgoCDSources(t *testing.T) {
 	const base = "platform: {clusterName: a, gitops: ArgoCD, nodeClass: {kwok: {}}}\npools: {jobs: }\ntenants:\n  shop:\n    pool: jobs\n    sources:\n"
 	_, _, problems := read(base +

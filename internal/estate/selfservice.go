@@ -39,8 +39,8 @@ func MayRequest(platform *v1alpha1.PlatformSpec, tenant, name string, known func
 }
 
 // requested are the namespaces that were granted to a tenant, by name, each with the
-// declared namespace that its TenantNamespace is in; nil if there are none. What the tenant
-// declares is not among them.
+// declared namespace of its TenantNamespace; nil if there are none. Declared namespaces
+// are not among them.
 func (w *whole) requested(t *v1alpha1.Tenant) map[string]string {
 	var all map[string]string
 	declared := namespacesOf(t)
@@ -58,7 +58,7 @@ func (w *whole) requested(t *v1alpha1.Tenant) map[string]string {
 	return all
 }
 
-// mostNamespaces is how many namespaces a tenant's rules can name.
+// mostNamespaces is the maximum number of namespaces in a tenant's rules.
 const mostNamespaces = 64
 
 // requestsFit refuses a declaration that granted namespaces do not fit any more: those that
@@ -80,11 +80,11 @@ func requestsFit(w *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-// grant tells by what tenant, and in which namespace, something was asked for.
+// grant identifies a request by its tenant and its namespace.
 type grant struct{ tenant, anchor string }
 
-// grantedOf are the names of granted namespaces. What is being deleted grants nothing any
-// more, however long somebody's finalizer keeps it.
+// grantedOf are the names of granted namespaces. An object that is being deleted grants
+// nothing any more, even if a finalizer keeps it.
 func grantedOf(d *manifest.Declaration) map[grant][]string {
 	all := map[grant][]string{}
 	for i := range d.Requests {

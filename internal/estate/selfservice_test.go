@@ -58,7 +58,7 @@ func TestMayRequest(t *testing.T) {
 	}
 }
 
-// TestRequested holds what an estate makes of granted requests. In make test.
+// TestRequested tests the effect of granted requests on an estate. In make test.
 func TestRequested(t *testing.T) {
 	const content = base + `pools: {apps: }
 tenants:

@@ -8,7 +8,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// What holds of a source that does not say otherwise.
+// Defaults of a source.
 const (
 	DefaultSourceBranch                           = "main"
 	DefaultSourceTag                              = "latest"

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// values are the values that a label may have, as Karpenter reckons with them in
-// its package scheduling. That package also knows volumes, ports and the options
-// of its operator, none of which croft needs.
+// values are the possible values of a label, computed as in Karpenter's package
+// scheduling. That package also knows volumes, ports and the options of its operator,
+// none of which croft needs.
 type values struct {
 	// listed are the only values possible or, with others, the only ones that
 	// are not.

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// cache keeps what expressions compiled to, for evaluators that were made of each other:
-// compiling is most of the work where they differ by one rule. It keeps all of them: it is
+// cache keeps compiled expressions, for evaluators that were derived from each other:
+// compiling is most of the work if they differ by one rule. It keeps all of them: it is
 // for evaluators that live as long as a command or a test.
 type cache struct {
 	mu      sync.Mutex
@@ -48,7 +48,7 @@ func newCompiler(c *cache) (*plugincel.CompositedCompiler, *compiler, error) {
 	return composited, cached, nil
 }
 
-// declared tells the compiler of a variable that expressions from now on may use.
+// declared declares a variable to the compiler, for later expressions.
 func (c *compiler) declared(name string, r plugincel.CompilationResult) {
 	fmt.Fprintf(&c.variables, "%s %s\n", name, r.OutputType)
 }

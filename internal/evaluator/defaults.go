@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// fill puts into an object what the API server puts there before any policy looks, as
-// far as policies may read it: Kubernetes' own defaults are in no package that can be
-// imported without all of Kubernetes.
+// fill sets the API server's defaults that come before any policy, as far as policies
+// read them: Kubernetes' own defaults are in no package that can be imported without all
+// of Kubernetes.
 func fill(u *unstructured.Unstructured, subresource string) {
 	kind := u.GroupVersionKind().GroupKind().String()
 	if kind == "Namespace" {
@@ -107,8 +107,8 @@ func fillTargetPorts(spec map[string]any) {
 	}
 }
 
-// fillAdmittedPod is what the API server's plugins ServiceAccount, Priority and
-// DefaultTolerationSeconds put into a pod before policies look at it.
+// fillAdmittedPod sets the fields that the API server's plugins ServiceAccount, Priority
+// and DefaultTolerationSeconds set in a pod before policies.
 func fillAdmittedPod(spec map[string]any) {
 	absent(spec, "serviceAccountName", "default")
 	absent(spec, "priority", int64(0))
@@ -124,8 +124,8 @@ func fillAdmittedPod(spec map[string]any) {
 	spec["tolerations"] = tolerations
 }
 
-// The volume of a pod's own token, its name without what the API server makes up, and
-// where containers have it.
+// The volume of a pod's own token, its name without the generated suffix, and its mount
+// path.
 const (
 	tokenVolume = "kube-api-access-"
 	tokenPath   = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -212,8 +212,8 @@ func object(in map[string]any, field string) map[string]any {
 	return o
 }
 
-// pullPolicy is what Kubernetes takes where none is given: Always for the tag latest,
-// and for none.
+// pullPolicy is Kubernetes' default: Always for the tag latest, and for an image without
+// a tag.
 func pullPolicy(image string) corev1.PullPolicy {
 	if tagOf(image) == "latest" {
 		return corev1.PullAlways

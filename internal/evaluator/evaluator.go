@@ -1,7 +1,7 @@
-// Package evaluator answers a request as the API server would, without one: what
-// admission policies make of the object, what they refuse and why, what RBAC and
-// Pod Security say. It is built on the API server's own packages, and reads nothing
-// but the objects that it is given.
+// Package evaluator answers a request as the API server would, without one: the
+// mutations and refusals of admission policies, and the verdicts of RBAC and Pod
+// Security. It is built on the API server's own packages, and reads only the objects
+// that it is given.
 //
 // It does not know quotas, the validation of Kubernetes' own kinds, most of their
 // defaults, webhooks, finalizers and garbage collection.
@@ -36,21 +36,21 @@ type Request struct {
 	User user.Info
 	// Verb is create, update, patch, delete, get, list or watch, as RBAC has it.
 	Verb string
-	// Resource and Subresource say where it goes; Subresource is empty for the object
-	// itself.
+	// Resource and Subresource are the request's target; Subresource is empty for the
+	// object itself.
 	Resource    schema.GroupVersionResource
 	Subresource string
 	// Namespace is empty for kinds of the whole cluster. Name may be empty where the
 	// API server makes one.
 	Namespace, Name string
-	// Object is what would be written, whole, also for a patch; nil for a delete and
-	// for what only reads.
+	// Object is the whole object to write, also for a patch; nil for a delete and for
+	// reads.
 	Object *unstructured.Unstructured
-	// Old is what stands, for an update, a patch and a delete.
+	// Old is the existing object, for an update, a patch and a delete.
 	Old *unstructured.Unstructured
 	// Options are the request's; nil for none.
 	Options runtime.Object
-	// Authorized requests are not held against Roles: those of Kubernetes' own
+	// Authorized requests are not checked against Roles: those of Kubernetes' own
 	// controllers, whose roles are not among the objects.
 	Authorized bool
 }
@@ -62,25 +62,25 @@ type Denial struct {
 	// Rule is the name that croft's policies put into brackets before a message; empty
 	// for others, and where an expression fails.
 	Rule string
-	// Message is what the user is told, without the API server's frame.
+	// Message is the message to the user, without the API server's prefix.
 	Message string
 	// Err is the API server's answer, frame and all.
 	Err error
 }
 
-// Answer is what comes of a request.
+// Answer is the answer to a request.
 type Answer struct {
-	// Sent is the request's object with the API server's defaults, and Object what would
-	// be written, as policies have changed it; nil where there is none.
+	// Sent is the request's object with the API server's defaults, and Object the object
+	// to write, as policies have changed it; nil if there is none.
 	Sent, Object *unstructured.Unstructured
-	// Denials are all reasons to refuse the request, in the order in which the API
-	// server looks; none if it goes through.
+	// Denials are all reasons to refuse the request, in the API server's order; none if
+	// it is allowed.
 	Denials []Denial
-	// Warnings are what the user is told beside the answer.
+	// Warnings are the warnings to the user.
 	Warnings []string
 }
 
-// Err is the API server's answer to a request that is refused; nil if it goes through.
+// Err is the API server's error for a refused request; nil if it is allowed.
 func (a Answer) Err() error {
 	if len(a.Denials) == 0 {
 		return nil
@@ -104,8 +104,8 @@ type Evaluator struct {
 	cache *cache
 }
 
-// New returns an Evaluator of a cluster in which objects stand. Kinds that have no
-// part in admission are ignored. It reports policies that do not compile, by name.
+// New returns an Evaluator of a cluster with these objects. Kinds without a part in
+// admission are ignored. It returns the names of policies that do not compile.
 func New(objects []client.Object) (*Evaluator, error) {
 	return (&Evaluator{cache: newCache()}).Of(objects)
 }
@@ -117,9 +117,8 @@ func Lazy(objects []client.Object) (*Evaluator, error) {
 	return (&Evaluator{lazy: true, cache: newCache()}).Of(objects)
 }
 
-// With returns an Evaluator of the same cluster in which more objects stand, or
-// others in the place of those with their kind and name. Only policies that are new
-// are compiled.
+// With returns an Evaluator of the same cluster with more objects, or others instead of
+// those with their kind and name. Only new policies are compiled.
 func (e *Evaluator) With(more ...client.Object) (*Evaluator, error) {
 	if len(more) == 0 {
 		return e, nil
@@ -139,8 +138,8 @@ func (e *Evaluator) without(less []client.Object) []client.Object {
 	})
 }
 
-// Of returns an Evaluator of a cluster in which other objects stand. Policies that are
-// among them are not compiled again if nothing but what they match has changed.
+// Of returns an Evaluator of a cluster with other objects. Policies among them are not
+// compiled again if only their scope has changed.
 func (e *Evaluator) Of(objects []client.Object) (*Evaluator, error) {
 	next := &Evaluator{lazy: e.lazy, cache: e.cache, objects: objects, namespaces: namespaces{}, limits: map[string][]*corev1.LimitRange{}}
 	var mutatingBindings []*admissionv1.MutatingAdmissionPolicyBinding
@@ -300,7 +299,7 @@ func (e *Evaluator) validate(ctx context.Context, a admission.Attributes, o admi
 	return all, nil
 }
 
-// operations are those of the verbs that admission is asked about.
+// operations are the operations of the verbs that admission handles.
 var operations = map[string]admission.Operation{
 	"create": admission.Create, "update": admission.Update, "patch": admission.Update, "delete": admission.Delete,
 }
@@ -369,7 +368,7 @@ func ResourceOf(kind schema.GroupVersionKind) schema.GroupVersionResource {
 	return resource
 }
 
-// plurals are those that cannot be guessed.
+// plurals are the irregular ones.
 var plurals = map[schema.GroupKind]string{
 	{Group: "croft.dev", Kind: "TenantRules"}:             "tenantrules",
 	{Group: "gateway.networking.k8s.io", Kind: "Gateway"}: "gateways",

@@ -44,7 +44,8 @@ func fillFrom(resources map[string]any, l *corev1.LimitRange) {
 	}
 }
 
-// or are the quantities of the first list, and of the others what it does not name.
+// or merges lists: the quantities of the first, and those of the others that it does not
+// name.
 func or(lists ...corev1.ResourceList) corev1.ResourceList {
 	all := corev1.ResourceList{}
 	for _, list := range lists {

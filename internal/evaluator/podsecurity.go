@@ -19,8 +19,8 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// podSecurity is Kubernetes' Pod Security admission, with the defaults of a cluster
-// whose administrator has configured nothing: namespaces say by labels what holds.
+// podSecurity is Kubernetes' Pod Security admission, with the defaults of an
+// unconfigured cluster: namespaces choose their level by labels.
 type podSecurity struct {
 	*podsecurityadmission.Admission
 }
@@ -90,7 +90,7 @@ func typed(o runtime.Object) (runtime.Object, error) {
 	return to, nil
 }
 
-// noPods: what runs in a namespace is not known here.
+// noPods: the running pods of a namespace are unknown here.
 type noPods struct{}
 
 func (noPods) ListPods(context.Context, string) ([]*corev1.Pod, error) { return nil, nil }

@@ -35,7 +35,7 @@ import (
 // scheme knows Kubernetes' own kinds, for conversions between their versions.
 var scheme = clientgoscheme.Scheme
 
-// base is what expressions may use.
+// base is the environment of expressions.
 var base = sync.OnceValue(func() *environment.EnvSet {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 })
@@ -50,14 +50,14 @@ type validatingPolicy struct {
 
 // validator is a compiled policy.
 type validator struct {
-	// quick says whether a rule is broken, and not in which words: most requests break
+	// quick evaluates whether a rule is broken, without messages: most requests break
 	// none, and messages are half of a policy.
 	quick validating.Validator
 	// full compiles the messages, too.
 	full func() (validating.Validator, error)
 }
 
-// silent stands for expressions that are not asked for.
+// silent replaces expressions that need no evaluation.
 type silent struct{}
 
 func (silent) ForInput(_ context.Context, _ *admission.VersionedAttributes, _ *admissionapiv1.AdmissionRequest, _ plugincel.OptionalVariableBindings, _ *corev1.Namespace, budget int64) ([]plugincel.EvaluationResult, int64, error) {
@@ -70,7 +70,7 @@ type mutatingPolicy struct {
 	hook mutating.PolicyHook
 }
 
-// compiled is what the two kinds of policies have in common.
+// compiled is the common part of the two kinds of policies.
 type compiled struct {
 	compiler *plugincel.CompositedCompiler
 	options  plugincel.OptionalVariableDeclarations
@@ -176,7 +176,7 @@ func (e *Evaluator) mutate(ctx context.Context, a admission.Attributes, o admiss
 	return nil
 }
 
-// question is a request as a policy sees it that is to be asked about it.
+// question is a request in the form that a policy evaluates.
 type question struct {
 	policy   validatingPolicy
 	bindings []*admissionv1.ValidatingAdmissionPolicyBinding
@@ -228,7 +228,7 @@ func compileAll(questions []question) error {
 	return errors.Join(errs...)
 }
 
-// ask is what the policy says of a request: all rules that are broken.
+// ask evaluates the policy for a request, and returns all broken rules.
 func (q question) ask(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, authz authorizer.Authorizer, in namespaces) ([]Denial, error) {
 	policy := q.policy.policy
 	compiled, err := q.policy.compiled()
@@ -278,7 +278,7 @@ func (untyped) GetTypeConverter(schema.GroupVersionKind) managedfields.TypeConve
 }
 func (untyped) Run(context.Context) {}
 
-// namespaces are those of the cluster, by name.
+// namespaces are the cluster's namespaces, by name.
 type namespaces map[string]*corev1.Namespace
 
 // of is the namespace that an expression sees: none for the Namespace itself.
@@ -319,7 +319,7 @@ func (l lister) List(selector labels.Selector) ([]*corev1.Namespace, error) {
 	return all, nil
 }
 
-// warnings records what a request is warned of, each text once.
+// warnings records a request's warnings, each text once.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string

@@ -25,7 +25,7 @@ type rbac struct {
 	clusterBindings []*rbacv1.ClusterRoleBinding
 }
 
-// judge refuses what no role permits.
+// judge refuses requests that no role permits.
 func (a rbac) judge(r Request) *Denial {
 	resource := r.Resource.Resource
 	if r.Subresource != "" {
@@ -42,7 +42,7 @@ func (a rbac) judge(r Request) *Denial {
 	return &Denial{By: "RBAC", Message: err.Error(), Err: err}
 }
 
-// escalates refuses to give rights that somebody does not have, by a role or by a
+// escalates refuses to give rights that the user does not have, by a role or by a
 // binding, unless a role permits the verb escalate or bind.
 func (a rbac) escalates(r Request) *Denial {
 	if r.Object == nil || r.Resource.Group != rbacv1.GroupName || r.Subresource != "" {
@@ -117,7 +117,7 @@ func (a rbac) permits(who user.Info, namespace string, what rbacv1.PolicyRule) b
 	return ok
 }
 
-// rulesOf are the rules that somebody has in a namespace, or in the whole cluster.
+// rulesOf are a user's rules in a namespace, or in the whole cluster.
 func (a rbac) rulesOf(who user.Info, namespace string) []rbacv1.PolicyRule {
 	var all []rbacv1.PolicyRule
 	for _, b := range a.clusterBindings {

@@ -2,7 +2,7 @@ package gatekeeper
 
 import "slices"
 
-// Check returns what is not as croft needs it, what is unsafe first.
+// Check returns the deviations from croft's needs, unsafe ones first.
 func Check(in Installation) []Finding {
 	var all []Finding
 	for _, rule := range ofInstallation {
@@ -26,8 +26,8 @@ func rank(f Finding) int {
 	return 1
 }
 
-// ofInstallation are the rules on what is there at all, and on whom Gatekeeper
-// itself leaves alone.
+// ofInstallation are the rules on the existence of webhooks, and on Gatekeeper's own
+// exemptions.
 var ofInstallation = []func(Installation) []Finding{
 	mutationServed,
 	templatesServed,
@@ -37,8 +37,8 @@ var ofInstallation = []func(Installation) []Finding{
 	nobodyExcluded,
 }
 
-// rule is one on a webhook. It returns the field that violates it, and what is
-// wrong with it; no message if it holds.
+// rule is a rule on a webhook. It returns the field that violates it, and a message; no
+// message if it holds.
 type rule struct {
 	reason   string
 	severity Severity

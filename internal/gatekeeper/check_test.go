@@ -69,11 +69,11 @@ func good() *Installation {
 	}
 }
 
-// cases are what is changed about a good installation, and what has to be found.
+// cases are changes of a good installation, and the expected findings.
 var cases = map[string]struct {
 	change func(*Installation)
 	want   []string // reasons
-	says   []string // parts of what is said
+	says   []string // parts of the message
 }{
 	"good": {change: func(*Installation) {}},
 	"the API server's defaults": {
@@ -180,7 +180,7 @@ var cases = map[string]struct {
 			in.Validating.Webhooks[0].Rules = append(in.Validating.Webhooks[0].Rules, *all)
 		},
 		want: []string{ReasonRequestsUnseen},
-		// Not of certificates, which nobody serves.
+		// Not of certificates, which the cluster does not serve.
 		says: []string{"leave out UPDATE of configmaps, UPDATE of httproutes, UPDATE of persistentvolumeclaims, UPDATE of secrets, UPDATE of services: they are not held"},
 	},
 	"all operations and every subresource": {
@@ -316,7 +316,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// With the chart as it comes, what matters most is said first.
+// With the chart's defaults, the most important finding comes first.
 func TestUnsafeFirst(t *testing.T) {
 	in := good()
 	in.Mutating.Webhooks[0].TimeoutSeconds = pointer(int32(1))
@@ -327,8 +327,7 @@ func TestUnsafeFirst(t *testing.T) {
 	}
 }
 
-// The values are those that Gatekeeper's chart has, in the version that sandboxes
-// run.
+// Gatekeeper's chart, in the sandboxes' version, has the named values.
 func TestChartHasTheValues(t *testing.T) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/open-policy-agent/gatekeeper/v3")
 	list.Dir = filepath.Join("..", "..", "sandbox", "addons")

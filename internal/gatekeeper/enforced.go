@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Enforcement is what Gatekeeper's pods report of a mutator, a ConstraintTemplate
+// Enforcement is the report of Gatekeeper's pods about a mutator, a ConstraintTemplate
 // or a constraint.
 //
-// It is not the last word. A pod that has not reported yet is not in it, and how
-// many there are the object does not say: Webhooks can be held against the number
-// of pods behind Gatekeeper's Service. Nor does a template report CEL that does not
-// compile: it then denies whatever it is asked.
+// It is not complete. A pod that has not reported yet is missing, and the object does
+// not say how many pods there are: compare Webhooks with the number of pods behind
+// Gatekeeper's Service. Nor does a template report CEL that does not compile: it then
+// denies every request.
 type Enforcement struct {
 	// Webhooks are the pods that answer the webhook in question and have reported.
 	// Others, such as that of the audit, do not matter.
@@ -26,11 +26,11 @@ type Enforcement struct {
 	Message string
 }
 
-// Holds tells whether at least one pod has reported, and all that have enforce the
-// object as it is now.
+// Holds reports whether at least one pod has reported, and all of them enforce the
+// present version of the object.
 func (e Enforcement) Holds() bool { return e.Message == "" }
 
-// podStatus is what the three kinds of status.byPod have in common.
+// podStatus is the common part of the three kinds of status.byPod.
 type podStatus struct {
 	ID                 string    `json:"id"`
 	MutatorUID         types.UID `json:"mutatorUID"`
@@ -76,7 +76,7 @@ func Enforced(object *unstructured.Unstructured) Enforcement {
 	return e
 }
 
-// isMutator tells mutators from what is asked for validation.
+// isMutator tells mutators from validating objects.
 func isMutator(object *unstructured.Unstructured) bool {
 	return object.GroupVersionKind().Group == "mutations.gatekeeper.sh"
 }
@@ -85,8 +85,8 @@ func isTemplate(object *unstructured.Unstructured) bool {
 	return object.GroupVersionKind().Group == "templates.gatekeeper.sh"
 }
 
-// answers tells whether the pod answers the webhook for objects of this kind. One
-// that does not say what it does is taken to do everything.
+// answers reports whether the pod answers the webhook for objects of this kind. A pod
+// that does not name its operations is assumed to do all.
 func (p podStatus) answers(object *unstructured.Unstructured) bool {
 	operation := "webhook"
 	if isMutator(object) {
@@ -102,8 +102,8 @@ func (p podStatus) lacks(object *unstructured.Unstructured) string {
 	case !slices.Contains([]types.UID{"", object.GetUID()}, p.uid()):
 		return "reports one that was there before"
 	case len(p.Errors) > 0 && (isTemplate(object) || !p.Enforced):
-		// Of a constraint that is enforced, they tell of something else: that no
-		// policy of the API server was made of it.
+		// The errors of an enforced constraint are about something else: that no policy
+		// of the API server was generated from it.
 		return "reports: " + p.errors()
 	case p.ObservedGeneration != object.GetGeneration():
 		return fmt.Sprintf("has seen generation %d, and not yet %d", p.ObservedGeneration, object.GetGeneration())

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Exclusion is an entry of spec.match of Gatekeeper's Config: namespaces that some
-// of its processes leave alone.
+// Exclusion is an entry of spec.match of Gatekeeper's Config: namespaces that some of
+// its processes skip.
 type Exclusion struct {
 	// Namespaces may begin and end with a star.
 	Namespaces []string `json:"excludedNamespaces,omitempty"`
@@ -20,15 +20,15 @@ type Exclusion struct {
 // configObject is the only Config that Gatekeeper looks at.
 const configObject = "Config/" + ConfigName
 
-// What is not done of what is in a namespace where the processes that croft relies
-// on are told to keep out.
+// The consequences for a namespace that is excluded from the processes that croft relies
+// on.
 const (
 	unplaced = "is not placed"
 	unheld   = "is not held against the constraints"
 	neither  = "is neither placed nor held against the constraints"
 )
 
-// ExclusionsOf reads those of a Config, which may be nil.
+// ExclusionsOf reads the exclusions of a Config, which may be nil.
 func ExclusionsOf(config *unstructured.Unstructured) ([]Exclusion, error) {
 	if config == nil {
 		return nil, nil
@@ -72,8 +72,8 @@ func nobodyExcluded(in Installation) []Finding {
 	return all
 }
 
-// undoneBy is what follows when these processes keep out; nothing, if croft does
-// not rely on any of them.
+// undoneBy is the consequence of excluding these processes; empty if croft does not rely
+// on any of them.
 func undoneBy(processes []string) string {
 	all := slices.Contains(processes, "*")
 	mutation := all || slices.Contains(processes, "mutation-webhook")
@@ -90,8 +90,8 @@ func undoneBy(processes []string) string {
 	}
 }
 
-// Globs compares a name as Gatekeeper does: a star at either end of the pattern
-// stands for anything, one in the middle for itself.
+// Globs compares a name as Gatekeeper does: a star at either end of the pattern is a
+// wildcard, one in the middle is literal.
 func Globs(pattern, name string) bool {
 	inner, ends := strings.CutPrefix(pattern, "*")
 	start, starts := strings.CutSuffix(inner, "*")

@@ -1,6 +1,5 @@
-// Package gatekeeper judges what was read of a Gatekeeper: whether it is set up so
-// that croft can rely on it, and whether it enforces an object of its own. It reads
-// nothing itself.
+// Package gatekeeper judges a Gatekeeper installation: whether its settings are safe
+// for croft, and whether it enforces one of its objects. It reads nothing itself.
 //
 // A rule is a plain function of an Installation; the rules are a list.
 package gatekeeper
@@ -12,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The names of Gatekeeper's webhooks. Those of the configurations they are in can
-// be chosen; these cannot.
+// The names of Gatekeeper's webhooks. The names of their configurations can be chosen;
+// these cannot.
 const (
 	MutationWebhook   = "mutation.gatekeeper.sh"
 	ValidationWebhook = "validation.gatekeeper.sh"
@@ -21,10 +20,10 @@ const (
 	LabelWebhook = "check-ignore-label.gatekeeper.sh"
 )
 
-// IgnoreLabel exempts the namespace that has it, whatever its value.
+// IgnoreLabel exempts the namespace that has it, with any value.
 const IgnoreLabel = "admission.gatekeeper.sh/ignore"
 
-// Installation is what was read of a Gatekeeper, and of whom it has to guard.
+// Installation is the state of a Gatekeeper, and of the namespaces that it must guard.
 type Installation struct {
 	// Served are the kinds that the API server serves: Gatekeeper's own, and those
 	// of add-ons, such as the Gateway API, whose objects croft constrains. What of
@@ -45,14 +44,14 @@ type Namespace struct {
 	Labels map[string]string
 }
 
-// Severity says how much a finding matters.
+// Severity is the importance of a finding.
 type Severity string
 
 const (
-	// Unsafe is what lets something past Gatekeeper that croft gave it to hold.
+	// Unsafe settings let requests bypass Gatekeeper that croft relies on it to judge.
 	Unsafe Severity = "Unsafe"
-	// Advice is what lets nothing past it, but has people refused without need, or
-	// is for a person to judge.
+	// Advice is on settings that let nothing bypass it, but refuse people without need,
+	// or that a person should review.
 	Advice Severity = "Advice"
 )
 
@@ -70,7 +69,7 @@ const (
 	ReasonFailsOpen = "FailsOpen"
 	// ReasonRequestsUnseen: requests that croft gives it to hold are not sent to it.
 	ReasonRequestsUnseen = "RequestsUnseen"
-	// ReasonNamespacesExempt: those of tenants' namespaces are not.
+	// ReasonNamespacesExempt: namespaces of tenants are exempt.
 	ReasonNamespacesExempt = "NamespacesExempt"
 	// ReasonObjectsExempt: objects are left out by labels, which tenants choose.
 	ReasonObjectsExempt = "ObjectsExempt"
@@ -80,11 +79,11 @@ const (
 	ReasonNamespacesExcluded = "NamespacesExcluded"
 	// ReasonTimeoutShort: a Gatekeeper that is only slow counts as away.
 	ReasonTimeoutShort = "TimeoutShort"
-	// ReasonNotReinvoked: what other webhooks change afterwards is not put right.
+	// ReasonNotReinvoked: later changes by other webhooks are not corrected.
 	ReasonNotReinvoked = "NotReinvoked"
 	// ReasonDebugContainersUnseen: debug containers are not mutated.
 	ReasonDebugContainersUnseen = "DebugContainersUnseen"
-	// ReasonLabelUnguarded: whoever may label a namespace may exempt it.
+	// ReasonLabelUnguarded: every user who may label a namespace may exempt it.
 	ReasonLabelUnguarded = "LabelUnguarded"
 )
 
@@ -92,11 +91,11 @@ const (
 type Finding struct {
 	Severity Severity
 	Reason   string
-	// Object is the kind and name of what has to be changed, empty where it is not
-	// there. Field is the path in it; webhooks are told apart by their names.
+	// Object is the kind and name of the object to change, empty if it does not exist.
+	// Field is the path in it; webhooks are identified by their names.
 	Object, Field string
-	// Message says what is so, what follows from it, and what to write instead,
-	// in the object and in the values of Gatekeeper's chart.
+	// Message is the fault, its consequence, and the remedy, in the object and in the
+	// values of Gatekeeper's chart.
 	Message string
 }
 
@@ -115,7 +114,7 @@ func (f Finding) String() string {
 // ConfigName is the name of the only Config that Gatekeeper looks at.
 const ConfigName = "config"
 
-// Kinds are those that Served is about.
+// Kinds are the kinds in Served.
 func Kinds() []schema.GroupKind {
 	all := []schema.GroupKind{
 		{Group: "mutations.gatekeeper.sh", Kind: "Assign"},

@@ -62,11 +62,11 @@ func labelGuarded(in Installation) []Finding {
 	}
 	f := Finding{
 		Severity: Advice, Reason: ReasonLabelUnguarded, Object: validatingName(in.Validating), Field: "webhooks",
-		Message: "has no " + LabelWebhook + ": whoever may label a namespace can exempt it with " + IgnoreLabel + "; put the webhook back, as the chart has it",
+		Message: "has no " + LabelWebhook + ": every user who may label a namespace can exempt it with " + IgnoreLabel + "; put the webhook back, as the chart has it",
 	}
 	if w != nil {
 		f.Field = "webhooks[" + LabelWebhook + "].failurePolicy"
-		f.Message = "is Ignore: while Gatekeeper is away, whoever may label a namespace can exempt it with " + IgnoreLabel +
+		f.Message = "is Ignore: while Gatekeeper is down, every user who may label a namespace can exempt it with " + IgnoreLabel +
 			"; set it to Fail (chart: --set validatingWebhookCheckIgnoreFailurePolicy=Fail)"
 	}
 	return []Finding{f}

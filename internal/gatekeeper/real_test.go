@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// What the real Gatekeeper of a sandbox says is understood.
+// The status of a sandbox's real Gatekeeper is understood.
 func TestRealGatekeeper(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")

@@ -11,8 +11,8 @@ import (
 // needed are requests that a webhook has to see.
 type needed struct {
 	group, kind, resource string
-	// version is that of a kind that every API server has. Of others, those that
-	// are served are asked for.
+	// version is that of a kind that every API server has. For other kinds, the served
+	// versions are read.
 	version    string
 	operations []admissionv1.OperationType
 }
@@ -23,7 +23,7 @@ var (
 	write  = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 )
 
-// mutated is what croft's mutators change, and debugged what they change of debug
+// mutated are the kinds that croft's mutators change, and debugged those of debug
 // containers.
 var (
 	mutated = []needed{
@@ -33,7 +33,7 @@ var (
 	debugged = []needed{{"", "Pod", "pods/ephemeralcontainers", "v1", update}}
 )
 
-// constrained is what croft's constraints are for.
+// constrained are the kinds of croft's constraints.
 var constrained = []needed{
 	{"", "Pod", "pods", "v1", write},
 	{"", "Service", "services", "v1", write},
@@ -61,8 +61,8 @@ func (w webhook) unseen(in Installation, all []needed) []string {
 				})
 			}
 			left := slices.DeleteFunc(slices.Clone(versions), seen)
-			// Unless it is told to be exact, the API server converts an object of one
-			// version for a webhook that asks for another.
+			// Unless the rule is exact, the API server converts an object of one version
+			// for a webhook of another.
 			if len(left) > 0 && (w.exact || len(left) == len(versions)) {
 				unseen = append(unseen, fmt.Sprintf("%s of %s", operation, n.resource))
 			}
@@ -84,7 +84,7 @@ func (n needed) versions(in Installation) []string {
 	return served
 }
 
-// sees tells whether a rule is for a request in a namespace.
+// sees reports whether a rule matches a request in a namespace.
 func sees(r admissionv1.RuleWithOperations, group, version, resource string, operation admissionv1.OperationType) bool {
 	return (slices.Contains(r.Operations, admissionv1.OperationAll) || slices.Contains(r.Operations, operation)) &&
 		has(r.APIGroups, group) && has(r.APIVersions, version) &&
@@ -96,8 +96,8 @@ func has(values []string, value string) bool {
 	return slices.Contains(values, "*") || slices.Contains(values, value)
 }
 
-// covers tells whether a pattern such as pods, *, */* or pods/* is for a resource
-// or a subresource. One star alone is for no subresource.
+// covers reports whether a pattern such as pods, *, */* or pods/* matches a resource or
+// a subresource. One star alone matches no subresource.
 func covers(pattern, resource string) bool {
 	name, sub, _ := strings.Cut(resource, "/")
 	patternName, patternSub, _ := strings.Cut(pattern, "/")

@@ -39,10 +39,9 @@ func timeoutShort(w webhook, _ Installation) (field, message string) {
 		w.timeoutSeconds, what, leastTimeout, w.chart("TimeoutSeconds", fmt.Sprint(leastTimeout)))
 }
 
-// notReinvoked is advice only. A webhook that is asked after Gatekeeper, such as
-// one that adds sidecars, may undo a placement; croft's own check of the final pod
-// then refuses it. Asked again, Gatekeeper puts it right: what its mutators set and
-// merge is the same the second time.
+// notReinvoked is advice only. A webhook after Gatekeeper, such as one that adds
+// sidecars, may undo a placement; croft's own check of the final pod then refuses it. A
+// reinvoked Gatekeeper corrects it: its mutators' set and merge are idempotent.
 func notReinvoked(w webhook, _ Installation) (field, message string) {
 	if !w.mutates || w.reinvocationPolicy == admissionv1.IfNeededReinvocationPolicy {
 		return "", ""
@@ -95,10 +94,10 @@ func debugContainersUnseen(w webhook, in Installation) (field, message string) {
 		"add it to the resources (the chart's default mutatingWebhookSubResources has it)"
 }
 
-// longest is how many names a message lists.
+// longest is the maximum number of names in a message.
 const longest = 5
 
-// list joins names in order, and counts what is too much.
+// list joins names in order, and counts the further ones.
 func list(names []string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	rest := ""

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// webhook is what the two kinds of webhooks have in common, with the API server's
+// webhook is the common part of the two kinds of webhooks, with the API server's
 // defaults.
 type webhook struct {
 	// configuration is the kind and name of the object, and value how the names of
@@ -25,7 +25,7 @@ type webhook struct {
 	rules              []admissionv1.RuleWithOperations
 }
 
-// webhooksOf are those that are there.
+// webhooksOf are the existing webhooks.
 func webhooksOf(in Installation) []webhook {
 	var all []webhook
 	if w := mutation(in.Mutating); w != nil {
@@ -79,18 +79,18 @@ func validatingName(c *admissionv1.ValidatingWebhookConfiguration) string {
 // path is a field's path in the configuration.
 func (w webhook) path(field string) string { return fmt.Sprintf("webhooks[%s].%s", w.name, field) }
 
-// chart says how the chart is told.
+// chart is the chart's option for a value.
 func (w webhook) chart(value, to string) string {
 	return fmt.Sprintf("(chart: --set %s%s=%s)", w.value, value, to)
 }
 
-// chartJSON says how the chart is told a value that is not a word.
+// chartJSON is the chart's option for a value that is not a word.
 func (w webhook) chartJSON(value, to string) string {
 	return fmt.Sprintf("(chart: --set-json '%s%s=%s')", w.value, value, to)
 }
 
-// meaning is what follows for objects that the webhook does not see, and undone
-// the same for what is in a namespace.
+// meaning is the consequence for objects that the webhook does not see, and undone the
+// same for objects in a namespace.
 func (w webhook) meaning() string {
 	if w.mutates {
 		return "are not placed"

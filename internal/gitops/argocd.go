@@ -23,8 +23,8 @@ var (
 const inCluster = "https://kubernetes.default.svc"
 
 // ArgoCD returns an AppProject for each tenant with sources, and an Application for each
-// source, all in Argo CD's namespace. croft's operator does not write them: whoever may
-// write Applications there can have Argo CD apply anything.
+// source, all in Argo CD's namespace. croft's operator does not write them: a writer of
+// Applications there can have Argo CD apply anything.
 func ArgoCD(e *estate.Estate, namespace string) []client.Object {
 	var all []client.Object
 	for _, t := range e.Tenants {
@@ -39,8 +39,8 @@ func ArgoCD(e *estate.Estate, namespace string) []client.Object {
 	return all
 }
 
-// appProject bounds what a tenant's Applications may do, whatever is in Git: it names the
-// tenant's repositories and namespaces, and no kind of the whole cluster. It has no
+// appProject limits a tenant's Applications, regardless of Git's content: it names the
+// tenant's repositories and namespaces, and no cluster-scoped kinds. It has no
 // sourceNamespaces, so that Applications outside of Argo CD's namespace cannot use it.
 func appProject(t *estate.Tenant, namespace string) *unstructured.Unstructured {
 	var repositories, destinations, accounts []any
@@ -65,9 +65,9 @@ func appProject(t *estate.Tenant, namespace string) *unstructured.Unstructured {
 	})
 }
 
-// application applies a source. As with Flux, what was taken out of the source is deleted,
-// and changes in the cluster are undone; what an Application has applied stays when the
-// Application is deleted, since it has no finalizer.
+// application applies a source. As with Flux, objects removed from the source are
+// deleted, and changes in the cluster are undone; an Application's objects stay when it
+// is deleted, since it has no finalizer.
 func application(t *estate.Tenant, s estate.Source, namespace string) *unstructured.Unstructured {
 	return argoObject(Application, t, namespace, applicationName(t, s), map[string]any{
 		"project": Name(t.Name),

@@ -29,9 +29,9 @@ const (
 	argoCDSum     = "h1:Xm1BF+I5OgDKUG3SDK49vn2/Y5AMyaNVko+/JT08gj0="
 )
 
-// TestArgoCDSchemas wants Argo CD's own definitions to accept what croft prints, and to
-// know every field of it. It is left to make test-all: it downloads Argo CD's module.
-// TestArgoCD wants the fields themselves.
+// TestArgoCDSchemas expects Argo CD's own CRDs to accept croft's objects, and to know
+// every field of them. It runs in make test-all only: it downloads Argo CD's module.
+// TestArgoCD checks the fields themselves.
 func TestArgoCDSchemas(t *testing.T) {
 	sandbox.Thorough(t)
 	dir := argoCD(t)

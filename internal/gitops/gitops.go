@@ -29,16 +29,16 @@ var (
 )
 
 const (
-	// driftInterval is how often Flux compares what it has applied with the cluster. A
-	// new revision is applied as soon as the source has it.
+	// driftInterval is the interval at which Flux compares its objects with the cluster.
+	// A new revision is applied as soon as the source has it.
 	driftInterval = "10m"
-	// retryInterval is how long Flux waits after a failure.
+	// retryInterval is the time that Flux waits after a failure.
 	retryInterval = "1m"
 )
 
-// Objects returns what croft's operator writes for a tenant's sources: the account, and
-// with Flux its objects. operator is the name of the ClusterRole that the tenant's role
-// operator is bound as.
+// Objects returns the objects that croft's operator writes for a tenant's sources: the
+// account, and with Flux its objects. operator is the name of the ClusterRole that the
+// tenant's role operator is bound as.
 func Objects(p *estate.Platform, t *estate.Tenant, operator string) []client.Object {
 	if len(t.Sources) == 0 {
 		return nil
@@ -94,7 +94,7 @@ func account(t *estate.Tenant, operator string) []client.Object {
 		accounts = append(accounts, &corev1.ServiceAccount{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Deployer},
-			// Flux and Argo CD impersonate it, and no pod is meant to run as it.
+			// Flux and Argo CD impersonate it, and no pod should run as it.
 			AutomountServiceAccountToken: ptr.To(false),
 		})
 		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: Deployer})
@@ -134,9 +134,8 @@ func repository(s estate.Source) *unstructured.Unstructured {
 	return object(kind, s, spec)
 }
 
-// kustomization applies a source. What it deletes is what was taken out of the source:
-// with the Kustomization itself nothing goes, since croft destroys nothing that a
-// tenant runs.
+// kustomization applies a source. It deletes objects that are removed from the source,
+// but none when it is deleted itself, since croft destroys no workload of a tenant.
 func kustomization(s estate.Source, source *unstructured.Unstructured) *unstructured.Unstructured {
 	return object(Kustomization, s, map[string]any{
 		"serviceAccountName": Deployer,
@@ -173,5 +172,5 @@ func object(kind schema.GroupVersionKind, s estate.Source, spec map[string]any) 
 	return o
 }
 
-// Name is what Flux's objects for a source are called.
+// Name is the name of Flux's objects for a source.
 func Name(source string) string { return "croft-" + source }

@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/gitops"
 )
 
-// TestObjects wants of each source the kinds that it needs, in its namespace. It is of
-// the first tier, as all tests of this package: it runs without a control plane.
+// TestObjects expects the required kinds of each source, in its namespace. It is of the
+// first tier, as all tests of this package: it runs without a control plane.
 func TestObjects(t *testing.T) {
 	git := v1alpha1.Source{Git: "https://git.example.org/a", Branch: "main", Path: "./", Interval: "1m", Timeout: "5m", Namespace: "shop"}
 	hooked := git
@@ -52,7 +52,8 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// holds fails if Flux would apply as anybody else, anywhere else, or from anywhere else.
+// holds fails if Flux would apply as another user, to another namespace, or from another
+// source.
 func holds(t *testing.T, tenant *estate.Tenant, o client.Object) {
 	t.Helper()
 	if !slices.Contains(tenant.Namespaces, o.GetNamespace()) {
@@ -83,9 +84,9 @@ func holds(t *testing.T, tenant *estate.Tenant, o client.Object) {
 	}
 }
 
-// TestArgoCD wants of each tenant with sources a project that names its repositories and
-// namespaces and nothing else, and Applications of that project that are applied as the
-// tenant's account. First tier.
+// TestArgoCD expects for each tenant with sources a project with only its repositories
+// and namespaces, and Applications of that project that are applied as the tenant's
+// account. First tier.
 func TestArgoCD(t *testing.T) {
 	app := v1alpha1.Source{Git: "https://git.example.org/a", Branch: "main", Path: "./", Namespace: "shop"}
 	dev := v1alpha1.Source{Git: "https://git.example.org/a", Tag: "v1", Path: "./deploy", Namespace: "shop-dev"}

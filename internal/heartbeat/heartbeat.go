@@ -1,6 +1,6 @@
-// Package heartbeat tells whether an operator runs: the one that leads renews a
-// Lease, and everybody else judges by its age. What the operator writes into
-// conditions says nothing of that, since it stays when the operator is gone.
+// Package heartbeat tells whether an operator runs: the leader renews a Lease, and
+// others judge by its age. The operator's conditions do not show that, since they stay
+// when the operator is gone.
 //
 // The Lease is not that of the leader election, which an operator without
 // --leader-elect does not have.
@@ -22,7 +22,7 @@ import (
 const (
 	// Name is the Lease's, in v1alpha1.SystemNamespace.
 	Name = "croft-operator"
-	// Interval is how often it is renewed.
+	// Interval is the interval of renewals.
 	Interval = 10 * time.Second
 	// Lost is the age from which no operator runs: longer than another replica
 	// takes to lead, and than an API server takes to restart.
@@ -31,7 +31,7 @@ const (
 	VersionAnnotation = "croft.dev/version"
 )
 
-// Beat is what is known of the operator.
+// Beat is the observed state of the operator.
 type Beat struct {
 	// At is when it last renewed the Lease; zero if none ever did.
 	At time.Time
@@ -44,8 +44,8 @@ type Beat struct {
 	Hidden bool
 }
 
-// Read reads the heartbeat. That there is none, and that the caller may not read
-// it, are no errors.
+// Read reads the heartbeat. A missing heartbeat, or a missing right to read it, is no
+// error.
 func Read(ctx context.Context, c client.Reader) (Beat, error) {
 	var lease coordinationv1.Lease
 	err := c.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: Name}, &lease)
@@ -60,7 +60,7 @@ func Read(ctx context.Context, c client.Reader) (Beat, error) {
 	return Of(&lease), nil
 }
 
-// Of is what a Lease says.
+// Of is the state that a Lease shows.
 func Of(lease *coordinationv1.Lease) Beat {
 	b := Beat{Version: lease.Annotations[VersionAnnotation]}
 	if lease.Spec.RenewTime != nil {
@@ -78,8 +78,8 @@ func (b Beat) Alive(now time.Time) bool {
 	return !b.At.IsZero() && b.Holder != "" && now.Sub(b.At) < Lost
 }
 
-// Believable reports whether what the operator says of itself and of others still
-// counts: it is alive, or nobody may know.
+// Believable reports whether the operator's conditions are current: it is alive, or that
+// cannot be known.
 func (b Beat) Believable(now time.Time) bool { return b.Hidden || b.Alive(now) }
 
 // Say is one line about it.
@@ -98,7 +98,7 @@ func (b Beat) Say(now time.Time) string {
 	}
 }
 
-// ago is how long ago something was, as people say it.
+// ago is the time since an event, for people.
 func ago(now, at time.Time) string {
 	since := max(0, now.Sub(at))
 	switch {

@@ -11,8 +11,7 @@ import (
 	"croft.dev/croft/internal/heartbeat"
 )
 
-// TestBeat fails if an operator that is gone is taken for one that runs, or the other
-// way round.
+// TestBeat fails if a stopped operator counts as running, or the other way round.
 func TestBeat(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	lease := func(holder string, age time.Duration) *coordinationv1.Lease {

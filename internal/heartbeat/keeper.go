@@ -14,10 +14,10 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// farewell is how long an operator that stops may take to say so.
+// farewell is the time limit for a stopping operator to say so.
 const farewell = 2 * time.Second
 
-// readyInterval is how often an operator that starts is asked whether it is ready.
+// readyInterval is the interval of readiness checks of a starting operator.
 const readyInterval = 200 * time.Millisecond
 
 // Keeper renews the heartbeat while the operator leads.
@@ -27,12 +27,12 @@ type Keeper struct {
 	Client client.Client
 	// Holder is where this operator runs, and Version its version.
 	Holder, Version string
-	// Log takes what keeps the heartbeat from being written.
+	// Log receives errors of writing the heartbeat.
 	Log logr.Logger
 	// Ready reports whether the operator can do its work; nil for always. Before that
 	// it gives no sign: it runs, and repairs nothing.
 	Ready func(context.Context) bool
-	// Every is how often it is renewed; Interval if zero.
+	// Every is the interval of renewals; Interval if zero.
 	Every time.Duration
 
 	// last is the version of the Lease that was written last.
@@ -44,8 +44,8 @@ type Keeper struct {
 // NeedLeaderElection has only the operator that leads give a sign.
 func (*Keeper) NeedLeaderElection() bool { return true }
 
-// Start renews the heartbeat until the context is done, and then takes it back:
-// who asks afterwards is told at once, without waiting for it to grow old.
+// Start renews the heartbeat until the context is done, and then withdraws it, so that
+// readers need not wait for it to expire.
 func (k *Keeper) Start(ctx context.Context) error {
 	every := k.Every
 	if every == 0 {
@@ -70,8 +70,8 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// beat writes the heartbeat. Without the namespace, which `croft install` makes,
-// there is nowhere to: the walls do not depend on it, so the operator goes on.
+// beat writes the heartbeat. Without the namespace, which `croft install` creates, it
+// cannot: the walls do not depend on it, so the operator continues.
 func (k *Keeper) beat(ctx context.Context) {
 	timed, cancel := context.WithTimeout(ctx, Interval)
 	defer cancel()

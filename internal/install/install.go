@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// patience is how long the API server may take to serve a new kind.
+	// patience is the time limit for the API server to serve a new kind.
 	patience = time.Minute
 	interval = 100 * time.Millisecond
 )
 
-// Install applies Objects, and waits in between until the API server serves
-// croft's kinds. It may be repeated: what stands is left as it is.
+// Install applies Objects, and waits in between until the API server serves croft's
+// kinds. It may be repeated: objects that are in place stay unchanged.
 func Install(ctx context.Context, c client.Client, o Options) ([]apply.Change, error) {
 	kinds, err := definitions()
 	if err != nil {

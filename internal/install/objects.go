@@ -1,5 +1,5 @@
-// Package install puts croft itself into a cluster: its kinds, and the operator
-// with the rights that it needs and no more.
+// Package install installs croft itself in a cluster: its kinds, and the operator with
+// the minimum of rights.
 package install
 
 import (
@@ -34,7 +34,7 @@ type Options struct {
 	Authentication string
 }
 
-// Objects returns everything that is installed, in the order in which to apply it.
+// Objects returns all installed objects, in the order of their application.
 func Objects(o Options) ([]client.Object, error) {
 	kinds, err := definitions()
 	if err != nil {
@@ -58,8 +58,8 @@ func operatorObjects(o Options) []client.Object {
 	return all
 }
 
-// labels adds those that everything has. There is no wall's label among them:
-// what is installed here is never pruned with the walls.
+// labels adds the labels that all objects have. A wall's label is not among them:
+// installed objects are never pruned with the walls.
 func labels(more map[string]string) map[string]string {
 	all := map[string]string{"app.kubernetes.io/name": name, v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	for k, v := range more {

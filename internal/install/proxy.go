@@ -21,7 +21,7 @@ const (
 	// platform creates it, for example with cert-manager; the proxy's pods wait for it.
 	ProxySecret = "croft-proxy-tls" //nolint:gosec // a name
 	proxyPort   = 8443
-	// drainSeconds is how long open streams may continue while a pod is replaced.
+	// drainSeconds is the time that open streams may continue while a pod is replaced.
 	drainSeconds = 60
 )
 
@@ -58,7 +58,7 @@ func proxyObjects(image, authentication string) []client.Object {
 			TypeMeta: metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"}, ObjectMeta: meta(nil),
 			Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: proxySelector}},
 		},
-		// Users connect from anywhere, to one port. Egress goes to the API server and to
+		// Users connect from anywhere, to one port. Egress is to the API server and to
 		// identity providers, whose addresses are not known in advance.
 		&networkingv1.NetworkPolicy{
 			TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"}, ObjectMeta: meta(nil),

@@ -31,8 +31,7 @@ func givenRoles(own []string) []string {
 	return names
 }
 
-// rules are what the operator may do in the whole cluster, where the Platform has
-// roles of its own.
+// rules are the operator's cluster-wide rights, if the Platform has roles of its own.
 func rules(own []string) []rbacv1.PolicyRule {
 	croft := v1alpha1.GroupVersion.Group
 	return []rbacv1.PolicyRule{
@@ -56,8 +55,8 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule("source.toolkit.fluxcd.io", keep, "gitrepositories", "ocirepositories"),
 		rule("kustomize.toolkit.fluxcd.io", keep, "kustomizations"),
 		rule("notification.toolkit.fluxcd.io", keep, "receivers"),
-		// Those of other dialects. Calico's API server asks for the tier besides, and
-		// for its policies by a resource that only rights are given for.
+		// Those of other dialects. Calico's API server also requires a right to the
+		// tier, and to its policies by a resource that exists for rights only.
 		rule("projectcalico.org", keep, "networkpolicies", "tier.networkpolicies"),
 		rule("projectcalico.org", read, "tiers"),
 		rule("crd.projectcalico.org", keep, "networkpolicies"),
@@ -75,7 +74,7 @@ func rules(own []string) []rbacv1.PolicyRule {
 			APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterrolebindings"},
 			ResourceNames: append([]string{identity.ProxyRole}, identity.PlatformRoles...), Verbs: []string{"update", "patch", "delete"},
 		},
-		// Where Gatekeeper is the engine: what it does, and whether it does.
+		// For Gatekeeper as the engine: its objects, and their status.
 		rule("mutations.gatekeeper.sh", keep, "assign", "modifyset"),
 		rule("templates.gatekeeper.sh", keep, "constrainttemplates"),
 		rule("constraints.gatekeeper.sh", keep, "croftplacement", "croftservices", "croftingresses", "croftroutes", "croftgateways", "croftcertificates", "croftannotations"),
@@ -85,14 +84,14 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule("karpenter.kwok.sh", keep, "kwoknodeclasses"),
 		rule("karpenter.k8s.aws", keep, "ec2nodeclasses"),
 
-		// Seeing whether the walls hold: a pod is created in a dry run, which RBAC
+		// To probe whether the walls hold: a pod is created in a dry run, which RBAC
 		// cannot tell from any other.
 		rule("", []string{"create"}, "pods"),
 
 		rule("events.k8s.io", []string{"create", "patch"}, "events"),
 		rule("", []string{"create", "patch"}, "events"),
-		// What quotas refuse is in events of the controllers that were refused. The
-		// operator only follows those with reason FailedCreate.
+		// Quotas' refusals are in events of the refused controllers. The operator only
+		// watches those with reason FailedCreate.
 		rule("", []string{"list", "watch"}, "events"),
 	}
 }
@@ -101,7 +100,7 @@ func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }
 
-// rights are the operator's account and what it may do.
+// rights are the operator's account and its rights.
 func rights(own []string) []client.Object {
 	rbac := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}

@@ -51,8 +51,8 @@ func newIndex(o Objects) *index {
 	return x
 }
 
-// nominees are the NodeClaims to which a pod goes by Karpenter's word:
-// "Pod should schedule on: nodeclaim/NAME, node/NAME".
+// nominees are the NodeClaims for a pod in Karpenter's event: "Pod should schedule on:
+// nodeclaim/NAME, node/NAME".
 func nominees(e *corev1.Event) []string {
 	if e.Reason != Nominated || e.InvolvedObject.Kind != "Pod" {
 		return nil
@@ -67,7 +67,7 @@ func nominees(e *corev1.Event) []string {
 	return claims
 }
 
-// podOf is the pod that an event is about; nil if it is gone.
+// podOf is the pod of an event; nil if it was deleted.
 func (x *index) podOf(e *corev1.Event) *corev1.Pod {
 	return x.pods[podKey{e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.InvolvedObject.UID}]
 }

@@ -1,9 +1,9 @@
-// Package latency tells how long each node took, from the pod that needed it until
-// that pod was ready, and where the time went. It knows only what objects of the API
-// say: NodeClaims, Nodes, Pods and Karpenter's events. It does no I/O.
+// Package latency tells how long each node took, from the pod that needed it until that
+// pod was ready, and where the time went. It knows only objects of the API: NodeClaims,
+// Nodes, Pods and Karpenter's events. It does no I/O.
 //
-// Most times in the API have a resolution of a second, and some are of the node's
-// clock. What no object says is absent: it is never 0, and never guessed.
+// Most times in the API have a resolution of a second, and some are of the node's clock.
+// Unknown times are absent: never 0, and never guessed.
 package latency
 
 import (
@@ -34,19 +34,20 @@ const (
 	PodReady         = "Pod Ready"
 )
 
-// clockSkew is how far the clock of a node may be ahead of Karpenter's. A node that
-// turned Ready later than this after it was Initialized has turned Ready before.
+// clockSkew is the maximum lead of a node's clock over Karpenter's. A node that became
+// Ready later than this after it was Initialized had been Ready before.
 const clockSkew = 5 * time.Second
 
 // imageLabel is the image of nodes in EKS' managed node groups, which have no NodeClaim.
 const imageLabel = "eks.amazonaws.com/nodegroup-image"
 
-// Objects are what the times are read from.
+// Objects are the objects that contain the times.
 type Objects struct {
 	Claims []karpenterv1.NodeClaim
 	Nodes  []corev1.Node
 	Pods   []corev1.Pod
-	// Events are those that Karpenter writes with the reason Nominated; others are ignored.
+	// Events are those that Karpenter writes with the reason Nominated; others are
+	// ignored.
 	Events []corev1.Event
 }
 
@@ -54,11 +55,11 @@ type Objects struct {
 type Options struct {
 	// Pool is the name of a NodePool; all if empty.
 	Pool string
-	// Since leaves out nodes that were asked for earlier; none if zero.
+	// Since leaves out nodes that were requested earlier; none if zero.
 	Since time.Time
 }
 
-// Timeline is what is known of one node.
+// Timeline are the times of one node.
 type Timeline struct {
 	// Node is empty until the node has registered.
 	Node string `json:"node,omitempty"`
@@ -114,8 +115,8 @@ func (t *Timeline) note(format string, args ...any) {
 	t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
 }
 
-// Build makes a timeline of each node, and of each NodeClaim whose node has not come
-// yet, in the order in which they were asked for.
+// Build makes a timeline of each node, and of each NodeClaim without a node yet, in the
+// order of their requests.
 func Build(o Objects, opts Options) []Timeline {
 	x := newIndex(o)
 	all := []Timeline{}
@@ -148,7 +149,7 @@ func Build(o Objects, opts Options) []Timeline {
 	return all
 }
 
-// timeline puts together what is known of a node; claim or node may be nil.
+// timeline collects the times of a node; claim or node may be nil.
 func (x *index) timeline(claim *karpenterv1.NodeClaim, node *corev1.Node) Timeline {
 	t := Timeline{Events: []Event{}}
 	if claim != nil {

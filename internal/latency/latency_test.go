@@ -24,7 +24,7 @@ func at(seconds int) metav1.Time {
 	return metav1.NewTime(start.Add(time.Duration(seconds) * time.Second))
 }
 
-// one is a node of which everything is known.
+// one is a node with all times.
 func one() *latency.Objects {
 	claim := karpenterv1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "apps-1", CreationTimestamp: at(2),
@@ -85,8 +85,8 @@ var all = map[latency.Phase]float64{
 	latency.ClaimToNodeReady: 28, latency.PodToNodeReady: 30, latency.PodToPodReady: 45,
 }
 
-// TestPhases takes away, or spoils, what a phase is known by: the phase is absent then,
-// and no other is.
+// TestPhases removes, or spoils, the time that a phase depends on: that phase must then
+// be absent, and no other.
 func TestPhases(t *testing.T) {
 	withPod := []latency.Phase{latency.Decision, latency.Scheduling, latency.Start, latency.PodToNodeReady,
 		latency.PodToPodReady}
@@ -208,7 +208,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestSameSecond: events of one second are in the order in which they usually come.
+// TestSameSecond: events of one second are in their usual order.
 func TestSameSecond(t *testing.T) {
 	o := one()
 	o.Claims[0].Status.Conditions[2].LastTransitionTime, o.Events[0].FirstTimestamp = at(30), at(2)
@@ -222,7 +222,7 @@ func TestSameSecond(t *testing.T) {
 	}
 }
 
-// TestSentence says no more than is known.
+// TestSentence expects only known facts.
 func TestSentence(t *testing.T) {
 	for name, c := range map[string]struct {
 		absent []latency.Phase
@@ -300,7 +300,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestSummarize: percentiles by nearest rank, of those alone of which a phase is known.
+// TestSummarize: percentiles by nearest rank, of the nodes that have a phase.
 func TestSummarize(t *testing.T) {
 	var nodes []latency.Timeline
 	for i := range 100 {
@@ -331,7 +331,7 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// TestMetrics reads back what Prometheus would.
+// TestMetrics parses the output as Prometheus would.
 func TestMetrics(t *testing.T) {
 	var text bytes.Buffer
 	if err := latency.WriteMetrics(&text, latency.Build(fixture(t), latency.Options{})); err != nil {

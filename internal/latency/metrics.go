@@ -11,7 +11,7 @@ import (
 const metricName = "croft_node_phase_seconds"
 
 // WriteMetrics writes a histogram of each phase in Prometheus' text format, as of now:
-// its counts are those of the nodes that are there, and go down when nodes go.
+// its counts are those of existing nodes, and fall when nodes are deleted.
 func WriteMetrics(w io.Writer, all []Timeline) error {
 	histogram := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    metricName,

@@ -10,8 +10,8 @@ import (
 // Phase is the time between two events of a timeline.
 type Phase string
 
-// The phases. The first seven lie behind each other, but for Initialization, which
-// runs beside Scheduling; the others are totals.
+// The phases. The first seven follow one another, except for Initialization, which runs
+// beside Scheduling; the others are totals.
 const (
 	Decision         Phase = "decision"
 	Launch           Phase = "launch"
@@ -25,18 +25,18 @@ const (
 	PodToPodReady    Phase = "pod_to_pod_ready"
 )
 
-// Definition says what a phase is.
+// Definition defines a phase.
 type Definition struct {
 	Phase Phase
 	// From and To are names of events.
 	From, To string
-	// Says is what happens meanwhile, for a person.
+	// Says describes the phase, for people.
 	Says string
-	// Total is set for those that contain others.
+	// Total is set for phases that contain others.
 	Total bool
 }
 
-// Definitions are those of all phases, in order.
+// Definitions are the definitions of all phases, in order.
 func Definitions() []Definition {
 	return []Definition{
 		{Decision, PodCreated, ClaimCreated, "Karpenter decides", false},
@@ -66,7 +66,7 @@ func (t *Timeline) measure() {
 }
 
 // Sentence says in one line how long the node took until it was Ready, and which phase
-// took longest; "" if that is not known.
+// took longest; "" if that is unknown.
 func (t *Timeline) Sentence() string {
 	total, from := t.Phases[PodToNodeReady], "the pod that needed it"
 	if _, known := t.Phases[PodToNodeReady]; !known {
@@ -95,13 +95,13 @@ type Group struct {
 	// By is all, pool, instanceType, zone or image; Value is empty where it is not known.
 	By    string `json:"by"`
 	Value string `json:"value,omitempty"`
-	// Nodes is how many there are. Not each has each phase.
+	// Nodes is the number of nodes. Not each has each phase.
 	Nodes  int                   `json:"nodes"`
 	Phases map[Phase]Percentiles `json:"phases"`
 }
 
-// Percentiles are of the nodes of which a phase is known, in seconds, by nearest rank:
-// each is a time that a node really took.
+// Percentiles are of the nodes that have a phase, in seconds, by nearest rank: each is a
+// time of a real node.
 type Percentiles struct {
 	Count int     `json:"count"`
 	P50   float64 `json:"p50"`

@@ -22,9 +22,9 @@ type need struct {
 	event *corev1.Event
 }
 
-// neededBy is the pod that a NodeClaim was created for: the first of those that
-// Karpenter nominated for it, preferably one that runs there. Without an event it is
-// the first pod on the node that was there before the claim and was scheduled after.
+// neededBy is the pod that a NodeClaim was created for: the first that Karpenter
+// nominated for it, preferably one that runs there. Without an event it is the first pod
+// on the node that existed before the claim and was scheduled after it.
 func (x *index) neededBy(claim *karpenterv1.NodeClaim, node *corev1.Node) need {
 	var candidates, gone []need
 	for _, e := range x.nominations[claim.Name] {
@@ -93,7 +93,8 @@ func turned(pod *corev1.Pod, kind corev1.PodConditionType) time.Time {
 	return time.Time{}
 }
 
-// seen is when an event was seen first. Those of the newer API have it elsewhere.
+// seen is the time when an event was first seen, which the newer API has in another
+// field.
 func seen(e *corev1.Event) time.Time {
 	for _, t := range []time.Time{e.EventTime.Time, e.FirstTimestamp.Time, e.CreationTimestamp.Time} {
 		if !t.IsZero() {

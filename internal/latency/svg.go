@@ -20,11 +20,13 @@ const (
 	barHeight    = 18
 	legendRow    = 20
 	legendColumn = 315
-	// maxRows is how many nodes a picture shows; of more, the slowest.
+	// maxRows is the maximum number of nodes in a picture; of more, the slowest are
+	// shown.
 	maxRows = 40
 )
 
-// colors are of the phases: Okabe and Ito's, which people with other eyes tell apart.
+// colors are the phases' colors: Okabe and Ito's, which color-blind people can
+// distinguish.
 var colors = map[Phase]struct{ fill, ink string }{
 	Decision:       {"#e69f00", "#000"},
 	Launch:         {"#56b4e9", "#000"},
@@ -223,7 +225,7 @@ func cut(text string, most int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
 }
 
-// asText escapes what XML takes as markup, and leaves out what has no shape of its own.
+// asText escapes XML's markup, and removes invisible characters.
 func asText(text string) string {
 	visible := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) || unicode.IsControl(r) {

@@ -59,7 +59,7 @@ func appended[T any](to *[]T, item []byte) error {
 	return err
 }
 
-// TestPicture holds docs/latency.svg against what is drawn of the example.
+// TestPicture compares docs/latency.svg with the picture of the example.
 func TestPicture(t *testing.T) {
 	got := latency.SVG(latency.Build(fixture(t), latency.Options{}))
 	const path = "../../docs/latency.svg"

@@ -12,9 +12,9 @@ import (
 	"croft.dev/croft/internal/openidtest"
 )
 
-// TestDex fails if somebody cannot log in at Dex as croft render --dex configures it: with
-// any port of the redirect, by a code on another device, and again by the refresh token. It
-// is part of `make test`, and runs where CROFT_DEX names a Dex binary.
+// TestDex fails if a user cannot log in at Dex as croft render --dex configures it: with
+// any port of the redirect, by a code on another device, and again by the refresh token.
+// It is part of `make test`, and runs where CROFT_DEX names a Dex binary.
 func TestDex(t *testing.T) {
 	p := openidtest.StartDex(t, func(issuer string) ([]byte, error) {
 		platform := estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{ClusterName: "demo"}}

@@ -21,7 +21,7 @@ const (
 	// maxClockSkew is how far this machine's clock may be behind the provider's, as in the
 	// API server.
 	maxClockSkew = 5 * time.Minute
-	// loginTimeout is how long a user may take to log in.
+	// loginTimeout is the time limit for a user to log in.
 	loginTimeout = 10 * time.Minute
 )
 

@@ -11,8 +11,8 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// place is a field of an object that has a value which its schema refuses. Advice
-// is tried here before it is given: what is refused again helps nobody.
+// place is a field of an object with a value that its schema refuses. Advice is tried
+// here before it is given: advice that would be refused again is useless.
 type place struct {
 	schema *compiled
 	obj    map[string]any
@@ -31,8 +31,8 @@ func (p place) canGo() bool {
 	return p.accepts(replaced(p.obj, p.path, func(any) (any, bool) { return nil, false }))
 }
 
-// accepts says whether an object has no errors in this place and around it, but for
-// those around it that it has already.
+// accepts reports whether an object has no errors in this place and around it, apart
+// from those around it that it has already.
 func (p place) accepts(changed any) bool {
 	obj, ok := changed.(map[string]any)
 	if !ok {
@@ -48,14 +48,14 @@ func (p place) accepts(changed any) bool {
 	})
 }
 
-// errors are those of types, bounds and rules.
+// errors are the errors of types, bounds and rules.
 func (c *compiled) errors(obj map[string]any) field.ErrorList {
 	broken, _ := c.rules.Validate(context.Background(), nil, c.structure, obj, nil, celconfig.RuntimeCELCostBudget)
 	return append(c.values(obj), broken...)
 }
 
-// replaced is a value with another one in the place that a plain path leads to, or
-// without it. Only what lies on the way is copied.
+// replaced is a value with another one at a plain path, or without it. Only the values
+// on the path are copied.
 func replaced(v any, path string, change func(any) (value any, keep bool)) any {
 	switch around := v.(type) {
 	case map[string]any:

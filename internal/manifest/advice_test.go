@@ -23,8 +23,8 @@ func read(content string) manifest.Problems {
 	return append(problems, more...).Sorted()
 }
 
-// advised are the ways in which a message gives a value to write. The first group
-// is it, as YAML.
+// advised are the phrases by which a message gives a value to write. The first group is
+// the value, as YAML.
 var advised = []*regexp.Regexp{
 	regexp.MustCompile(`put it in quotes: (".*")$`),
 	regexp.MustCompile(`must be a list; write (\[.*\])$`),
@@ -37,20 +37,19 @@ var advised = []*regexp.Regexp{
 
 const leaveOut = "leave it out"
 
-// elsewhere is said of a value that is written well and needs something in another
+// elsewhere are the phrases about a well-formed value that needs a change in another
 // place.
 var elsewhere = []string{"; declare it, or name another", "says role or instanceProfile", "needs to know how long it may last", "set exactly one of group and user", "set exactly one of git and oci"}
 
-// wrong are values of every type, of which few are right anywhere.
+// wrong are values of every type, most of which are invalid in any field.
 var wrong = []string{`true`, `0`, `5`, `-3`, `1.5`, `"text"`, `"yes"`, `"5"`, `"1.5"`, `""`, `"a b"`, `[]`, `[5]`, `[text]`, `{}`, `{a: b}`}
 
-// fewerValues is of how many wrong values a field gets one in `make test`: another one
-// than the field beside it.
+// fewerValues: in `make test` a field gets one of this many wrong values, and its
+// neighbours others.
 const fewerValues = 4
 
-// TestAdviceIsAccepted writes wrong values into every field of every kind and does
-// as the messages say: the field has no problem then, and nothing else has one that
-// had none.
+// TestAdviceIsAccepted writes wrong values into every field of every kind and follows
+// the messages: the field must then be valid, and no other field may become invalid.
 func TestAdviceIsAccepted(t *testing.T) {
 	all, err := manifest.Schemas()
 	if err != nil {
@@ -78,7 +77,7 @@ func TestAdviceIsAccepted(t *testing.T) {
 	}
 }
 
-// followAdvice says how often there was any.
+// followAdvice returns the number of messages with advice.
 func followAdvice(t *testing.T, kind string, path []string, value string) int {
 	t.Helper()
 	before := examine(t, kind, path, read1(t, value))
@@ -94,7 +93,7 @@ func followAdvice(t *testing.T, kind string, path []string, value string) int {
 		switch last := len(path) - 1; {
 		case !out:
 			after = examine(t, kind, path, advice)
-			// Rules on what surrounds a value of the wrong type are not evaluated.
+			// Rules on the surroundings of a value of the wrong type are not evaluated.
 			known = append(slices.Clone(before), examine(t, kind, path, nil)...)
 		case path[last] == "0":
 			after = examine(t, kind, path[:last], []any{})
@@ -160,7 +159,7 @@ func examine(t *testing.T, kind string, path []string, value any) manifest.Probl
 	return problems.For(kind, names[kind])
 }
 
-// makeRoom takes out what does not go with a field, and adds what it needs.
+// makeRoom removes fields that exclude a field, and adds those that it needs.
 func makeRoom(object map[string]any, path []string) {
 	switch at := strings.Join(path, "."); {
 	case strings.HasPrefix(at, "spec.nodeClass.aws.blockDeviceMappings.0.ebs."):

@@ -16,12 +16,12 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// issue is what is wrong with a field of an object that is looked at by itself.
+// issue is an error in a field of a single object.
 type issue struct{ field, message string }
 
-// check defaults an object and holds it against its schema as the API server
-// would when it is created, but reports everything at once, after what was found
-// before. It leaves declared as it is.
+// check defaults an object and validates it by its schema as the API server would at its
+// creation, but reports all errors at once, after the given ones. It leaves declared
+// unchanged.
 func check(kind string, declared map[string]any, issues []issue) (map[string]any, []issue, error) {
 	all, err := schemas()
 	if err != nil {
@@ -50,8 +50,8 @@ func check(kind string, declared map[string]any, issues []issue) (map[string]any
 	return obj, unique(issues), nil
 }
 
-// name checks what the API server asks of every object's name. The schemas' rules
-// rely on it, and their messages speak of both.
+// name checks the API server's rules on object names. The schemas' rules rely on it, and
+// their messages mention both.
 func (c *compiled) name(obj map[string]any) []issue {
 	name, found, err := unstructured.NestedString(obj, "metadata", "name")
 	if !found || err != nil || len(c.structure.XValidations) == 0 || len(apivalidation.NameIsDNSSubdomain(name, false)) == 0 {
@@ -65,7 +65,7 @@ func (c *compiled) unknownFields(obj map[string]any) []issue {
 	var issues []issue
 	for _, path := range pruning.PruneWithOptions(obj, c.structure, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
 		around, name := c.deepest(path)
-		if around.Type == "object" { // otherwise the mapping itself is what is wrong
+		if around.Type == "object" { // otherwise the mapping itself is invalid
 			issues = append(issues, issue{path, unknownField(name, fieldsOf(around))})
 		}
 	}
@@ -76,8 +76,8 @@ func (c *compiled) unknownFields(obj map[string]any) []issue {
 func (c *compiled) values(obj map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	for _, e := range validation.ValidateCustomResource(nil, obj, c.openAPI) {
-		// What is said of the whole object only repeats what is said of a field: it
-		// is a mapping, so that there is nothing wrong with it itself.
+		// An error of the whole object only repeats an error of a field: the object is a
+		// mapping, so it is not invalid itself.
 		if e.Field != rootPath {
 			errs = append(errs, e)
 		}
@@ -85,9 +85,9 @@ func (c *compiled) values(obj map[string]any) field.ErrorList {
 	return append(errs, listtype.ValidateListSetsAndMaps(nil, c.structure, obj)...)
 }
 
-// broken evaluates the rules. A rule can only be asked about values of the right
-// type and size, so the wrong ones are taken out before, and the rules on what
-// surrounds them, which would miss them, are not reported.
+// broken evaluates the rules. Rules can only be evaluated with values of the right type
+// and size, so wrong ones are removed before, and rules on their surroundings, which
+// would miss them, are not reported.
 func (c *compiled) broken(obj map[string]any, wrong []string) field.ErrorList {
 	if len(wrong) > 0 {
 		obj = runtime.DeepCopyJSON(obj)

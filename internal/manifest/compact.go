@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// sections are the keys of the compact form that hold objects by their names,
-// with the kind that each one stands for.
+// sections are the keys of the compact form that hold objects by their names, with the
+// kind of each.
 var sections = map[string]string{
 	"pools":             KindPool,
 	"tenants":           KindTenant,
@@ -49,8 +49,8 @@ func (r *reader) section(kind string, key, body *yaml.Node) {
 	}
 }
 
-// expand makes the object that stands behind one entry. An entry without a value
-// is an object that leaves everything to the defaults.
+// expand makes the object of one entry. An entry without a value is an object with all
+// defaults.
 func (r *reader) expand(kind, name string, key, body *yaml.Node, path string) {
 	spec := value(body)
 	if spec == nil {

@@ -19,10 +19,10 @@ const (
 	KindNetwork  = "SecondaryNetwork"
 )
 
-// Declaration is what was declared, before it is known to be valid: the same
-// objects whether they come from croft.yaml, from a stream of objects or from
-// the API server. Each object by itself is valid and defaulted: Parse and the API
-// server see to that alike, by the same schemas.
+// Declaration are the declared objects, before they are known to fit together: the same
+// objects whether they come from croft.yaml, from a stream of objects or from the API
+// server. Each object by itself is valid and defaulted: Parse and the API server both
+// ensure that, by the same schemas.
 type Declaration struct {
 	Platforms []v1alpha1.Platform
 	Pools     []v1alpha1.Pool
@@ -37,18 +37,17 @@ type Declaration struct {
 	// the estate. If it is zero, no access has ended.
 	Now time.Time
 
-	// origins tell where objects were written. Those that come from the API
-	// server have none.
+	// origins are the places of objects in files. Those from the API server have none.
 	origins map[Object]*origin
-	// refused are the objects that were written but are not valid by themselves,
-	// so that whatever refers to one is not told that it does not exist.
+	// refused are the written objects that are invalid by themselves, so that references
+	// to one are not reported as dangling.
 	refused map[ID]*origin
 	// partial says that something could not be read at all, so that nothing can
 	// be called missing.
 	partial bool
 }
 
-// ID is what the API server tells objects apart by.
+// ID is the API server's identity of an object.
 type ID struct{ Kind, Name string }
 
 // Object is one object of a Declaration: several may be declared under one ID.
@@ -58,8 +57,8 @@ type Object struct {
 	Index int
 }
 
-// Add appends what other declares, as when several files make one estate.
-// It takes other over: do not use it afterwards.
+// Add appends the objects of other, when several files make one estate. It takes other
+// over: do not use it afterwards.
 func (d *Declaration) Add(other *Declaration) {
 	offset := map[string]int{
 		KindPlatform: len(d.Platforms),
@@ -156,8 +155,8 @@ func (d *Declaration) Problem(o Object, field, message string) Problem {
 	return p
 }
 
-// Where tells the place of an object, in parentheses, to end a message with. An object from
-// the API server has none; beside a file it is said to be in the cluster.
+// Where is the place of an object, in parentheses, for the end of a message. An object
+// from the API server has none; beside a file it is said to be in the cluster.
 func (d *Declaration) Where(o Object) string {
 	if from := d.origins[o]; from != nil {
 		return from.where()
@@ -168,10 +167,9 @@ func (d *Declaration) Where(o Object) string {
 	return ""
 }
 
-// Objects returns every object in the order to apply them in: whatever is
-// referred to comes first. An object from a file is returned as it was written,
-// without defaults, so that to apply it does not take possession of fields that
-// nobody wrote.
+// Objects returns every object in the order to apply them in: referenced objects come
+// first. An object from a file is returned as it was written, without defaults, so that
+// applying it does not take ownership of unset fields.
 func (d *Declaration) Objects() []client.Object {
 	var all []client.Object
 	add := func(kind string, index int, obj client.Object) {

@@ -8,15 +8,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxAliased is how many values a document may stand for once its aliases are
-// written out. A few lines of aliases to aliases can stand for more values than
-// any machine has room for.
+// maxAliased is the maximum number of values of a document after expanding its aliases.
+// A few lines of aliases to aliases can expand to more values than any machine has
+// memory for.
 const maxAliased = 1_000_000
 
-// simplify turns the nodes of one document into mappings, sequences and scalars
-// alone, so that nothing after it has to know of YAML's other means: aliases are
-// replaced by what they stand for, merge keys by the entries they bring, and keys
-// are unique. What does not fit is reported and left out.
+// simplify turns the nodes of one document into mappings, sequences and scalars alone,
+// so that later code need not know YAML's other features: aliases are replaced by their
+// values, merge keys by their entries, and keys are unique. Errors are reported and
+// their nodes left out.
 func simplify(file string, doc *yaml.Node) Problems {
 	s := simplifier{file: file, sizes: map[*yaml.Node]int{}}
 	if size := s.visit(doc, nil); len(s.sizes) > 0 && max(size, s.merged) > maxAliased {
@@ -28,8 +28,8 @@ func simplify(file string, doc *yaml.Node) Problems {
 
 type simplifier struct {
 	file string
-	// sizes is how many values each node with an anchor stands for; unfinished
-	// while it is visited. All other nodes are come by once.
+	// sizes is the number of values of each node with an anchor; unfinished while it is
+	// visited. All other nodes are visited once.
 	sizes map[*yaml.Node]int
 	// merged counts the entries brought in by merge keys.
 	merged   int
@@ -60,8 +60,7 @@ func (t *trail) String() string {
 	return join(t.up.String(), t.key)
 }
 
-// visit simplifies a node and everything in it, and returns how many values it
-// stands for.
+// visit simplifies a node and everything in it, and returns the number of its values.
 func (s *simplifier) visit(n *yaml.Node, path *trail) int {
 	if size, known := s.sizes[n]; known {
 		return size
@@ -81,7 +80,7 @@ func (s *simplifier) visit(n *yaml.Node, path *trail) int {
 		size += s.entries(n, path)
 	case yaml.ScalarNode:
 		s.tag(n, path)
-	case yaml.AliasNode: // replace has gone on to what it stands for
+	case yaml.AliasNode: // replace has followed it to its target
 	}
 	if n.Anchor != "" {
 		s.sizes[n] = size
@@ -89,7 +88,7 @@ func (s *simplifier) visit(n *yaml.Node, path *trail) int {
 	return size
 }
 
-// replace simplifies a node or, in its place, what it is an alias of.
+// replace simplifies a node, or replaces an alias by its target.
 func (s *simplifier) replace(at **yaml.Node, path *trail) int {
 	n := *at
 	for n.Kind == yaml.AliasNode {
@@ -104,11 +103,11 @@ func (s *simplifier) replace(at **yaml.Node, path *trail) int {
 	return size
 }
 
-// atMost keeps a size from overflowing. One that is too large stays so.
+// atMost keeps a size from overflowing. A size that is too large stays so.
 func atMost(size int) int { return min(size, 2*maxAliased) }
 
-// entries makes the keys of a mapping unique and writes out its merge keys. It
-// returns how many values the mapping holds.
+// entries makes the keys of a mapping unique and expands its merge keys. It returns the
+// number of values of the mapping.
 func (s *simplifier) entries(n *yaml.Node, path *trail) int {
 	size := 0
 	written := make([]*yaml.Node, 0, len(n.Content))

@@ -53,8 +53,8 @@ func child(n *yaml.Node, step string) (value *yaml.Node, line int) {
 	return nil, 0
 }
 
-// Documents reads a file of YAML or JSON documents, whatever they say. A document
-// that cannot be read is a problem, and the others are returned all the same.
+// Documents reads a file of YAML or JSON documents of any content. A document that
+// cannot be read is a problem, and the others are returned nevertheless.
 func Documents(name string, data []byte) ([]Document, Problems) {
 	if len(data) > maxSize {
 		return nil, Problems{{File: name, Message: fmt.Sprintf(
@@ -78,8 +78,8 @@ type part struct {
 	above int
 }
 
-// split cuts a file where its documents begin, so that one that is broken takes
-// none of the others with it. YAML forbids such a line within a document.
+// split cuts a file where its documents begin, so that a broken one does not affect the
+// others. YAML forbids such a line within a document.
 func split(data []byte) []part {
 	var parts []part
 	start, above, line := 0, 0, 0
@@ -103,8 +103,8 @@ func begin(line []byte) bool {
 	return ok && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
 }
 
-// documents are those of one part: more than one only where JSON documents follow
-// one another.
+// documents are those of one part: more than one only where JSON documents follow one
+// another.
 func (p part) documents(name string) ([]Document, Problems) {
 	r := &reader{file: name, into: &Declaration{}}
 	var all []Document

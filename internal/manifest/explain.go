@@ -17,9 +17,9 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// explain says what the API server would say of a value, but so that whoever
-// wrote it knows what to write instead. Of the error only its type is used; the
-// rest comes from the schema and the value.
+// explain is the API server's error about a value, reworded so that its author knows
+// what to write instead. It uses only the type of the error; the rest comes from the
+// schema and the value.
 func (c *compiled) explain(e *field.Error, obj map[string]any) string {
 	schema, _ := c.deepest(e.Field)
 	at := place{c, obj, plainPath(e.Field)}
@@ -46,7 +46,7 @@ func (c *compiled) explain(e *field.Error, obj map[string]any) string {
 	}
 }
 
-// explainRule is the rule's own message, which is written for people. One that
+// explainRule is the rule's own message, which is written for people. A message that
 // begins with "must" is about the value alone, and follows it.
 func (c *compiled) explainRule(e *field.Error) string {
 	schema, _ := c.deepest(e.Field)
@@ -62,8 +62,8 @@ func (c *compiled) explainRule(e *field.Error) string {
 	return "is too large or too unusual to be checked; write it in a simpler way"
 }
 
-// wrongType says of which type a value must be and, where there is a way to write
-// the same value that is accepted, that way.
+// wrongType names the required type and, if possible, the accepted notation of the same
+// value.
 func wrongType(at place, schema *structural.Structural, key string, v any) string {
 	switch {
 	case schema.XIntOrString:
@@ -132,7 +132,7 @@ func example(items *structural.Structural) string {
 	return "[{" + strings.Join(fields[:min(1, len(fields))], "") + ": …}]"
 }
 
-// hint says what a text must look like, as the object of a sentence.
+// hint describes the required form of a text, as the object of a sentence.
 func hint(schema *structural.Structural) string {
 	for _, rule := range schema.XValidations {
 		if what, ok := strings.CutPrefix(rule.Message, "must be "); ok {
@@ -203,8 +203,7 @@ func notAQuantity(resourceName string, v any) string {
 	return fmt.Sprintf("%q is not a quantity; write one such as 500m, 2 or 4Gi", wording.Text(v))
 }
 
-// quantities finds those that the schema's pattern takes for one, but that are
-// none, such as 1e1.5.
+// quantities finds invalid quantities that the schema's pattern accepts, such as 1e1.5.
 func quantities(schema *structural.Structural, v any, path *field.Path) []issue {
 	var issues []issue
 	switch v := v.(type) {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// base is a valid beginning of croft.yaml; what a test adds begins on line 7.
+// base is a valid beginning of croft.yaml; a test's own lines begin on line 7.
 const base = `platform:
   clusterName: demo
   tenantDomain: tenants.example.org
@@ -36,7 +36,7 @@ func expect(t *testing.T, problems Problems, want ...string) {
 	}
 }
 
-// badInput is content and the whole of what croft says about it.
+// badInput is content and croft's complete message about it.
 type badInput struct {
 	name    string
 	content string
@@ -61,8 +61,8 @@ func examples(t testing.TB) map[string]string {
 	return contents
 }
 
-// TestSchemasFit guards against rules that a schema has but that cannot be
-// compiled, which would otherwise only be said once somebody breaks one.
+// TestSchemasFit guards against schema rules that do not compile, which would otherwise
+// only show when an object breaks one.
 func TestSchemasFit(t *testing.T) {
 	if _, err := schemas(); err != nil {
 		t.Fatal(err)

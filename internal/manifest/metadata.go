@@ -14,9 +14,8 @@ var (
 	}
 )
 
-// cleanMetadata checks the part of an object that its CustomResourceDefinition
-// says nothing about, and drops what belongs to the API server. It returns the
-// object's name.
+// cleanMetadata checks the part of an object that its CustomResourceDefinition does not
+// cover, and drops the API server's fields. It returns the object's name.
 func cleanMetadata(declared map[string]any) (string, []issue) {
 	written, ok := declared["metadata"].(map[string]any)
 	if !ok {

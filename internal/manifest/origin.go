@@ -18,8 +18,8 @@ type origin struct {
 	// node is what field paths lead into: the whole object, or in the compact
 	// form its spec.
 	node *yaml.Node
-	// path is where the object stands in the compact form, such as pools.jobs;
-	// empty for an object of a stream.
+	// path is the object's path in the compact form, such as pools.jobs; empty for an
+	// object of a stream.
 	path string
 	// declared is the object as it was written, without defaults.
 	declared map[string]any
@@ -88,8 +88,8 @@ func descend(n *yaml.Node, rest string, line int, path string) (int, string) {
 	return line, path
 }
 
-// longestKey finds the entry that a path continues with. Keys may have dots in
-// them, so the longest one that fits is meant.
+// longestKey finds the entry that a path continues with. Keys may contain dots, so the
+// longest matching one is meant.
 func longestKey(n *yaml.Node, rest string) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
@@ -102,7 +102,7 @@ func longestKey(n *yaml.Node, rest string) (key, value *yaml.Node) {
 
 func plainKey(key string) string { return bracketless.Replace(key) }
 
-// unwritten appends the part of a path that nobody wrote.
+// unwritten appends the unset part of a path.
 func unwritten(path, rest string) string {
 	if path == "" {
 		return rest

@@ -32,16 +32,16 @@ func ParseWith(name string, data []byte, open Open) (*Declaration, Problems) {
 	return r.into, r.problems.Sorted()
 }
 
-// reader collects what one file declares.
+// reader collects the declared objects of one file.
 type reader struct {
 	file string
-	// open is nil where nothing beside the file can be read.
+	// open is nil if nothing beside the file can be read.
 	open     Open
 	into     *Declaration
 	problems Problems
 }
 
-// unreadable reports what keeps a part of the file, or all of it, from being
+// unreadable reports an error that keeps a part of the file, or all of it, from being
 // read.
 func (r *reader) unreadable(line int, path, format string, args ...any) {
 	r.into.partial = true

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Severity tells what is refused from what is only pointed out.
+// Severity tells errors from warnings.
 type Severity string
 
-// SeverityWarning marks what is accepted although it is most likely a mistake. A
-// Problem without a severity is an error.
+// SeverityWarning marks accepted values that are most likely mistakes. A Problem without
+// a severity is an error.
 const SeverityWarning Severity = "warning"
 
-// Problem is one thing that does not hold, said to whoever wrote it.
+// Problem is one error or warning, for the author of the object.
 type Problem struct {
 	// Severity is empty for an error.
 	Severity Severity
@@ -25,10 +25,10 @@ type Problem struct {
 	// Field is the path in the object, such as spec.emptyTTL; empty for the
 	// object as a whole.
 	Field string
-	// Message says what is wrong and what to write instead.
+	// Message is the error and the remedy.
 	Message string
 
-	// Live: the object is in the cluster, beside a file that does not have it.
+	// Live: the object is in the cluster, and not in the file.
 	Live bool
 	// File and Line are where it was written. File is empty for objects that
 	// come from the API server; Line is 0 where no line is to blame.

@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// kinds are those that a declaration is made of, as messages list them.
+// kinds are the kinds of declared objects, as messages list them.
 var kinds = []string{KindPlatform, KindPool, KindTenant, KindNetwork}
 
 func isKind(kind any) bool {
@@ -44,9 +44,8 @@ var schemas = sync.OnceValues(func() (map[string]*compiled, error) {
 	return all, nil
 })
 
-// compiled are the three forms in which the API server's own packages want a
-// schema: to default and prune by, to check types and bounds by, and to
-// evaluate rules by.
+// compiled are the three forms of a schema for the API server's own packages: to default
+// and prune by, to check types and bounds by, and to evaluate rules by.
 type compiled struct {
 	structure *structural.Structural
 	openAPI   validation.SchemaCreateValidator

@@ -11,8 +11,8 @@ type Open func(path string) ([]byte, error)
 // which has no such files.
 const userDataFile = "userDataFile"
 
-// userData puts what userDataFile names in the place of userData. What is wrong
-// with it is left to whoever checks the object.
+// userData replaces userDataFile by userData. Errors of the field itself are reported by
+// the check of the object.
 func (r *reader) userData(spec any) []issue {
 	class := inside(inside(spec, "nodeClass"), "aws")
 	file, ok := class[userDataFile]

@@ -7,9 +7,9 @@ import (
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// The validators name fields by paths that do not tell the dots between keys from
-// those in keys. Whoever follows a path therefore needs the thing that it leads
-// through: nodes (descend), values (follow) or a schema (deepest).
+// The validators name fields by paths that do not tell the dots between keys from those
+// in keys. A reader of a path therefore needs the thing that it leads through: nodes
+// (descend), values (follow) or a schema (deepest).
 
 // follow returns the value that a plain path leads to, and the entry to delete to
 // be rid of it: its own or, since a list must keep its length, that of the list

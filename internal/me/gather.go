@@ -35,9 +35,8 @@ func (e *NotTenantsError) Error() string {
 	return fmt.Sprintf("namespace %s is no tenant's: name a namespace of your tenant with -n NAMESPACE, or in the kubeconfig's context", e.Namespace)
 }
 
-// Gather reads what the caller has in the tenant that a namespace belongs to. Nobody
-// but the platform's people may list namespaces: the TenantRules in one name the
-// others.
+// Gather reads the caller's state in the tenant of a namespace. Only the platform's
+// people may list namespaces: the TenantRules in one namespace name the others.
 func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error) {
 	var rules v1alpha1.TenantRules
 	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha1.TenantRulesName}, &rules)

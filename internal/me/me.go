@@ -1,6 +1,6 @@
-// Package me says what a tenant's developer has: namespaces, roles, quota and its
-// use, domains, classes and pools. It reads with the developer's own rights, and
-// needs no right that croft's viewer does not have.
+// Package me describes the tenant to its developer: namespaces, roles, quota and its
+// use, domains, classes and pools. It reads with the developer's own rights, and needs
+// no right that croft's viewer does not have.
 package me
 
 import (
@@ -9,14 +9,14 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Me is what somebody has in a tenant.
+// Me is a user's view of a tenant.
 type Me struct {
 	User   string   `json:"user"`
 	Groups []string `json:"groups,omitempty"`
 	Tenant string   `json:"tenant"`
 	// Namespaces are all of the tenant's, also those that may not be read.
 	Namespaces []Namespace `json:"namespaces"`
-	// Rules are what holds for the tenant's objects.
+	// Rules are the rules on the tenant's objects.
 	Rules v1alpha1.TenantRulesSpec `json:"rules"`
 	// Classes are the names behind a "*" in Rules, by kind, where they may be read.
 	Classes map[string][]string `json:"classes,omitempty"`
@@ -31,7 +31,7 @@ type Namespace struct {
 	Roles []string `json:"roles"`
 	// May are the abilities that the caller has, of Abilities.
 	May []string `json:"may"`
-	// Quota is what may be used and what is.
+	// Quota is the quota and its use.
 	Quota []Use `json:"quota,omitempty"`
 	// Unread are the kinds that the caller may not read.
 	Unread []string `json:"unread,omitempty"`
@@ -42,7 +42,7 @@ type Use struct {
 	Resource corev1.ResourceName `json:"resource"`
 	Used     string              `json:"used"`
 	Hard     string              `json:"hard"`
-	// Percent is how much of it is used; 0 if there is none to use.
+	// Percent is the used part of it; 0 if the quota is zero.
 	Percent int `json:"percent"`
 }
 

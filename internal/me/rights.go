@@ -15,7 +15,7 @@ type Ability struct {
 	group, resource, verb string
 }
 
-// Abilities are those that tell roles apart, in the order in which to name them.
+// Abilities are rights that differ between roles, in the order in which to name them.
 var Abilities = []Ability{
 	{"look", "", "pods", "list"},
 	{"read logs", "", "pods/log", "get"},
@@ -34,8 +34,8 @@ func (a Ability) givenBy(rules []authorizationv1.ResourceRule) bool {
 	})
 }
 
-// mayNot names the refusals that a developer meets: abilities that are missing in
-// every namespace, and what the rules leave out.
+// mayNot lists the restrictions that a developer meets: abilities that are missing in
+// every namespace, and exceptions that the rules do not have.
 func mayNot(m *Me) []string {
 	var all []string
 	for _, a := range Abilities {

@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// complete fills in what pools and tenants have in common.
+// complete sets the fields that pools and tenants have in common.
 func complete(d *draft.Draft) {
 	d.Platform.ClusterName = d.ClusterName()
 	if d.Platform.ClusterName == "" {
@@ -37,7 +37,7 @@ func complete(d *draft.Draft) {
 	}
 }
 
-// adoption says how croft is permitted to take over what there is already.
+// adoption notes how to permit croft to adopt existing namespaces.
 func adoption(d *draft.Draft) {
 	const told = 10
 	if n := len(d.Standing); n > 0 {

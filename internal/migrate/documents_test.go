@@ -45,8 +45,8 @@ func readAll(t testing.TB, dir string) ([]*source.Object, manifest.Problems) {
 	return all, problems
 }
 
-// TestDocuments migrates the manifests of three published set-ups, word for word
-// as they were published, and holds what comes of them against what was reviewed.
+// TestDocuments migrates the manifests of three published set-ups, without edits, and
+// compares the results with the reviewed ones.
 func TestDocuments(t *testing.T) {
 	for _, document := range []string{"000", "001", "002"} {
 		t.Run(document, func(t *testing.T) {

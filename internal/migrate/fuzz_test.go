@@ -12,9 +12,9 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// FuzzMigrate wants of whatever is read that every value of it is accounted for
-// once, that nothing panics, and that what is written is what croft check takes,
-// or lacks what a problem says.
+// FuzzMigrate checks for any input that every value of it is accounted for once, that
+// nothing panics, and that croft check accepts the output, or that a problem names what
+// it lacks.
 func FuzzMigrate(f *testing.F) {
 	documents := os.DirFS("testdata/documents")
 	err := fs.WalkDir(documents, ".", func(path string, entry fs.DirEntry, err error) error {

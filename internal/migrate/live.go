@@ -17,8 +17,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// kinds are those that are read from a cluster, the versions that are tried first
-// first.
+// kinds are the kinds that are read from a cluster, in the preferred versions first.
 var kinds = []struct {
 	group    string
 	versions []string
@@ -44,8 +43,8 @@ var kinds = []struct {
 
 func isCalico(o *source.Object) bool { return o.Group() == string(v1alpha1.CalicoGroup) }
 
-// Live reads a cluster. Kinds that it does not have are passed over; those that
-// the reader may not list are a problem each.
+// Live reads a cluster. Kinds that it does not have are skipped; each kind that the
+// reader may not list is a problem.
 func Live(ctx context.Context, c client.Reader) ([]*source.Object, manifest.Problems, error) {
 	var (
 		all      []*source.Object
@@ -72,7 +71,7 @@ func Live(ctx context.Context, c client.Reader) ([]*source.Object, manifest.Prob
 			}
 		}
 	}
-	// What kinds of constraints there are, their templates say.
+	// The templates determine the kinds of constraints.
 	for _, o := range all {
 		if o.Kind != "ConstraintTemplate" {
 			continue

@@ -21,9 +21,9 @@ import (
 )
 
 // TestLiveDialects writes an estate to a cluster that serves every API of network
-// policies, in each dialect in turn, and wants the same estate back from what
-// stands there. It fails if Live passes one of those APIs over, and if a policy that
-// Calico's two APIs both show is told of twice.
+// policies, in each dialect in turn, and expects the same estate when it reads the
+// objects. It fails if Live skips one of those APIs, and if a policy in both of Calico's
+// APIs is reported twice.
 func TestLiveDialects(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an API server")
@@ -43,7 +43,7 @@ func TestLiveDialects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := build(t, spoken(dialect))
 			objects := slices.DeleteFunc(wall.Objects(want), func(o client.Object) bool {
-				// It would ask who writes the rest, and tells nothing of it.
+				// It would refuse other writers, and contains no information.
 				return kindOf(t, c, o).Group == "admissionregistration.k8s.io"
 			})
 			for _, o := range stored(append(objects, theirs(t)...), want.Platform.Network.Calico != nil) {
@@ -88,7 +88,7 @@ func TestLiveDialects(t *testing.T) {
 	}
 }
 
-// theirs are policies that somebody wrote by hand.
+// theirs are policies written by hand.
 func theirs(t testing.TB) []client.Object {
 	t.Helper()
 	const own = `

@@ -10,15 +10,15 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// want is what must come of a field.
+// want is the expected outcome of a field.
 type want struct {
 	outcome source.Outcome
 	field   string
 	says    string
 }
 
-// row is one row of a mapping: what is read, what of it is in croft.yaml or the
-// node classes, what the report says of fields, and what is to be put right.
+// row is one row of a mapping: the input, the expected parts of croft.yaml or the node
+// classes, the report's findings, and the problems.
 type row struct {
 	read     string
 	options  draft.Options
@@ -212,7 +212,8 @@ spec:
       taints: [{key: node-pool, value: jobs, effect: NoSchedule}]
 `
 
-// TestFormerNames wants to hear of what workloads still say to a Karpenter of old.
+// TestFormerNames expects reports of labels and annotations of an old Karpenter in
+// workloads.
 func TestFormerNames(t *testing.T) {
 	row{read: nodePool + "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: shop}, spec: {template: {metadata: {annotations: {karpenter.sh/do-not-evict: \"true\"}}, spec: {nodeSelector: {karpenter.sh/provisioner-name: jobs}}}}}\n",
 		options: draft.Options{ClusterName: "demo"}, findings: []want{
@@ -222,8 +223,8 @@ func TestFormerNames(t *testing.T) {
 		}}.check(t)
 }
 
-// TestDeclaredAlready wants what is declared to croft to be taken as it stands, and
-// nothing of what croft made of it.
+// TestDeclaredAlready expects objects that are declared to croft to be copied, and
+// croft's objects for them to be left out.
 func TestDeclaredAlready(t *testing.T) {
 	row{read: "{apiVersion: croft.dev/v1alpha1, kind: Platform, metadata: {name: default}, spec: {clusterName: demo, nodeClass: {kwok: {}}, admins: [us]}}\n---\n" +
 		"{apiVersion: croft.dev/v1alpha1, kind: Pool, metadata: {name: jobs}, spec: {ttl: 48h}}\n---\n" +

@@ -19,22 +19,22 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Result is what comes of a migration.
+// Result is the result of a migration.
 type Result struct {
-	// File is croft.yaml. It is what croft check takes, but for the fields that
-	// problems say are to be filled in.
+	// File is croft.yaml. croft check accepts it, except for the fields that problems
+	// name as missing.
 	File *draft.File
 	// Manifests are node classes that croft.yaml refers to and croft does not write.
 	Manifests []*unstructured.Unstructured
 	// Findings account for every value that was read.
 	Findings []source.Finding
-	// Notes are what is to be known of the whole.
+	// Notes are remarks about the whole.
 	Notes []string
-	// Problems are what a person has to put right.
+	// Problems are for a person to fix.
 	Problems manifest.Problems
 }
 
-// Count is how many values had an outcome.
+// Count is the number of values with an outcome.
 func (r *Result) Count(outcome source.Outcome) int {
 	n := 0
 	for _, f := range r.Findings {
@@ -45,8 +45,8 @@ func (r *Result) Count(outcome source.Outcome) int {
 	return n
 }
 
-// Migrate turns objects into an estate. The order matters: whoever says which
-// tenants there are comes before whoever speaks of their namespaces.
+// Migrate turns objects into an estate. The order matters: readers that define tenants
+// come before readers of their namespaces.
 func Migrate(objects []*source.Object, problems manifest.Problems, o draft.Options) *Result {
 	d := draft.New(objects, o)
 	d.Problems = problems

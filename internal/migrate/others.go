@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// others accounts for objects of other kinds, and for what in them speaks to a
-// Karpenter that is no more.
+// others accounts for objects of other kinds, and for their labels and annotations of
+// older versions of Karpenter.
 func others(d *draft.Draft) {
 	for _, o := range d.Objects {
 		if o.Skip || o.Accounted() {

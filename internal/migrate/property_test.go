@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/migrate/draft"
 )
 
-// TestRoundTripOfAny does as TestRoundTrip with estates that nobody wrote. The
-// seed of one that fails is its name.
+// TestRoundTripOfAny does as TestRoundTrip with random estates. A failing one is named
+// by its seed.
 func TestRoundTripOfAny(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// titles are the sections of the report, what asks most of a person first.
+// titles are the sections of the report, the most urgent first.
 var titles = []struct {
 	outcome source.Outcome
 	title   string
@@ -88,10 +88,10 @@ func (r *Result) rows(outcome source.Outcome) [][]string {
 	return rows
 }
 
-// few objects of which the same is said have a row each.
+// few objects with the same finding have a row each.
 const few = 5
 
-// likeness is what objects that share a row have in common.
+// likeness is the common part of objects that share a row.
 func likeness(f source.Finding) string { return f.File + " " + kind(f) + " " + f.Message }
 
 func kind(f source.Finding) string {
@@ -122,8 +122,8 @@ func escapePipe(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(text)
 }
 
-// Text is the report for a terminal: what asks something of a person in full, and
-// the rest in numbers.
+// Text is the report for a terminal: findings that need a person in full, and the rest
+// in numbers.
 func (r *Result) Text() string {
 	var b strings.Builder
 	for _, section := range titles {
@@ -150,7 +150,7 @@ func (r *Result) Text() string {
 	return b.String()
 }
 
-// line says of one finding all that there is to say.
+// line is one finding in full.
 func line(f source.Finding) string {
 	text := strings.TrimSpace(f.Object + " " + f.Field)
 	if f.Value != "" && len(f.Value) < 40 {

@@ -22,9 +22,9 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// TestRoundTrip renders estates, migrates what was rendered, and wants the same
-// estate back: what is lost then is what objects cannot carry, which the options
-// below name and docs/migrate.md lists.
+// TestRoundTrip renders estates, migrates the output, and expects the same estate: only
+// fields that objects cannot carry may be lost, which the options below name and
+// docs/migrate.md lists.
 func TestRoundTrip(t *testing.T) {
 	samples, err := filepath.Glob("../../examples/*.yaml")
 	if err != nil {
@@ -78,7 +78,7 @@ tenants:
 `)
 }
 
-// same compares what objects can carry.
+// same compares the fields that objects can carry.
 var same = gocmp.Options{
 	cmpopts.EquateEmpty(),
 	gocmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }),
@@ -92,7 +92,7 @@ var same = gocmp.Options{
 	// Written out in each tenant and each pool.
 	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "TenantDefaults", "NodeClass"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "NodeClass"),
-	// What no object says.
+	// Fields that no object has.
 	cmpopts.IgnoreFields(estate.Tenant{}, "Deletion"),
 	// In Flux' objects, which migrate leaves as they are.
 	cmpopts.IgnoreFields(estate.Tenant{}, "Sources"),
@@ -114,7 +114,7 @@ func build(t testing.TB, data []byte) *estate.Estate {
 			p.Instances.Architectures = []v1alpha1.Architecture{"amd64"}
 		}
 		if p.Class.AWS != nil {
-			p.Tags = nil // all that instances get are in the class, whoever said them
+			p.Tags = nil // all tags of instances are in the class, of any origin
 		}
 	}
 	return e

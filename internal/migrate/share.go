@@ -54,7 +54,7 @@ func chooseClass(d *draft.Draft) {
 	inheriting := inheriting(d, class(most), pools[most])
 	i := 0
 	if class(most).AWS != nil {
-		i = slices.IndexFunc(classes, func(c string) bool { return class(c).AWS != nil && laysUnder(d, class(c).AWS) })
+		i = slices.IndexFunc(classes, func(c string) bool { return class(c).AWS != nil && isCommonBase(d, class(c).AWS) })
 	}
 	if i != 0 {
 		for _, p := range inheriting {
@@ -89,8 +89,8 @@ func poolsByClass(d *draft.Draft) map[string][]string {
 	return pools
 }
 
-// inheriting are the pools of which nothing says what their nodes are made from:
-// they have what most others have.
+// inheriting are the pools without a node class of their own: they get the most common
+// one.
 func inheriting(d *draft.Draft, class *v1alpha1.NodeClass, from []string) []*draft.Pool {
 	var (
 		names []string
@@ -112,8 +112,9 @@ func inheriting(d *draft.Draft, class *v1alpha1.NodeClass, from []string) []*dra
 	return all
 }
 
-// laysUnder says whether every pool's class stays as it is over this one.
-func laysUnder(d *draft.Draft, base *v1alpha1.AWSNodeClass) bool {
+// isCommonBase reports whether every pool's class stays the same when it is merged over
+// this one.
+func isCommonBase(d *draft.Draft, base *v1alpha1.AWSNodeClass) bool {
 	for _, p := range d.Pools {
 		if class := p.Spec.NodeClass; class != nil && class.AWS != nil {
 			if _, same := slim(d, base, class.AWS, p.ReadBack); !same {

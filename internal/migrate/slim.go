@@ -11,9 +11,9 @@ import (
 	"croft.dev/croft/internal/migrate/draft"
 )
 
-// slim leaves out of a class what it has over the base anyway, and, of one that
-// was read back with every default, what is the default. It says whether what is
-// in force then is the same as of the class alone. A nil base says nothing.
+// slim removes from a class the fields that the base has anyway, and from one that was
+// read back with every default, the defaults. It reports whether the effective class is
+// unchanged. A nil base is empty.
 func slim(d *draft.Draft, base, class *v1alpha1.AWSNodeClass, readBack bool) (*v1alpha1.AWSNodeClass, bool) {
 	alone, over := d.Platform, d.Platform
 	alone.NodeClass, over.NodeClass = v1alpha1.NodeClass{}, v1alpha1.NodeClass{AWS: base}
@@ -31,8 +31,8 @@ func slim(d *draft.Draft, base, class *v1alpha1.AWSNodeClass, readBack bool) (*v
 	return c, whole && same()
 }
 
-// leaveOut empties a field, or what it can of what is in it, if all stays the same
-// without.
+// leaveOut empties a field, or as much of it as possible, if the effective class stays
+// the same.
 func leaveOut(field reflect.Value, within bool, same func() bool) {
 	if field.IsZero() {
 		return

@@ -11,15 +11,14 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// variable is a shell variable that nobody has filled in, as in a document that
-// was meant to go through a here-document.
+// variable is an unexpanded shell variable, as in a document for a here-document.
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Z_][A-Z0-9_]*)`)
 
-// scripts are fields in which a shell variable is meant as one.
+// scripts are fields in which shell variables are legitimate.
 var scripts = []string{"userData", "annotations", "rego", "targets", "data", "containers", "template"}
 
-// fillIn replaces the variables that stand for the cluster's name, where it is
-// known, and reports the others. They stay as they are.
+// fillIn replaces the variables for the cluster's name, if it is known, and reports the
+// others. They stay as they are.
 func fillIn(d *draft.Draft) {
 	kept, problems := unique(d.Objects)
 	d.Objects = kept

@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// interval is how often a condition is looked at.
+// interval is the polling interval.
 const interval = 500 * time.Millisecond
 
-// Move moves one workload, and waits until none of its pods is left on a wrong pool
-// and as many are ready as it asks for. It reports how far it is.
+// Move moves one workload, and waits until none of its pods is on a wrong pool and the
+// desired number is ready. It reports its progress.
 func (m *Mover) Move(ctx context.Context, w *Workload, timeout time.Duration, report func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -93,8 +93,8 @@ func (m *Mover) left(ctx context.Context, w *Workload) (int, error) {
 	return n, nil
 }
 
-// evictOne asks for a pod to go until its budgets let it, and waits until it is gone
-// and its workload has all its pods again.
+// evictOne evicts a pod, retrying until its budgets allow it, and waits until it is
+// deleted and its workload is complete again.
 func (m *Mover) evictOne(ctx context.Context, w *Workload, s *Stray, say func(string)) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Pod}}
 	if err := m.client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {

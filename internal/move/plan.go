@@ -22,25 +22,25 @@ import (
 type Way string
 
 const (
-	// Restart rolls a workload out anew, as `kubectl rollout restart` does.
+	// Restart restarts a workload's rollout, as `kubectl rollout restart` does.
 	Restart Way = "restart"
 	// Evict asks for one pod after the other to go, by the eviction API, which keeps
 	// to PodDisruptionBudgets.
 	Evict Way = "evict"
 	// Wait leaves pods alone that end by themselves.
 	Wait Way = "wait"
-	// Leave is for pods that nobody makes anew, or that croft cannot restart.
+	// Leave is for pods that no controller re-creates, or that croft cannot restart.
 	Leave Way = "leave"
 )
 
-// Workload is what runs on a wrong pool, by what makes its pods.
+// Workload are pods on a wrong pool, by their controller.
 type Workload struct {
 	Namespace string  `json:"namespace"`
 	Kind      string  `json:"kind"`
 	Name      string  `json:"name"`
 	Pods      []Stray `json:"pods"`
 	Way       Way     `json:"way"`
-	// Why says why it goes this way, where that is not plain.
+	// Why is the reason for this way, if it is not obvious.
 	Why string `json:"why,omitempty"`
 }
 
@@ -52,9 +52,9 @@ type Mover struct {
 	client client.Client
 	key    string
 	tenant *estate.Tenant
-	// namespaces are those to look at.
+	// namespaces are the namespaces to check.
 	namespaces []string
-	// evict lets pods go that nobody makes anew.
+	// evict allows evicting pods that no controller re-creates.
 	evict bool
 }
 
@@ -87,7 +87,7 @@ func (m *Mover) Strays(ctx context.Context) ([]Stray, error) {
 	return all, nil
 }
 
-// Plan says what is to be moved, and how.
+// Plan returns the workloads to move, and how.
 func (m *Mover) Plan(ctx context.Context) ([]Workload, error) {
 	strays, err := m.Strays(ctx)
 	if err != nil {
@@ -117,8 +117,8 @@ func (m *Mover) Plan(ctx context.Context) ([]Workload, error) {
 	return all, nil
 }
 
-// maker is what makes a pod: of a ReplicaSet its Deployment, and the pod itself if
-// nothing does.
+// maker is the controller of a pod: a ReplicaSet's Deployment, and the pod itself if it
+// has none.
 func (m *Mover) maker(ctx context.Context, s *Stray) (kind, name string, err error) {
 	if s.owner == nil {
 		return "Pod", s.Pod, nil
@@ -167,8 +167,8 @@ func (m *Mover) choose(ctx context.Context, w *Workload) error {
 	return nil
 }
 
-// chooseRollout restarts a workload if no more of its pods are away at once than its
-// budgets allow, and otherwise evicts them: a rollout does not ask the budgets.
+// chooseRollout restarts a workload if its rollout stops no more pods at once than its
+// budgets allow, and otherwise evicts them: a rollout ignores budgets.
 func (m *Mover) chooseRollout(ctx context.Context, w *Workload) error {
 	o, err := m.get(ctx, w)
 	if apierrors.IsNotFound(err) {

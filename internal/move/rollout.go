@@ -29,8 +29,8 @@ func (m *Mover) get(ctx context.Context, w *Workload) (client.Object, error) {
 	return o, m.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name}, o)
 }
 
-// awayAtOnce is how many pods a rollout takes away before others are there, and the
-// labels of the pods; -1 if a changed template restarts nothing.
+// awayAtOnce is the number of pods that a rollout deletes before their replacements
+// exist, and the labels of the pods; -1 if a changed template restarts nothing.
 func awayAtOnce(o client.Object) (away int, pod map[string]string) {
 	switch o := o.(type) {
 	case *appsv1.Deployment:
@@ -71,8 +71,8 @@ func awayAtOnce(o client.Object) (away int, pod map[string]string) {
 	}
 }
 
-// mostAway is how many of a number of pods maxUnavailable lets away: one if it is not
-// given, and all if it cannot be read.
+// mostAway is the number of pods that maxUnavailable allows to be missing: one by
+// default, and all if it cannot be parsed.
 func mostAway(unavailable *intstr.IntOrString, of int) int {
 	if unavailable == nil {
 		return 1

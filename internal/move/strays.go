@@ -1,6 +1,6 @@
-// Package move finds pods that run on nodes of a pool that is not their tenant's,
-// and restarts them, so that they are placed anew. A pod is placed once, when it is
-// created: it stays on its node when its tenant changes pool.
+// Package move finds pods on nodes of other pools than their tenant's, and restarts
+// them, so that they are placed again. A pod is placed once, when it is created: it
+// stays on its node when its tenant changes pool.
 package move
 
 import (
@@ -50,9 +50,8 @@ func ReadNodes(ctx context.Context, c client.Reader, key string) (Nodes, error) 
 	return all, nil
 }
 
-// poolOf is the pool that a pod runs on, and whether it is known. Where its node
-// cannot be read, it is the one that the pod selects: the scheduler has placed it
-// there.
+// poolOf is the pool of a running pod, and whether it is known. If its node cannot be
+// read, it is the pool that the pod selects: the scheduler has placed it there.
 func (n Nodes) poolOf(key string, pod *corev1.Pod) (string, bool) {
 	if pool, ok := n[pod.Spec.NodeName]; ok {
 		return pool, true
@@ -61,8 +60,8 @@ func (n Nodes) poolOf(key string, pod *corev1.Pod) (string, bool) {
 	return pool, ok
 }
 
-// Strays are those of a tenant's pods that run on nodes of none of its pools. Pods
-// that have ended, or are about to, are none.
+// Strays are the tenant's pods on nodes of other pools. Pods that have ended, or are
+// about to, are left out.
 func Strays(key string, pools []string, pods []corev1.Pod, nodes Nodes) []Stray {
 	var all []Stray
 	for i := range pods {
@@ -77,7 +76,7 @@ func Strays(key string, pools []string, pods []corev1.Pod, nodes Nodes) []Stray 
 	return all
 }
 
-// Where says on what a stray runs.
+// Where names the node or pool of a stray.
 func (s *Stray) Where() string {
 	if s.Pool == "" {
 		return fmt.Sprintf("node %s, which is of no pool", s.Node)

@@ -16,11 +16,11 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// podIP stands for the address of any pod: a private one, as clusters use. A
-// policy that lets addresses in by range is judged by it.
+// podIP represents the address of any pod: a private one, as clusters use. Policies that
+// allow ranges of addresses are judged by it.
 var podIP = netip.MustParseAddr("10.244.1.1")
 
-// somePort is asked about where policies name no port.
+// somePort is used where policies name no port.
 const somePort = 8080
 
 type port struct {
@@ -63,7 +63,7 @@ func podName(n *namespace, pod map[string]string) string {
 	return n.name + "[" + labels.Set(pod).String() + "]"
 }
 
-// tiered is the connection as policies are asked about it.
+// tiered is the connection in the form for tiered policies.
 func (c *connection) tiered() *tier.Connection {
 	return &tier.Connection{
 		From: end(c.from, c.fromLabels, c.fromIP), To: end(c.to, c.toLabels, c.toIP),
@@ -79,8 +79,8 @@ func end(n *namespace, pod map[string]string, address string) tier.End {
 	return tier.End{Pod: &tier.Pod{Namespace: n.name, NamespaceLabels: n.labels, Labels: pod}, Address: podIP}
 }
 
-// allowed asks the destination first: between tenants it is mostly that which
-// lets nobody in.
+// allowed evaluates the destination first: between tenants it is usually the one that
+// denies.
 func (c *connection) allowed() bool {
 	t := c.tiered()
 	return (c.to == nil || tier.Decide(c.to.tiers, t, tier.Ingress).Allowed) &&
@@ -100,8 +100,8 @@ func (c *connection) verdict() Verdict {
 	return v
 }
 
-// direction asks which policies decide. Of NetworkPolicies, which only add up,
-// each is asked by itself.
+// direction finds the deciding policies. NetworkPolicies are additive, so each of them
+// is evaluated by itself.
 func (n *namespace) direction(c *tier.Connection, d tier.Direction) Direction {
 	decision := tier.Decide(n.tiers, c, d)
 	v := Direction{Allowed: decision.Allowed, DecidedBy: decision.By}
@@ -127,7 +127,8 @@ func (n *namespace) direction(c *tier.Connection, d tier.Direction) Direction {
 	return v
 }
 
-// connections are all between two namespaces that their policies tell apart.
+// connections are all connections between two namespaces that their policies
+// distinguish.
 func connections(from, to *namespace, number int, protocol corev1.Protocol) []connection {
 	ports := []port{{number: number, protocol: protocol}}
 	if number == 0 {
@@ -229,7 +230,7 @@ func (n *namespace) peersAndPorts(peers []networkingv1.NetworkPolicyPeer, ports 
 	}
 }
 
-// selected are pods that a selector tells from one without labels.
+// selected are pods that a selector distinguishes from one without labels.
 func selected(s *metav1.LabelSelector) []map[string]string {
 	pod := map[string]string{}
 	for key, value := range s.MatchLabels {

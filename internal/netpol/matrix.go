@@ -43,7 +43,7 @@ func (m *Map) Matrix(namespaces []string, port int, protocol string) ([]Row, err
 	return rows, nil
 }
 
-// Outside says what a namespace reaches beyond those of tenants and the platform.
+// Outside are the connections of a namespace beyond those of tenants and the platform.
 func (m *Map) Outside(namespace string) (Row, error) {
 	row := Row{Namespace: namespace, Tenant: m.Tenant(namespace), Reaches: []string{}}
 	for _, to := range []struct {

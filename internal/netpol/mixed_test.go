@@ -52,9 +52,9 @@ func clusterPolicy(tier, action string) string {
 		", priority: 1, subject: {namespaces: {matchLabels: {name: n1}}}, ingress: [{action: " + action + ", from: [{namespaces: {}}]}]}}"
 }
 
-// TestTogether judges policies of several kinds by the order in which they are
-// asked: cluster-wide ones of the tier Admin, Calico's before order 1000,
-// NetworkPolicies, Calico's behind it, and those of the tier Baseline.
+// TestTogether judges policies of several kinds in the order of their evaluation:
+// cluster-wide ones of the tier Admin, Calico's before order 1000, NetworkPolicies,
+// Calico's behind it, and those of the tier Baseline.
 func TestTogether(t *testing.T) {
 	const firstTier = "{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: first.own, namespace: n1}, spec: {tier: first, ingress: [{action: %s}]}}"
 	for name, test := range map[string]struct {
@@ -90,8 +90,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestSuppose judges a connection as if a policy stood too, or was gone, and
-// leaves the map as it was.
+// TestSuppose judges a connection as if a policy existed too, or did not, and expects
+// the map to be unchanged.
 func TestSuppose(t *testing.T) {
 	m, err := netpol.Of(namespaces(2, 2), written(t, allowNone))
 	if err != nil {

@@ -1,8 +1,7 @@
-// Package netpol judges, from the network policies in a cluster, who can connect
-// to whom. Kubernetes' own are judged by cyclonus, a conformance suite for network
-// policies; those of Calico and those of the whole cluster by the packages below,
-// which are written from their specifications and know nothing of croft's walls: a
-// wall must not be its own judge.
+// Package netpol judges, from the network policies in a cluster, who can connect to
+// whom. Cyclonus, a conformance suite for network policies, judges Kubernetes' own; the
+// packages below judge Calico's and cluster-wide ones. They are written from the
+// specifications and know nothing of croft's walls: a wall must not be its own judge.
 package netpol
 
 import (
@@ -21,36 +20,34 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// Map is the network policies of a cluster at one moment. It may be asked by
-// many at once.
+// Map are the network policies of a cluster at one moment. It allows concurrent use.
 type Map struct {
 	namespaces map[string]*namespace
-	// What follows is of the whole cluster.
+	// The following fields are of the whole cluster.
 	calicoTiers map[string]tier.Tier
 	calicoSets  *calico.Sets
 	global      []*calico.Policy
 	cluster     []*cluster.Policy
-	// byLabel are those of cluster that select only namespaces with a label.
+	// byLabel are the cluster's policies that select only namespaces with a label.
 	byLabel map[label][]*cluster.Policy
 }
 
 type label struct{ key, value string }
 
-// namespace has a judge of its own: no policy of a namespace selects pods of
-// another, so two namespaces' policies, and those of the whole cluster, are all
-// that a connection can be decided by.
+// namespace has a judge of its own: no policy of a namespace selects pods of another, so
+// two namespaces' policies, and the cluster-wide ones, decide every connection between
+// them.
 type namespace struct {
 	name     string
 	labels   map[string]string
 	policies []*networkingv1.NetworkPolicy
 	judge    *matcher.Policy
 	calico   []*calico.Policy
-	// tiers are all policies that may select its pods, in the order in which they
-	// are asked.
+	// tiers are all policies that may select its pods, in the order of their evaluation.
 	tiers []tier.Tier
-	// pods and peers are the pods that the policies tell apart.
+	// pods and peers are the pods that the policies distinguish.
 	pods, peers []map[string]string
-	// ports are those that the policies name.
+	// ports are the ports that the policies name.
 	ports []port
 }
 
@@ -126,15 +123,14 @@ func (m *Map) Has(namespace string) bool {
 	return ok
 }
 
-// Verdict says whether a connection is let through, and by what.
+// Verdict says whether a connection is allowed, and by which policies.
 type Verdict struct {
 	Allowed bool `json:"allowed"`
-	// Egress is what the policies of the source's namespace say, Ingress those of
-	// the destination's.
+	// Egress is the decision of the source's policies, Ingress that of the
+	// destination's.
 	Egress  Direction `json:"egress"`
 	Ingress Direction `json:"ingress"`
-	// Connection is what was judged: where more than one was, the first that is
-	// let through.
+	// Connection is the judged connection: of several, the first that is allowed.
 	Connection string `json:"connection"`
 }
 
@@ -142,19 +138,17 @@ type Verdict struct {
 // everything is allowed.
 type Direction struct {
 	Allowed bool `json:"allowed"`
-	// DecidedBy is the one policy that let it through or denied it, where policies
-	// are asked one after the other.
+	// DecidedBy is the one policy that allowed or denied it, among policies that are
+	// evaluated in order.
 	DecidedBy string `json:"decidedBy,omitempty"`
-	// Allowing are the NetworkPolicies that let the connection through, as
-	// namespace/name; Selecting are all policies that select the pod, so far as they
-	// were asked.
+	// Allowing are the NetworkPolicies that allow the connection, as namespace/name;
+	// Selecting are all evaluated policies that select the pod.
 	Allowing  []string `json:"allowing,omitempty"`
 	Selecting []string `json:"selecting,omitempty"`
 }
 
-// Allows reports whether the policies let a connection between ordinary pods,
-// without labels, through. It is an error if a namespace that the flow names
-// does not exist: nothing can be said of it.
+// Allows reports whether the policies allow a connection between ordinary pods, without
+// labels. It is an error if a namespace of the flow does not exist.
 func (m *Map) Allows(f attack.Flow) (bool, error) {
 	verdict, err := m.Judge(f)
 	return verdict.Allowed, err

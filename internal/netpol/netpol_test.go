@@ -25,7 +25,8 @@ func namespaces(n, tenants int) []corev1.Namespace {
 	return all
 }
 
-// closed denies everything in and out of a namespace, but for what rules let in.
+// closed denies everything in and out of a namespace, except for the ingress that rules
+// allow.
 func closed(namespace, name string, pods metav1.LabelSelector, in ...networkingv1.NetworkPolicyIngressRule) networkingv1.NetworkPolicy {
 	return networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -35,8 +36,7 @@ func closed(namespace, name string, pods metav1.LabelSelector, in ...networkingv
 	}
 }
 
-// TestConnects wants a hole to be found that is there for some pods or for some
-// port only.
+// TestConnects expects a hole to be found that exists for some pods or some port only.
 func TestConnects(t *testing.T) {
 	every := metav1.LabelSelector{}
 	web := metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}

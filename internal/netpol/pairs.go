@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// MaxPairs is how many pairs of namespaces are judged one by one, which takes
-// seconds. Beyond that a sample is.
+// MaxPairs is the maximum number of pairs of namespaces that are judged one by one,
+// which takes seconds. Beyond that a sample is judged.
 const MaxPairs = 100_000
 
-// EachPair hands on each pair of namespaces of different tenants, or no more
-// than limit of them, spread evenly. It stops when do returns false, and returns
-// how many it handed on and how many there are.
+// EachPair calls do for each pair of namespaces of different tenants, or for at most
+// limit of them, spread evenly. It stops when do returns false, and returns the number
+// of calls and the number of pairs.
 func (m *Map) EachPair(limit int, do func(from, to string) bool) (judged, total int) {
 	tenants := m.Tenants()
 	var all []string

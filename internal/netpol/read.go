@@ -19,8 +19,8 @@ import (
 	"croft.dev/croft/internal/netpol/cluster"
 )
 
-// The kinds of policies that a cluster may have beside Kubernetes' own. Calico
-// keeps in the second of its groups what it serves in the first.
+// The kinds of policies that a cluster may have beside Kubernetes' own. Calico serves
+// the objects of its second group in the first, too.
 var (
 	calicoGroups = []schema.GroupVersion{{Group: "projectcalico.org", Version: "v3"}, {Group: "crd.projectcalico.org", Version: "v1"}}
 	calicoKinds  = []string{"GlobalNetworkSet", "NetworkSet", "Tier", "GlobalNetworkPolicy", "NetworkPolicy"}
@@ -47,9 +47,9 @@ func Read(ctx context.Context, c client.Reader) (*Map, error) {
 	return Of(s.Namespaces, s.Policies)
 }
 
-// Take reads every namespace and every network policy. Namespaces that are being
-// deleted are left out once they have no pods: their policies go before they do, and
-// nobody is in them who could connect.
+// Take reads every namespace and every network policy. Namespaces that are being deleted
+// are left out once they have no pods: their policies are deleted first, and no pods are
+// left to connect.
 func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
 	namespaces, err := namespacesOf(ctx, c)
 	if err != nil {
@@ -82,7 +82,7 @@ func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
 			return nil, err
 		}
 	}
-	// Those that began to go meanwhile may have lost policies already.
+	// Namespaces whose deletion began meanwhile may have lost policies already.
 	now, err := namespacesOf(ctx, c)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (s *Snapshot) list(ctx context.Context, c client.Reader, kind schema.GroupV
 	return true, nil
 }
 
-// Of makes a Map of namespaces and of what a Snapshot has as policies.
+// Of makes a Map of namespaces and a Snapshot's policies.
 func Of(namespaces []corev1.Namespace, policies []client.Object) (*Map, error) {
 	m := newMap(namespaces, nil)
 	var errs []error
@@ -150,7 +150,7 @@ func Of(namespaces []corev1.Namespace, policies []client.Object) (*Map, error) {
 	return m, nil
 }
 
-// addTerms adds what policies of Calico's speak of.
+// addTerms adds the objects that Calico's policies refer to.
 func (m *Map) addTerms(object client.Object) error {
 	o, ok := object.(*unstructured.Unstructured)
 	if !ok {

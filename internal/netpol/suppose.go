@@ -12,8 +12,7 @@ import (
 	"croft.dev/croft/internal/netpol/calico"
 )
 
-// as is the Map as it would be if some policies of namespaces stood beside those
-// that do, and others did not.
+// as is the Map with some additional policies of namespaces, and without others.
 func (m *Map) as(beside, without []client.Object) (*Map, error) {
 	other := *m
 	other.namespaces = maps.Clone(m.namespaces)

@@ -14,9 +14,8 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// TestTakeLeavesOutWhatGoes fails if a namespace that is being deleted, with nobody
-// in it, is judged: its policies may be gone, and that lets nobody in. One in which
-// pods are left is judged.
+// TestTakeLeavesOutWhatGoes fails if an empty namespace that is being deleted is judged:
+// its policies may be deleted already. A namespace with remaining pods is judged.
 func TestTakeLeavesOutWhatGoes(t *testing.T) {
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly}) // so that nothing takes a namespace away
 	c, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})

@@ -13,14 +13,13 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// kubernetes is what NetworkPolicies are called together: they add up, so none of
-// them is asked before another.
+// kubernetes is the common name of NetworkPolicies: they are additive, so none of them
+// comes before another.
 const kubernetes = "NetworkPolicies"
 
-// tiersOf puts all policies that may select a namespace's pods in their order:
-// those of the whole cluster that come first, Calico's by their tiers, and in the
-// default one NetworkPolicies among them; and those of the whole cluster that come
-// last.
+// tiersOf sorts all policies that may select a namespace's pods: first the cluster-wide
+// ones of the tier Admin, then Calico's by their tiers, with NetworkPolicies in the
+// default one; and then the cluster-wide ones of the tier Baseline.
 func (m *Map) tiersOf(n *namespace, clusterWide []*cluster.Policy) []tier.Tier {
 	first, last := tier.Tier{Order: cluster.AdminOrder, Tied: true}, tier.Tier{Order: cluster.BaselineOrder, Tied: true}
 	for _, p := range clusterWide {

@@ -23,9 +23,9 @@ const EnvDex = "CROFT_DEX"
 // anyPassword is the bcrypt hash of the password that Visit enters.
 const anyPassword = "$2a$10$mXW6v9427Yn0U9k6MvZjwO4P1yKUhnmxyFlOxS/KIqqjanLMf7BXK"
 
-// StartDex starts Dex with a configuration that croft wrote for an issuer, but for what
-// depends on where it runs: storage, addresses and certificates. Jane logs in with her
-// email address. It skips the test where there is no Dex.
+// StartDex starts Dex with croft's configuration for an issuer, apart from local
+// settings: storage, addresses and certificates. Jane logs in with her email address. It
+// skips the test if there is no Dex.
 func StartDex(t testing.TB, configure func(issuer string) ([]byte, error)) *Provider {
 	t.Helper()
 	binary := os.Getenv(EnvDex)

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// patience is how long a provider may take to answer.
+	// patience is the time limit for a provider to answer.
 	patience = 2 * time.Minute
-	// interval is how often a provider is asked whether it has started.
+	// interval is the interval of a starting provider's readiness checks.
 	interval = 100 * time.Millisecond
 )
 
@@ -34,7 +34,7 @@ const (
 // for which clients.
 type Provider struct {
 	Issuer string
-	// Authority is what vouches for its certificate, in PEM, and AuthorityFile its path.
+	// Authority is the CA of its certificate, in PEM, and AuthorityFile its path.
 	Authority, AuthorityFile string
 	// Transport trusts it.
 	Transport http.RoundTripper
@@ -132,7 +132,7 @@ func (p *Provider) Visit(t testing.TB, page, account string) *url.URL {
 	return p.visit(t, page, account, false)
 }
 
-// Refuse is Visit by somebody who follows the link to cancel the login.
+// Refuse is Visit by a user who follows the link to cancel the login.
 func (p *Provider) Refuse(t testing.TB, page string) *url.URL {
 	t.Helper()
 	return p.visit(t, page, "", true)
@@ -185,7 +185,7 @@ func (p *Provider) visit(t testing.TB, start, account string, cancel bool) *url.
 	return nil
 }
 
-// form is one of a page, with what is filled in already.
+// form is a form of a page, with its prefilled values.
 type form struct {
 	action, cancel string
 	fields         url.Values

@@ -9,11 +9,11 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// field is a decision on a field of a kind and everything below it. Brackets stand for the
+// field is a decision on a field of a kind and everything below it. Brackets mean the
 // elements of a list.
 type field struct {
 	path string
-	// why says what a team needs the field for, or what is wrong with showing it.
+	// why is the team's use of the field, or the reason to hide it.
 	why string
 }
 
@@ -36,7 +36,7 @@ var hiddenMetadata = []field{
 	{"metadata.managedFields", "names the platform's people and controllers, and the fields that are hidden"},
 	{"metadata.ownerReferences", "names objects that teams cannot read"},
 	{"metadata.finalizers", "names the platform's controllers"},
-	{"metadata.deletionGracePeriodSeconds", "nothing that a team decides by"},
+	{"metadata.deletionGracePeriodSeconds", "irrelevant to teams"},
 	{"metadata.generateName", "never set"},
 	{"metadata.selfLink", "never set"},
 	{"metadata.namespace", "the kind has none"},
@@ -136,20 +136,20 @@ var nodeFields = fieldPolicy{
 		{"spec.externalID", "a removed feature"},
 		{"status.phase", "never set"},
 		{"status.conditions[].message", "names processes and pods of others, such as those that ran out of memory"},
-		{"status.conditions[].lastHeartbeatTime", "changes all the time and says nothing"},
+		{"status.conditions[].lastHeartbeatTime", "changes constantly without meaning"},
 		{"status.daemonEndpoints", "how to reach the kubelet"},
 		{"status.nodeInfo.machineID", "identifies the machine beyond the cluster"},
 		{"status.nodeInfo.systemUUID", "identifies the machine beyond the cluster"},
 		{"status.nodeInfo.bootID", "identifies the machine beyond the cluster"},
 		{"status.nodeInfo.kubeProxyVersion", "a removed feature"},
-		{"status.nodeInfo.swap", "nothing that a team decides by"},
+		{"status.nodeInfo.swap", "irrelevant to teams"},
 		{"status.images", "names images of every tenant on the node"},
 		{"status.volumesInUse", "names volumes of every tenant on the node"},
 		{"status.volumesAttached", "names volumes of every tenant on the node"},
 		{"status.config", "a removed feature"},
 		{"status.runtimeHandlers", "what RuntimeClasses can be made of: the platform makes them"},
-		{"status.features", "nothing that a team decides by"},
-		{"status.declaredFeatures", "nothing that a team decides by"},
+		{"status.features", "irrelevant to teams"},
+		{"status.declaredFeatures", "irrelevant to teams"},
 	}, hiddenMetadata...),
 }
 

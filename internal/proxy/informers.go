@@ -187,14 +187,14 @@ func ifExists[T any](list []T, exists bool) []T {
 }
 
 // dropManagedFields removes managed fields to save memory, except from namespaces, which
-// are served to users unchanged, and from nodes what they have most of.
+// are served to users unchanged, and removes from nodes their largest fields.
 func dropManagedFields(o any) (any, error) {
 	if m, ok := o.(metav1.Object); ok {
 		if _, isNamespace := o.(*corev1.Namespace); !isNamespace {
 			m.SetManagedFields(nil)
 		}
 	}
-	if node, ok := o.(*corev1.Node); ok { // what is large and never shown
+	if node, ok := o.(*corev1.Node); ok { // large fields that are never shown
 		node.Annotations, node.Status.Images, node.Status.VolumesInUse, node.Status.VolumesAttached = nil, nil, nil, nil
 	}
 	return o, nil

@@ -54,8 +54,8 @@ func (n *collection) handlers() map[string]http.Handler {
 	}
 }
 
-// withVisibleNamespaces serves lists and watches of namespaces, filtered by what the user
-// may get. The API server serves users who may list all namespaces.
+// withVisibleNamespaces serves lists and watches of namespaces, filtered by the user's
+// rights. The API server serves users who may list all namespaces.
 func withVisibleNamespaces(n *namespaces, next http.Handler) http.Handler {
 	verbs := n.handlers()
 	delete(verbs, "get") // roles allow it

@@ -1,7 +1,7 @@
 package proxy
 
-// namespaces is the collection of the cluster's namespaces, of which each user sees those
-// that they may get.
+// namespaces is the collection of the cluster's namespaces. Each user sees those that
+// they may get.
 type namespaces struct {
 	*collection
 	access *visibility

@@ -1,7 +1,7 @@
-// Package proxy is an authenticating reverse proxy for the API server. It is for clusters
-// that cannot be configured with the platform's identity provider, or where lists have to
-// be filtered by what users may read. It authenticates requests and forwards them by
-// impersonation; authorization stays with the API server.
+// Package proxy is an authenticating reverse proxy for the API server. It is for
+// clusters that cannot be configured with the platform's identity provider, or where
+// lists have to be filtered by users' rights. It authenticates requests and forwards
+// them by impersonation; authorization stays with the API server.
 package proxy
 
 import (

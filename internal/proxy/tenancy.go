@@ -21,10 +21,10 @@ import (
 // own: the tenants in one of whose namespaces a RoleBinding lets them get it, the pools of
 // these tenants, and the nodes of these pools.
 //
-// Which namespaces and pools are a tenant's is what the operator has accepted and says in
-// the Tenant's status. Which pool a node is in says its label nodePoolKey, which no tenant
-// can write: nodes are beyond every tenant's role, and the API server lets kubelets set no
-// label below node-restriction.kubernetes.io, where croft's own key is.
+// A tenant's namespaces and pools are those that the operator has accepted, from the
+// Tenant's status. A node's pool is its label nodePoolKey, which no tenant can write: no
+// tenant's role includes nodes, and the API server lets kubelets set no label below
+// node-restriction.kubernetes.io, where croft's own key is.
 type tenancy struct {
 	access                *visibility
 	tenants, pools, nodes *collection
@@ -32,8 +32,8 @@ type tenancy struct {
 	// ready is true once all four kinds have been read.
 	ready atomic.Bool
 
-	// updates is held while an event is applied, so that what it changes is recorded in the
-	// order in which it takes effect.
+	// updates is held while an event is applied, so that its changes are recorded in the
+	// order in which they take effect.
 	updates sync.Mutex
 	mutex   sync.RWMutex
 	// links are the namespaces and pools of each tenant; tenantsIn, tenantsOn and nodesIn
@@ -226,8 +226,8 @@ func (t *tenancy) setTenant(o *v1alpha1.Tenant, shown object, exists bool) {
 	}
 }
 
-// nextLinks returns the links of a Tenant. They follow a change once the operator has
-// accepted it: a Tenant that claims what is another's has no part in it.
+// nextLinks returns the links of a Tenant. They change once the operator has accepted
+// the new spec: claims on other tenants' namespaces or pools have no effect.
 func nextLinks(o *v1alpha1.Tenant, before links) links {
 	next := links{sets.New(o.Status.Namespaces...), before.pools}
 	switch {

@@ -84,7 +84,7 @@ func (e *fakeEstate) bind(namespace string, groups ...string) {
 	})
 }
 
-// meta returns the metadata of an object, with what no team may see.
+// meta returns the metadata of an object, with values that no team may see.
 func (e *fakeEstate) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: name, ResourceVersion: strconv.FormatUint(e.nextVersion(), 10), Generation: 1,
@@ -94,7 +94,7 @@ func (e *fakeEstate) meta(name string) metav1.ObjectMeta {
 	}
 }
 
-// secret is what no team may see.
+// secret is a value that no team may see.
 const secret = "another-tenants"
 
 func (e *fakeEstate) putTenant(t *testing.T, name string, accepted metav1.ConditionStatus, namespaces []string, pools ...string) {
@@ -245,7 +245,8 @@ func TestTenancy(t *testing.T) {
 			}
 		}
 		for _, name := range names[1] {
-			// As forbidden as what does not exist: nobody can tell which names are taken.
+			// The same 403 as for a missing object: the answer does not reveal taken
+			// names.
 			if err := get("janes", resource, name); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "said by the API server") {
 				t.Errorf("getting %s %s: %v", resource.Resource, name, err)
 			}
@@ -278,8 +279,8 @@ func TestTenancy(t *testing.T) {
 	}
 }
 
-// TestTenancyBounds fails if anything but a RoleBinding in a namespace that the operator
-// keeps for a tenant lets somebody see the tenant.
+// TestTenancyBounds fails if anything but a RoleBinding in one of a tenant's accepted
+// namespaces makes the tenant visible.
 func TestTenancyBounds(t *testing.T) {
 	e := twoTenants(t)
 	see := func() string { return listed(t, e.of("janes", nodesResource), metav1.ListOptions{}) }
@@ -291,7 +292,7 @@ func TestTenancyBounds(t *testing.T) {
 	if got := see(); got != own {
 		t.Errorf("with a ClusterRoleBinding jane sees %s", got)
 	}
-	// A Tenant that the operator refuses has no part in what it names.
+	// A refused Tenant gets none of the objects that it names.
 	e.putTenant(t, "claim", metav1.ConditionFalse, nil, "vault")
 	e.putTenant(t, "shop", metav1.ConditionFalse, []string{"shop", "shop-dev"}, "small", "large", "vault")
 	if got := see(); got != own {
@@ -309,7 +310,7 @@ func TestTenancyBounds(t *testing.T) {
 	if got := see(); got != own {
 		t.Errorf("by a role without the namespace jane sees %s", got)
 	}
-	// The Platform's key decides, whatever other labels say.
+	// The Platform's key decides, regardless of other labels.
 	if err := e.setKey("example.org/pool"); err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +362,7 @@ func TestTenancyFields(t *testing.T) {
 }
 
 // TestEveryFieldDecided fails if a field of Nodes, Tenants or Pools is neither shown nor
-// hidden, as one that a newer Kubernetes or croft adds, or if docs/proxy.md lacks a field.
+// hidden, such as a new field of Kubernetes or croft, or if docs/proxy.md lacks a field.
 func TestEveryFieldDecided(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/proxy.md")
 	if err != nil {
@@ -483,7 +484,7 @@ func TestTenancyWatched(t *testing.T) {
 	expectObjects(t, pools, "ADDED large", "ADDED small", "BOOKMARK end")
 	expectObjects(t, tenants, "ADDED shop", "BOOKMARK end")
 
-	// What is not shown makes no event: other tenants' nodes, and others' images.
+	// Hidden changes emit no event: other tenants' nodes, and others' images.
 	e.putNode(t, "v1", "vault", func(n *corev1.Node) { n.Spec.Unschedulable = true })
 	e.putNode(t, "s1", "small", func(n *corev1.Node) { n.Status.Images = nil })
 	e.putNode(t, "s2", "small", func(n *corev1.Node) { n.Spec.Unschedulable = true })

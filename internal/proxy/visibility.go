@@ -86,7 +86,7 @@ func (a access) covers(namespace string) bool { return a.all || a.names.Has(name
 
 // accessChange is a change of the users who may get some namespaces.
 type accessChange struct {
-	// namespaces are those affected; "" stands for all.
+	// namespaces are the affected ones; "" means all.
 	namespaces []string
 	// revoked are the grants that ended or changed.
 	revoked []revocation

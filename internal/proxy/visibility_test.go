@@ -30,7 +30,7 @@ func TestVisibility(t *testing.T) {
 		in      string
 		rule    rbacv1.PolicyRule
 		subject rbacv1.Subject
-		// kind is the role's in the binding; the role that is there is a ClusterRole.
+		// kind is the role's kind in the binding; the existing role is a ClusterRole.
 		kind string
 		// want are the namespaces of shop and bank that jane sees, and "all" if the API
 		// server answers her lists.
@@ -77,7 +77,7 @@ func TestVisibility(t *testing.T) {
 		if got := visible(v, jane); got != "" {
 			t.Errorf("%s: without the binding jane sees %q", c.about, got)
 		}
-		// Whoever saw a namespace is told that it is gone.
+		// Users who saw a namespace are told that it is gone.
 		for _, namespace := range strings.Fields(c.want) {
 			if namespace != "all" && !slices.Contains(gone.revokedFor(namespace), subjectOf(c.subject)) {
 				t.Errorf("%s: nobody is told that %s is gone", c.about, namespace)

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// most is the largest amount that is told from a larger one: far more than any
-// cluster has, and small enough that a hundred of them can be added up.
+// most is the maximum amount; larger ones are treated as equal: far more than any
+// cluster has, and small enough to add up a hundred of them.
 const most = int64(1) << 56
 
 // measure counts amounts of one resource as whole numbers: CPU in thousandths,
@@ -31,7 +31,7 @@ func measureOf(name corev1.ResourceName, total resource.Quantity) measure {
 	return m
 }
 
-// atMost rounds down, as what may be given has to be.
+// atMost rounds down, for amounts that are granted.
 func (m measure) atMost(q resource.Quantity) int64 {
 	n := m.atLeast(q)
 	if whole := m.quantity(n); whole.Cmp(q) > 0 && n < most {
@@ -40,7 +40,7 @@ func (m measure) atMost(q resource.Quantity) int64 {
 	return n
 }
 
-// atLeast rounds up, as what is taken has to be.
+// atLeast rounds up, for amounts that are taken.
 func (m measure) atLeast(q resource.Quantity) int64 {
 	switch limit := m.quantity(most); {
 	case q.Sign() <= 0:
@@ -61,8 +61,8 @@ func (m measure) quantity(n int64) resource.Quantity {
 	return *resource.NewQuantity(n, m.format)
 }
 
-// parts divides an amount into n that differ by no more than a grain and add up
-// to it; what is left over goes to the first.
+// parts divides an amount into n that differ by no more than a grain and add up to it;
+// the first get the remainder.
 func (m measure) parts(amount int64, n int) []int64 {
 	all := make([]int64, n)
 	grains, given := amount/m.grain, int64(0)

@@ -14,10 +14,9 @@ import (
 	"croft.dev/croft/internal/quotaplan"
 )
 
-// world is a cluster as far as quota is concerned: a tenant with its ledger, and
-// a ResourceQuota in each namespace. What its methods do is what the API server,
-// kube-controller-manager and two operators do, of which one does not know yet
-// that it leads no longer.
+// world is a model of a cluster's quota: a tenant with its ledger, and a ResourceQuota
+// in each namespace. Its methods model the API server, kube-controller-manager and two
+// operators, one of which does not know yet that it no longer leads.
 type world struct {
 	testing.TB
 	total      int64
@@ -25,8 +24,8 @@ type world struct {
 	version    int
 	namespaces map[string]*namespace
 	operators  [2]*operator
-	// bound is what may be taken: the total, or what was taken already when the
-	// total was lowered or a namespace came with what it has.
+	// bound is the maximum that may be taken: the total, or the amount taken when the
+	// total was lowered or a namespace with objects was added.
 	bound int64
 	story []string
 }
@@ -34,11 +33,11 @@ type world struct {
 // namespace has amounts of one resource; -1 where there is none.
 type namespace struct {
 	spec, hard, used int64
-	// counted is what the status says is used; -1 before it is counted.
+	// counted is the use in the status; -1 before it is counted.
 	counted int64
 	leaving bool
 	version int
-	// minimum is declared; demand is what somebody says was refused here, true or not.
+	// minimum is declared; demand is a reported refusal, true or not.
 	minimum, demand int64
 }
 
@@ -63,8 +62,8 @@ func newWorld(t testing.TB, total int64) *world {
 		operators: [2]*operator{{}, {}}, bound: total}
 }
 
-// taken leaves out what a namespace has brought along until somebody has counted
-// it: no plan can know.
+// taken leaves out the objects that a namespace brought along until they are counted: no
+// plan can know them.
 func (n *namespace) taken(entry int64) int64 {
 	if n.counted < 0 {
 		return max(entry, n.spec, 0)
@@ -80,7 +79,7 @@ func (w *world) taken() int64 {
 	return sum
 }
 
-// changed is called when somebody has changed what is declared.
+// changed is called after a change of the declaration.
 func (w *world) changed() { w.bound = max(w.total, w.taken()) }
 
 func (w *world) check() {
@@ -103,8 +102,8 @@ func (o *operator) look(w *world, name string) {
 	}
 }
 
-// plan writes the ledger, if the tenant is still the one that was read, and
-// notes what to write into the namespaces.
+// plan writes the ledger, if the tenant has not changed since it was read, and records
+// the writes to the namespaces.
 func (o *operator) plan(w *world) {
 	if o.seen == nil || o.version != w.version || len(o.seen) != len(w.namespaces) {
 		return
@@ -148,8 +147,8 @@ func (o *operator) plan(w *world) {
 	o.seen = nil
 }
 
-// keeps wants no share to be lowered below a minimum where all minimums can be had,
-// whatever demands there are.
+// keeps expects no share to fall below a minimum if all minimums can be met, regardless
+// of demands.
 func (o *operator) keeps(w *world, next map[string]int64) {
 	w.Helper()
 	room := w.total
@@ -189,7 +188,7 @@ func (w *world) step(action, which, amount byte) {
 		o.read(w)
 	case 1:
 		o.look(w, name)
-	case 2: // what it has not read yet, it reads now; it writes later
+	case 2: // it reads its missing data now, and writes later
 		if o.seen == nil {
 			o.read(w)
 		}
@@ -221,14 +220,14 @@ func (w *world) step(action, which, amount byte) {
 		if n != nil && n.spec >= 0 {
 			w.count(n)
 		}
-	case 10: // somebody changes the quota
+	case 10: // the quota is changed
 		w.total = int64(amount % 50)
 		w.version++
 		w.changed()
-	case 11: // somebody changes the namespaces
+	case 11: // the namespaces are changed
 		switch {
 		case n == nil:
-			// One that is adopted comes with what it has.
+			// An adopted namespace brings its objects along.
 			w.namespaces[name] = &namespace{spec: -1, hard: -1, counted: -1, used: int64(amount % 4), version: w.version * 1000}
 		case !n.leaving:
 			n.leaving = true
@@ -237,22 +236,22 @@ func (w *world) step(action, which, amount byte) {
 		}
 		w.version++
 		w.changed()
-	case 12: // a minimum is declared, even one that cannot be kept
+	case 12: // a minimum is declared, even one that cannot be met
 		if n != nil {
 			n.minimum = int64(amount % 16)
 			w.version++
 		}
-	case 13: // something is refused, or somebody says so
+	case 13: // an object is refused, or a refusal is forged
 		if n != nil {
 			n.demand = n.used + int64(amount%32)
 		}
 	}
 }
 
-// actions are how many kinds of steps there are.
+// actions is the number of kinds of steps.
 const actions = 14
 
-// tell notes what was done and what came of it, and checks that.
+// tell records an action and its result, and checks the invariants.
 func (w *world) tell(action, which, amount byte) {
 	w.Helper()
 	line := fmt.Sprintf("%d/%d/%d: total %d, ledger %v;", action%actions, which%8, amount, w.total, w.ledger)
@@ -276,7 +275,7 @@ func (w *world) count(n *namespace) {
 	}
 }
 
-// reconcile is what an operator does if nobody comes in between.
+// reconcile is an operator's reconcile without interruption.
 func (w *world) reconcile(o *operator) {
 	o.read(w)
 	for name := range w.namespaces {
@@ -288,8 +287,8 @@ func (w *world) reconcile(o *operator) {
 	}
 }
 
-// settle lets everything that is under way come to its end, and wants that to be
-// soon, and the namespaces to have about the same headroom then.
+// settle completes all pending actions, and expects that to be quick, and the namespaces
+// to have about the same headroom afterwards.
 func (w *world) settle() {
 	w.Helper()
 	for range 12 {
@@ -309,9 +308,8 @@ func (w *world) settle() {
 	w.fair()
 }
 
-// fair wants each namespace to have its minimum, if all can be had; what was
-// refused, if it fits into what is left then; and otherwise about the same headroom
-// as the others.
+// fair expects each namespace to have its minimum, if all can be met; its refused
+// demand, if it fits into the rest; and otherwise about the same headroom as the others.
 func (w *world) fair() {
 	w.Helper()
 	room, needs, wishes, active := w.total, int64(0), int64(0), int64(0)
@@ -340,8 +338,7 @@ func (w *world) fair() {
 	}
 }
 
-// FuzzPlan tries to have more used than the quota, by whatever happens in
-// whatever order.
+// FuzzPlan tries to exceed the quota, by any events in any order.
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte{11, 0, 0, 11, 1, 0, 4, 0, 0, 8, 0, 0, 8, 1, 0, 4, 0, 0, 8, 0, 0, 5, 0, 7})
 	f.Fuzz(func(t *testing.T, moves []byte) {

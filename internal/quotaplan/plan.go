@@ -9,32 +9,31 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Plan returns the next ledger: what each namespace's share is to be, given what
-// the ledger says now and what was observed. It may be the same as before.
+// Plan returns the next ledger: each namespace's share, computed from the present
+// ledger and the observed state. It may be unchanged.
 //
-// A namespace may come to use whatever the ledger, the ResourceQuota or its status
-// give it, whichever is most, so that much counts as taken: a share is granted
-// only from what nobody can use any more. What Plan takes away, on the other hand,
-// stays taken until the status says so. Hence, at any moment,
+// A namespace may use as much as the largest of the ledger, the ResourceQuota and its
+// status allows, so that much counts as taken: a share is granted only from resources
+// that nobody can use any more. A lowered share, on the other hand, counts as taken
+// until the status shows the lower value. Hence, at any moment,
 //
 //	sum of max(ledger, spec.hard, status.hard, used) <= total
 //
 // unless it was more before; then it does not grow.
 //
-// The aim is that all have the same headroom, what is used of a resource being
-// left alone, but for those that need more: see divide. Nothing is moved as long as
-// each namespace has what it needs, and half of the headroom that would be its
-// own, so that a tenant whose use does not change settles down, and one whose use
-// does is asked for few moves: each is two changes to a ResourceQuota under the
-// hands of the API server, which gives up on one that changes too often.
+// The aim is equal headroom above the use of each resource, except for namespaces
+// that need more: see divide. No share moves as long as each namespace has what it
+// needs, and half of its equal headroom, so that a tenant with constant use settles
+// down, and one with changing use needs few moves: each is two changes of a
+// ResourceQuota that the API server updates, too, and the API server gives up on one
+// that changes too often.
 //
-// Minimums and demands decide only how the room is divided. They are never granted
-// from anything but what is free, and so cannot break the above, whoever wrote
-// them.
+// Minimums and demands only affect the division of the room. They are granted only
+// from free resources, and so cannot break the above, even if they are forged.
 func Plan(total corev1.ResourceList, spaces []Space) map[string]corev1.ResourceList {
 	next := map[string]corev1.ResourceList{}
 	for _, s := range spaces {
-		// One that is leaving without ever having been in the ledger stays out.
+		// A namespace that is leaving and was never in the ledger stays out.
 		if !s.Leaving || s.Share != nil {
 			next[s.Namespace] = corev1.ResourceList{}
 		}
@@ -51,22 +50,21 @@ func Plan(total corev1.ResourceList, spaces []Space) map[string]corev1.ResourceL
 	return next
 }
 
-// holder is what one namespace has of one resource.
+// holder is one namespace's state of one resource.
 type holder struct {
 	share, used int64
 	// taken is the most that it can come to use.
 	taken int64
-	// counted says that what it uses is known, settled, that besides the share is in
-	// force: only then does anything change for it. A share that is on its way
-	// to the cluster is not touched, so that whoever is late in writing it comes
-	// too late.
+	// counted says that its use is known, settled, that the share is in force, too:
+	// otherwise its share does not change. A share that is being written to the cluster
+	// is left alone, so that a late writer fails.
 	leaving, counted, settled bool
-	// minimum is what its share is not to fall below. demands are shares that would
-	// let in what was refused.
+	// minimum is the lower limit of its share. demands are the shares that would admit
+	// refused objects.
 	minimum int64
 	demands []int64
-	// need is the headroom that it gets before the rest is divided evenly, and part
-	// what it should have beyond what it uses. They are the same if fixed.
+	// need is the headroom that it gets before the rest is divided evenly, and part its
+	// headroom after that. They are the same if fixed.
 	need, part int64
 	fixed      bool
 }
@@ -92,7 +90,7 @@ func observe(name corev1.ResourceName, total resource.Quantity, spaces []Space) 
 		used, known := amount(s.Used)
 		share, entered := amount(s.Share)
 		if !entered {
-			// What the namespace has from before there was a ledger.
+			// The namespace's quota from before the ledger.
 			share = spec
 		}
 		h.share, h.used = share, used
@@ -112,8 +110,8 @@ func observe(name corev1.ResourceName, total resource.Quantity, spaces []Space) 
 
 // plan changes the holders' shares.
 func (r *holding) plan() {
-	// free could be granted at once; room is what will never be used by what is
-	// there; planned is what will be taken when everything has settled.
+	// free could be granted at once; room is the part that existing objects will never
+	// use; planned is the amount that will be taken when everything has settled.
 	free, room, planned := r.total, r.total, int64(0)
 	for _, h := range r.holders {
 		free -= h.taken
@@ -144,7 +142,7 @@ func (r *holding) plan() {
 	}
 }
 
-// base is what a namespace has in any case.
+// base is a namespace's amount in any case.
 func (h *holder) base() int64 {
 	if h.counted {
 		return h.used
@@ -152,8 +150,8 @@ func (h *holder) base() int64 {
 	return h.taken
 }
 
-// cover gives to those that use more than their share what they use: it is taken
-// in any case, and without it nothing that goes could be replaced.
+// cover grants use beyond a share: it is taken in any case, and without it deleted
+// objects could not be replaced.
 func (r *holding) cover() {
 	for i := range r.holders {
 		if h := &r.holders[i]; h.settled {
@@ -162,7 +160,7 @@ func (r *holding) cover() {
 	}
 }
 
-// shrink takes from those that have more than they should.
+// shrink lowers the shares that are too large.
 func (r *holding) shrink() {
 	for i := range r.holders {
 		if h := &r.holders[i]; h.settled {
@@ -171,9 +169,9 @@ func (r *holding) shrink() {
 	}
 }
 
-// curb is for a tenant that uses more than its quota, as after the quota was
-// lowered: what is used within minimums is left alone, the rest is divided in
-// proportion to use, and nobody can make anything new until enough is gone.
+// curb is for a tenant whose use exceeds its quota, such as after the quota was lowered:
+// use within minimums is left alone, the rest is divided in proportion to use, and
+// nobody can create new objects until use has fallen enough.
 func (r *holding) curb() {
 	left, used := r.total, int64(0)
 	for _, h := range r.holders {
@@ -191,7 +189,7 @@ func (r *holding) curb() {
 	}
 }
 
-// kept is what it uses within its minimum.
+// kept is its use within its minimum.
 func (h *holder) kept() int64 { return min(h.used, h.minimum) }
 
 // proportion is amount * part / whole, rounded down, where part <= whole.
@@ -204,7 +202,7 @@ func proportion(amount, part, whole int64) int64 {
 	return int64(quotient)                                //nolint:gosec // no more than amount
 }
 
-// grant gives away what is free, to those with the least headroom first.
+// grant grants free resources, to those with the least headroom first.
 func (r *holding) grant(free int64) {
 	var wanting []*holder
 	for i := range r.holders {

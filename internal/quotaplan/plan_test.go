@@ -17,8 +17,8 @@ func list(name corev1.ResourceName, amount string) corev1.ResourceList {
 	return corev1.ResourceList{name: resource.MustParse(amount)}
 }
 
-// space is a namespace of which the ledger, spec.hard, status.hard and
-// status.used are given; "" where there is none.
+// space is a namespace with a ledger entry, spec.hard, status.hard and status.used; ""
+// for a missing one.
 func space(namespace, ledger, spec, hard, used string) quotaplan.Space {
 	const name = corev1.ResourcePods
 	return quotaplan.Space{
@@ -162,7 +162,7 @@ func TestEven(t *testing.T) {
 	}
 }
 
-// BenchmarkPlan is what each look at a tenant's use costs.
+// BenchmarkPlan measures one evaluation of a tenant's use.
 func BenchmarkPlan(b *testing.B) {
 	for _, n := range []int{4, 64} {
 		b.Run(fmt.Sprintf("%d namespaces", n), func(b *testing.B) {
@@ -185,8 +185,8 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// TestStanding wants what is not in the ledger to begin with nothing, and what is in it but
-// no namespace of the tenant's to be left out.
+// TestStanding expects a namespace outside of the ledger to begin without a share, and
+// an entry of the ledger without a namespace of the tenant to be left out.
 func TestStanding(t *testing.T) {
 	total, given := list(corev1.ResourcePods, "20"), list(corev1.ResourcePods, "12")
 	shares := quotaplan.Standing(total, []string{"a", "b"}, map[string]corev1.ResourceList{"a": given, "gone": given})

@@ -1,10 +1,10 @@
 // Package quotaplan divides a tenant's quota among its namespaces.
 //
-// Kubernetes holds a quota within one namespace only. So each of a tenant's
-// namespaces has a ResourceQuota with a share of the tenant's quota, and shares
-// move as use and refused demands do: first what one namespace gives up is taken
-// from it, then, when that is seen to be in force, others get it. Everything here
-// is a pure function.
+// Kubernetes enforces a quota within one namespace only. So each of a tenant's
+// namespaces has a ResourceQuota with a share of the tenant's quota, and shares follow
+// use and refused demands: first the share of one namespace is lowered, and when that
+// is observed to be in force, others get the difference. Everything here is a pure
+// function.
 package quotaplan
 
 import (
@@ -16,22 +16,21 @@ import (
 // Space is a namespace that has, or is to have, a share.
 type Space struct {
 	Namespace string
-	// Leaving says that the namespace is no longer the tenant's to use: it keeps
-	// what it has as long as it stands, and gets nothing.
+	// Leaving says that the tenant may no longer use the namespace: it keeps its present
+	// share as long as it exists, and gets nothing.
 	Leaving bool
-	// Share is what the ledger gives the namespace; nil if it is not in there.
+	// Share is the namespace's entry in the ledger; nil if there is none.
 	Share corev1.ResourceList
-	// Spec is the ResourceQuota's spec.hard; Hard and Used are what its status
-	// says. They are nil as long as there is none.
+	// Spec is the ResourceQuota's spec.hard; Hard and Used are from its status. They are
+	// nil as long as it does not exist.
 	Spec, Hard, Used corev1.ResourceList
-	// Minimum is what the share is not to fall below, whatever others use.
+	// Minimum is the lower limit of the share, regardless of others' use.
 	Minimum corev1.ResourceList
-	// Demands are what the share would have to be for each object that the API
-	// server refused. They may be forged.
+	// Demands are the shares that the refused objects need. They may be forged.
 	Demands []corev1.ResourceList
 }
 
-// Even divides a quota into equal shares, but for minimums, which is as good as any
+// Even divides a quota into equal shares, apart from minimums, which is as good as any
 // division as long as use is unknown. A single namespace has the whole.
 func Even(total corev1.ResourceList, namespaces []string, minimums map[string]corev1.ResourceList) map[string]corev1.ResourceList {
 	if len(total) == 0 {
@@ -57,8 +56,8 @@ func Even(total corev1.ResourceList, namespaces []string, minimums map[string]co
 	return shares
 }
 
-// Standing are the shares that namespaces have been given: those of the ledger, and nothing
-// for a namespace that is not in it, which is filled once others have given something up.
+// Standing are the namespaces' present shares: those of the ledger, and none for a
+// namespace outside of it, which gets one when others have given some up.
 func Standing(total corev1.ResourceList, namespaces []string, ledger map[string]corev1.ResourceList) map[string]corev1.ResourceList {
 	shares := make(map[string]corev1.ResourceList, len(namespaces))
 	for _, namespace := range namespaces {
@@ -71,7 +70,7 @@ func Standing(total corev1.ResourceList, namespaces []string, ledger map[string]
 	return shares
 }
 
-// none is a share of nothing of what a quota counts.
+// none is a share of zero of each resource of a quota.
 func none(total corev1.ResourceList) corev1.ResourceList {
 	share := corev1.ResourceList{}
 	for name, quantity := range total {

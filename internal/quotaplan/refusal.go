@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Refusal is what the API server says of an object that exceeds a namespace's
-// share. It names only the resources of which too little is left.
+// Refusal is the API server's message about an object that exceeds a namespace's share.
+// It names only the resources that are short.
 type Refusal struct{ Requested, Used corev1.ResourceList }
 
 // longestRefusal is more than the API server says about a quota.
@@ -19,8 +19,8 @@ var (
 	// refusal comes after the object's name, and more before that if events are
 	// combined. croft is the name of the ResourceQuota.
 	refusal = regexp.MustCompile(`exceeded quota: croft, requested: ([^ ]+), used: ([^ ]+), limited: `)
-	// amount is a quantity as the API server writes it. To compute with a larger
-	// exponent takes long, and anybody may have written the message.
+	// amount is a quantity in the API server's format. Large exponents take long to
+	// compute, and tenants may forge the message.
 	amount = regexp.MustCompile(`^[0-9]{1,19}(\.[0-9]{1,9})?([numkMGTPE]|[KMGTPE]i|e[0-9]{1,2})?$`)
 )
 

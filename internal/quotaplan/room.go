@@ -23,8 +23,8 @@ func (r *holding) divide(room int64) (level int64) {
 	return r.level(active, room)
 }
 
-// meetMinimums gives as much as there is to those that are below their minimum,
-// and returns what is left.
+// meetMinimums raises shares to their minimums, as far as possible, and returns the
+// rest.
 func meetMinimums(holders []*holder, left int64) int64 {
 	lacks := func(h *holder) int64 { return max(0, h.minimum-h.base()) }
 	ordered := slices.SortedStableFunc(slices.Values(holders), func(a, b *holder) int { return cmp.Compare(lacks(a), lacks(b)) })
@@ -35,7 +35,7 @@ func meetMinimums(holders []*holder, left int64) int64 {
 	return left
 }
 
-// meet gives what is left to refused demands, each as a whole or not at all.
+// meet grants the rest to refused demands, each as a whole or not at all.
 func meet(holders []*holder, left int64) {
 	type demand struct {
 		by    *holder

@@ -1,5 +1,5 @@
-// Package rights is what the roles of tenants' people may give, as data: the roles
-// viewer and operator, and the bounds of the Platform's own roles.
+// Package rights are the possible rights of tenants' people, as data: the roles viewer
+// and operator, and the bounds of the Platform's own roles.
 package rights
 
 import (
@@ -14,11 +14,10 @@ import (
 // team are the kinds that teams work with, by API group: the viewer reads them, the
 // operator writes them. Kinds that a cluster does not have are harmless here.
 //
-// What is missing is missing on purpose: Endpoints and EndpointSlices, through
-// which a Service could be pointed anywhere (CVE-2021-25740); ResourceQuotas,
-// LimitRanges and TenantRules, which are croft's; pods/binding, which is the
-// scheduler's; CertificateRequests, whose names no policy can read; and everything
-// that is cluster-scoped.
+// These are left out on purpose: Endpoints and EndpointSlices, through which a Service
+// could be pointed anywhere (CVE-2021-25740); ResourceQuotas, LimitRanges and
+// TenantRules, which are croft's; pods/binding, which is the scheduler's;
+// CertificateRequests, whose names no policy can read; and all cluster-scoped kinds.
 var team = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"pods", "services", "configmaps", "persistentvolumeclaims", "serviceaccounts", "replicationcontrollers", "replicationcontrollers/scale", "podtemplates"}},
 	{APIGroups: []string{"apps"}, Resources: []string{"deployments", "deployments/scale", "statefulsets", "statefulsets/scale", "replicasets", "replicasets/scale", "daemonsets", "controllerrevisions"}},
@@ -52,7 +51,8 @@ var readOnly = []rbacv1.PolicyRule{
 // name all tenants.
 var ownNamespace = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}}}
 
-// operatorOnly are what the operator may do and the viewer may not even read.
+// operatorOnly are rights of the operator that include kinds the viewer may not even
+// read.
 var operatorOnly = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: slices.Concat(Read, Write)},
 	// As Kubernetes' own role edit has them, since charts write Roles like it.

@@ -22,7 +22,7 @@ type AWSCall struct {
 	Error string `json:"error"`
 }
 
-// AWSAuthorization is an action on resources, under what is known of them.
+// AWSAuthorization is an action on resources, with its condition keys.
 type AWSAuthorization struct {
 	Action    string              `json:"action"`
 	Resources []string            `json:"resources"`
@@ -39,7 +39,7 @@ type AWSInstance struct {
 	Tags     map[string]string `json:"tags"`
 	// RegistersAt is when it becomes a node, if nothing keeps it from that.
 	RegistersAt time.Time `json:"registersAt"`
-	// Data is what its launch template said.
+	// Data are the settings of its launch template.
 	Data struct {
 		UserData        string            `json:"userData"`
 		MetadataOptions map[string]string `json:"metadataOptions"`
@@ -78,7 +78,7 @@ func (c *Cluster) AWSInterrupt(ctx context.Context, instance string) error {
 	return err
 }
 
-// AWSLeft are what the cluster has made in the account and not removed.
+// AWSLeft are the resources that the cluster created in the account and did not remove.
 func (c *Cluster) AWSLeft(ctx context.Context) ([]string, error) {
 	out, err := c.run(ctx, "aws", "left")
 	left := strings.Fields(out)

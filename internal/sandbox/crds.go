@@ -27,9 +27,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Addons whose custom resource definitions InstallCRDs installs. Their versions
-// are those that sandbox/addons/go.mod names, or what the files say that stand in
-// for modules that are not to be had.
+// Addons whose CRDs InstallCRDs installs. Their versions are those in
+// sandbox/addons/go.mod, or in the files that replace modules which cannot be
+// downloaded.
 const (
 	// GatewayAPI is its standard channel: Gateways, all routes, ReferenceGrants.
 	GatewayAPI = "gateway-api"
@@ -40,8 +40,8 @@ const (
 	Flux = "flux"
 	// ArgoCD is Applications, ApplicationSets and AppProjects, which may say anything.
 	ArgoCD = "argocd"
-	// Gatekeeper is its mutators, templates and configuration. Options.With runs
-	// it too, and then its definitions are there already.
+	// Gatekeeper is its mutators, templates and configuration. Options.With runs it too,
+	// and then its CRDs exist already.
 	Gatekeeper = "gatekeeper"
 	// Calico is its policies and tiers, as people write them: projectcalico.org/v3.
 	Calico = "calico"
@@ -78,7 +78,7 @@ var crdsOf = map[string][]crdSource{
 // definitions that no module is to be had for.
 type crdSource struct {
 	module, files string
-	// renamed is what the text is changed by; nil for nothing.
+	// renamed are replacements in the text; nil for none.
 	renamed *strings.Replacer
 }
 
@@ -91,19 +91,19 @@ func (s crdSource) read(path string) (io.Reader, error) {
 }
 
 const (
-	// crdOwner is the field manager of what InstallCRDs writes.
+	// crdOwner is the field manager of InstallCRDs.
 	crdOwner = "croft-sandbox-addons"
-	// served is how long the API server may take to serve new kinds, which it does
+	// served is the time limit for the API server to serve new kinds, which it does
 	// within a second.
 	served, servedInterval = time.Minute, 50 * time.Millisecond
 )
 
-// InstallCRDs installs the custom resource definitions of addons, and no
-// controllers. When it returns, the API server serves their kinds and names them
-// in its discovery. It may be called again, for the same addons too.
+// InstallCRDs installs the CRDs of addons, and no controllers. When it returns, the API
+// server serves their kinds and lists them in its discovery. It may be called again, for
+// the same addons too.
 //
-// The definitions come from the Go module cache. What is missing there is
-// downloaded first, with the go command.
+// The CRDs come from the Go module cache. Missing modules are downloaded first, with the
+// go command.
 func (c *Cluster) InstallCRDs(ctx context.Context, addons ...string) error {
 	crds, err := readCRDs(ctx, addons)
 	if err != nil {
@@ -129,11 +129,11 @@ func (c *Cluster) InstallCRDs(ctx context.Context, addons ...string) error {
 	return c.awaitCRDs(ctx, definitions, crds)
 }
 
-// awaitCRDs waits until the API server answers for the kinds, and names them in
-// its discovery, which it does only of definitions that are established.
+// awaitCRDs waits until the API server serves the kinds, and lists them in its
+// discovery, which includes only established CRDs.
 //
-// It sends away whoever comes first, for a second, while it prepares to answer:
-// here that costs a moment for all kinds together.
+// The API server refuses the first requests for a kind for a second, while it prepares to
+// serve it: waiting here takes that time once for all kinds.
 func (c *Cluster) awaitCRDs(ctx context.Context, definitions apiextensions.Interface, crds []crd) error {
 	d, err := discovery.NewDiscoveryClientForConfig(c.Config)
 	if err != nil {
@@ -197,8 +197,7 @@ func named(d discovery.DiscoveryInterface, crds []crd) error {
 	return nil
 }
 
-// whyUnserved is what a definition's conditions say, such as that its names are
-// taken.
+// whyUnserved are a CRD's conditions, such as that its names are taken.
 func whyUnserved(ctx context.Context, definitions apiextensions.Interface, name string) string {
 	crd, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -213,7 +212,7 @@ func whyUnserved(ctx context.Context, definitions apiextensions.Interface, name 
 	return "its definition is in order"
 }
 
-// crd is a definition, and what the API server serves for it.
+// crd is a CRD, and the kinds that the API server serves for it.
 type crd struct {
 	name      string
 	json      []byte
@@ -315,7 +314,7 @@ func readCRDsOf(content io.Reader) ([]crd, error) {
 	}
 }
 
-// moduleDirs downloads modules, unless they are there, and says where they are.
+// moduleDirs downloads missing modules, and returns the directories of all.
 func moduleDirs(ctx context.Context, sources []crdSource) (map[string]string, error) {
 	root, err := repositoryRoot()
 	if err != nil {
@@ -335,7 +334,7 @@ func moduleDirs(ctx context.Context, sources []crdSource) (map[string]string, er
 	cmd := exec.CommandContext(ctx, "go", append([]string{"mod", "download", "-json"}, modules...)...)
 	cmd.Dir = addons
 	out, failed := output(cmd)
-	// Where it fails, it says so of the module that it could not get.
+	// A failure is reported in the entry of its module.
 	for decoder := json.NewDecoder(strings.NewReader(out)); ; {
 		var module struct{ Path, Dir, Error string }
 		err := decoder.Decode(&module)

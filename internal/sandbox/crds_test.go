@@ -57,7 +57,7 @@ func TestInstallCRDs(t *testing.T) {
 	}
 }
 
-// Someone without the modules and without a network is told what is missing.
+// The error without the modules and without a network names the missing module.
 func TestModuleThatCannotBeDownloaded(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOMODCACHE", t.TempDir())

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// What a tenant's workload needs: a pool, and pods that may and must go there.
+// The objects of a tenant's workload: a pool, and pods that may and must run there.
 const workload = `
 apiVersion: karpenter.kwok.sh/v1alpha1
 kind: KWOKNodeClass
@@ -102,7 +102,7 @@ func kubectl(t *testing.T, c *Cluster, args ...string) string {
 	return out
 }
 
-// processes are those whose arguments name the directory, but for the dead.
+// processes are the live processes whose arguments name the directory.
 func processes(t *testing.T, dir string) map[int]string {
 	t.Helper()
 	out, err := exec.Command("ps", "-A", "-ww", "-o", "pid=,stat=,args=").Output()

@@ -128,8 +128,8 @@ func TestWithoutMutatingAdmissionPolicy(t *testing.T) {
 	kubectl(t, c, "create", "configmap", "objects-are-admitted")
 }
 
-// isServiceAccount checks that Gatekeeper's rights are those of its own manifest:
-// much of what it leaves alone depends on who it is.
+// isServiceAccount checks that Gatekeeper has the rights of its own manifest: many of
+// its exemptions depend on its identity.
 func isServiceAccount(t *testing.T, c *Cluster) {
 	config, err := clientcmd.BuildConfigFromFlags("", strings.Replace(c.Kubeconfig, "admin.", Gatekeeper+".", 1))
 	if err != nil {

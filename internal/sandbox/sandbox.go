@@ -21,8 +21,8 @@ import (
 
 // Choices of components, from the fastest to the fullest.
 var (
-	// APIOnly is for tests of objects and of their admission. Nothing makes the
-	// service accounts without which the API server admits no pod.
+	// APIOnly is for tests of objects and of their admission. Without controllers there
+	// are no service accounts, and the API server admits no pods.
 	APIOnly = []string{"etcd", "kube-apiserver"}
 	// WithControllers adds the controllers, and thus service accounts, replica
 	// sets and the end of namespaces. Nothing places pods.
@@ -35,7 +35,7 @@ const (
 	defaultTimeout = 2 * time.Minute
 	// A test may ask as fast as it likes.
 	qps, burst = 1000, 2000
-	// downTimeout is how long a sandbox may take to stop.
+	// downTimeout is the time limit for stopping a sandbox.
 	downTimeout = time.Minute
 )
 
@@ -50,21 +50,21 @@ type Options struct {
 	// With is what to run besides: Gatekeeper, which `make gatekeeper` builds, Flux,
 	// which `make flux` does, or AWS, which `make karpenter-aws` does.
 	With []string
-	// AWSSpeed is how many times faster instances of the simulated account are than
-	// real ones; as fast as those if zero.
+	// AWSSpeed is the factor by which instances of the simulated account are faster than
+	// real ones; 1 if zero.
 	AWSSpeed float64
 	// AWSCluster is the cluster's name in the simulated account; "demo" if empty.
 	AWSCluster string
-	// Unaudited leaves out what Gatekeeper's audit pod does: the audit, and the
-	// status of what it enforces.
+	// Unaudited turns off the work of Gatekeeper's audit pod: the audit, and the status
+	// of enforced objects.
 	Unaudited bool
-	// ControllerQPS is how many requests a second kube-controller-manager may make; as
-	// many as a test likes if zero.
+	// ControllerQPS is kube-controller-manager's rate limit of requests a second; a high
+	// one for tests if zero.
 	ControllerQPS int
 	// TypeChecks has kube-controller-manager check the types in admission policies,
 	// which takes ten to twenty seconds of a core.
 	TypeChecks bool
-	// Without is what the API server does without, such as
+	// Without are the kinds that the API server does not serve, such as
 	// MutatingAdmissionPolicy.
 	Without []string
 	// Timeout for all components to be ready; two minutes if zero.
@@ -155,8 +155,8 @@ func (c *Cluster) up(ctx context.Context, o Options) error {
 	return nil
 }
 
-// Down stops the sandbox. A directory that Up made is deleted, one that it was
-// given is kept with its data. It may be called again.
+// Down stops the sandbox. A directory that Up created is deleted; one that it was given
+// is kept with its data. It may be called again.
 func (c *Cluster) Down() error {
 	ctx, cancel := context.WithTimeout(context.Background(), downTimeout)
 	defer cancel()
@@ -171,7 +171,7 @@ func (c *Cluster) Down() error {
 	return nil
 }
 
-// Kubectl runs kubectl as the administrator and returns what it prints.
+// Kubectl runs kubectl as the administrator and returns its output.
 func (c *Cluster) Kubectl(args ...string) (string, error) {
 	return c.run(context.Background(), append([]string{"kubectl"}, args...)...)
 }
@@ -195,8 +195,8 @@ func (c *Cluster) Start(component string) error {
 	return err
 }
 
-// ConfigFor returns the configuration of clients that are somebody else: the
-// sandbox's authority vouches for the name and the groups.
+// ConfigFor returns a client configuration of another user: the sandbox's CA signs the
+// name and the groups.
 func (c *Cluster) ConfigFor(user string, groups ...string) (*rest.Config, error) {
 	args := []string{"kubeconfig", "--user", user}
 	for _, group := range groups {
@@ -220,7 +220,7 @@ func (c *Cluster) run(ctx context.Context, args ...string) (string, error) {
 
 func (c *Cluster) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, c.binary, append([]string{"--dir", c.Dir}, args...)...)
-	// Leave croft-sandbox the time to take down what it has started.
+	// Give croft-sandbox time to stop its processes.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = downTimeout
 	return cmd

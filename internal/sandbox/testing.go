@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// tailBytes is how much of each component's log a failed test shows.
+// tailBytes is the length of each component's log that a failed test prints.
 const tailBytes = 3000
 
 // All reports whether all tests run, as `make test-all` has it, and as often as they
@@ -15,8 +15,8 @@ const tailBytes = 3000
 func All() bool { return os.Getenv("CROFT_TEST_ALL") != "" }
 
 // Thorough skips a test that `make test` leaves to `make test-all`: one that takes
-// minutes, and whose subject other tests prove in another way or on the platform that
-// most clusters have.
+// minutes, and whose subject other tests cover in another way or on the most common
+// platform.
 func Thorough(t testing.TB) {
 	t.Helper()
 	if !All() {

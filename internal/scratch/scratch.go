@@ -14,15 +14,15 @@ import (
 // Prefix begins the names of all that a run makes in the whole cluster.
 const Prefix = "croft-verify-"
 
-// grace is how long after its end a run may still be cleaning up, and Unmarked how
-// long a run may take whose objects do not say when it ends.
+// grace is the time after its end in which a run may still be cleaning up, and Unmarked
+// the maximum duration of a run whose objects do not record its end.
 const (
 	grace    = 3 * time.Minute
 	Unmarked = 30 * time.Minute
 )
 
-// names are those of what a run makes: the prefix, the run, the letter of one of its
-// two tenants, and what of that tenant it is.
+// names are the names of a run's objects: the prefix, the run, the letter of one of its
+// two tenants, and the part of that tenant.
 var names = regexp.MustCompile("^" + Prefix + "([a-z0-9]{5})-[ab](-.+)?$")
 
 // RunOf is the run that an object of this name belongs to; empty if it is none's.
@@ -48,7 +48,7 @@ func Mark(o client.Object, end time.Time) {
 	o.SetAnnotations(annotations)
 }
 
-// Run is what one run has made, of what was found.
+// Run are the objects of one run.
 type Run struct {
 	Name    string
 	Objects []client.Object
@@ -58,9 +58,9 @@ type Run struct {
 	marked bool
 }
 
-// Left groups what runs have made that are over, as far as objects tell. declared
-// are the names of Tenants: what a declared tenant has is no run's, whatever its name.
-// A name alone tells nothing: a run is one only if something of it has its mark or the
+// Left groups the objects of runs that are over, as far as objects show that. declared
+// are the names of Tenants: objects of a declared tenant belong to no run, regardless of
+// their names. A name alone proves nothing: an object of a run must have its mark or the
 // label of its own tenant.
 func Left(objects []client.Object, declared []string, now time.Time) []Run {
 	taken := map[string]bool{}
@@ -91,8 +91,8 @@ func Left(objects []client.Object, declared []string, now time.Time) []Run {
 	return left
 }
 
-// add counts an object in. Where objects are marked, what is not marked has no say:
-// an attack prepares some that must look like anybody's.
+// add counts an object. If some objects are marked, unmarked ones do not count: an
+// attack prepares objects that must look like another user's.
 func (r *Run) add(o client.Object) {
 	r.Objects = append(r.Objects, o)
 	until, err := time.Parse(time.RFC3339, o.GetAnnotations()[v1alpha1.ScratchUntilAnnotation])

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// TestLeft wants what runs have left that are over, and nothing of a run that goes
-// on, of a tenant that somebody has declared, or of anybody else.
+// TestLeft expects the objects of ended runs, and none of a running one, of a declared
+// tenant, or of other users.
 func TestLeft(t *testing.T) {
 	now := time.Now()
 	namespace := func(name string, age time.Duration, end *time.Time) client.Object {

@@ -17,9 +17,9 @@ import (
 // Object is one object of the walls, and how it compares with the cluster.
 type Object struct {
 	apply.Surveyed
-	// Walls are those that it belongs to.
+	// Walls are the walls of the object.
 	Walls []string
-	// Owner is what it stands for: Platform, Pool/NAME or Tenant/NAME.
+	// Owner is the declared object: Platform, Pool/NAME or Tenant/NAME.
 	Owner string
 }
 
@@ -38,7 +38,7 @@ func Of(ctx context.Context, c client.Client, e *estate.Estate, rendered bool) (
 	return all, nil
 }
 
-// OfPlatform is the Owner of what stands once in the cluster.
+// OfPlatform is the Owner of objects that exist once in the cluster.
 const OfPlatform = "Platform"
 
 func ownerOf(o client.Object) string {

@@ -25,10 +25,10 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// NewLive returns a Trial that asks a cluster by dry runs. Objects are sent by somebody
-// with the role operator of the tenant, or by Options.ServiceAccount, for which the
-// configuration must be of somebody who may impersonate them. Without a tenant and an
-// account the configuration's own user sends them; Options.Namespace is required then.
+// NewLive returns a Trial that sends dry runs to a cluster. The sender is a user with
+// the role operator of the tenant, or Options.ServiceAccount; the configuration's user
+// must be allowed to impersonate them. Without a tenant and an account, the
+// configuration's own user is the sender; Options.Namespace is required then.
 func NewLive(config *rest.Config, tenant *estate.Tenant, o Options) (*Trial, error) {
 	t := &Trial{namespace: o.Namespace}
 	switch {
@@ -95,7 +95,7 @@ func (j *live) create(ctx context.Context, object *unstructured.Unstructured, wh
 	return answer, nil
 }
 
-// errNotTried is that the cluster was not asked about what a controller makes.
+// errNotTried is that the cluster was not asked about a controller's object.
 var errNotTried = errors.New("not tried")
 
 func (j *live) note(do func()) {
@@ -120,7 +120,7 @@ func (j *live) ask(ctx context.Context, object *unstructured.Unstructured, who u
 	}
 	if !stands {
 		if err = c.Create(ctx, got, client.DryRunAll); apierrors.IsAlreadyExists(err) {
-			stands, got = true, object.DeepCopy() // to somebody who may not read it
+			stands, got = true, object.DeepCopy() // for a sender who may not read it
 		}
 	}
 	if stands {
@@ -143,14 +143,14 @@ func (j *live) ask(ctx context.Context, object *unstructured.Unstructured, who u
 	return answer, nil
 }
 
-// rbac is who refuses what no role permits.
+// rbac is the name of the refuser for missing rights.
 const rbac = "RBAC"
 
 // policyDenied finds the policy in the API server's refusal.
 var policyDenied = regexp.MustCompile(`(?s)ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: (?:\[([a-z0-9-]+)\] )?`)
 
-// missing says that an object needs another one that does not exist, such as the Role of a
-// RoleBinding: it may be among the manifests, of which a dry run makes none.
+// missing says that an object needs another one that does not exist, such as the Role of
+// a RoleBinding: it may be among the manifests, none of which a dry run creates.
 func missing(object *unstructured.Unstructured, err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Kind == "namespaces" {
@@ -193,7 +193,7 @@ func denialOf(object *unstructured.Unstructured, err error) (evaluator.Denial, e
 	return d, nil
 }
 
-// ImpersonationError is that one may not act as somebody else.
+// ImpersonationError means that the caller may not impersonate.
 type ImpersonationError struct{ error }
 
 func (e *ImpersonationError) Unwrap() error { return e.error }
@@ -210,8 +210,8 @@ func missingAccount(err error) string {
 	return ""
 }
 
-// sender is a client of somebody; of the configuration's own user if nil. Whoever asks as
-// themselves may not act as a controller: they create pods themselves.
+// sender is a client of a user; of the configuration's own user if nil. Without
+// impersonation, the sender cannot act as a controller: it creates pods itself.
 func (j *live) sender(who user.Info) (client.Client, error) {
 	name := ""
 	if who != nil {

@@ -129,7 +129,7 @@ func readable(o *unstructured.Unstructured) (field []string, wrong error) {
 // document is a part of a file that holds one object, or one List.
 type document struct {
 	text []byte
-	// above is how many lines the file has before the text, and line is that of the
+	// above is the number of lines before the text in the file, and line the line of the
 	// document's first field.
 	above, line int
 

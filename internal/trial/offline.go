@@ -24,7 +24,7 @@ import (
 // offline judges by an estate, without a cluster.
 type offline struct {
 	evaluator *evaluator.Evaluator
-	// class is what a claim without a class gets.
+	// class is the class of a claim without one.
 	class string
 }
 
@@ -68,7 +68,7 @@ func (j *offline) choose(claim *unstructured.Unstructured) {
 	}
 }
 
-// with has Roles and their bindings hold for what follows.
+// with puts Roles and their bindings into effect for the next objects.
 func (j *offline) with(object *unstructured.Unstructured) (judge, error) {
 	o, err := scheme.Scheme.New(object.GroupVersionKind())
 	if err != nil {

@@ -28,8 +28,8 @@ var unnamed = map[string][]string{
 // ofPods begins messages about the pods of a template.
 var ofPods = regexp.MustCompile(`^its pods will (?:be refused|run elsewhere): `)
 
-// place finds where the manifest has what a reason is about, and returns the line. The
-// object stands at a path of the manifest: the pod of a Deployment at spec.template.
+// place finds the line of a reason's field in the manifest. The object is at a path of
+// the manifest: the pod of a Deployment at spec.template.
 func (m Manifest) place(r Reason, at []string) int {
 	message := strings.TrimPrefix(r.Message, "["+r.Rule+"] ")
 	if match := ofPods.FindString(message); match != "" {
@@ -63,7 +63,7 @@ type found struct {
 	at int
 }
 
-// certainty is how certain it is that a field is the one that is meant.
+// certainty is the certainty that a field is the meant one.
 type certainty int
 
 const (
@@ -73,8 +73,8 @@ const (
 	present
 	// lacking: an entry of a list lacks the field.
 	lacking
-	// mentioned: the message has the field's value. Messages begin with what is wrong,
-	// and end with what is allowed.
+	// mentioned: the message has the field's value. Messages begin with the fault, and
+	// end with the allowed values.
 	mentioned
 )
 

@@ -1,7 +1,6 @@
-// Package trial says what would become of a team's manifests: what the walls refuse, what
-// they change and what they warn of. Without a cluster it asks package evaluator, and so
-// the API server's own code, with the objects that an estate wants; live it asks a
-// cluster by dry runs.
+// Package trial judges a team's manifests: which objects the walls refuse, change or
+// warn about. Without a cluster it uses package evaluator, and so the API server's own
+// code, with the objects of an estate; live it sends dry runs to a cluster.
 package trial
 
 import (
@@ -29,7 +28,7 @@ import (
 	"croft.dev/croft/internal/evaluator"
 )
 
-// Verdict is what becomes of an object.
+// Verdict is the outcome of an object.
 type Verdict string
 
 const (
@@ -52,13 +51,13 @@ type Change struct {
 	After  string `json:"after,omitempty"`
 }
 
-// Result is what becomes of one object.
+// Result is the outcome of one object.
 type Result struct {
 	// File and Line are where the object begins, or the template that it is made from.
 	File string `json:"file"`
 	Line int    `json:"line"`
-	// Object is kind and name, and Of what it is made from where it is in no manifest:
-	// the pod of a Deployment.
+	// Object is kind and name, and Of the object that it is made from if it is in no
+	// manifest: the pod of a Deployment.
 	Object    string  `json:"object"`
 	Of        string  `json:"of,omitempty"`
 	Namespace string  `json:"namespace,omitempty"`
@@ -84,11 +83,12 @@ type Reason struct {
 // apiServer is who refuses and warns beside policies, RBAC and Pod Security.
 const apiServer = "API server"
 
-// Report is what becomes of some manifests.
+// Report is the outcome of some manifests.
 type Report struct {
-	// Results are in the order of the manifests, each followed by what is made from it.
+	// Results are in the order of the manifests, each followed by those of the objects
+	// made from it.
 	Results []Result `json:"results"`
-	// Unknown is what could not be found out, each once.
+	// Unknown is what could not be judged, each once.
 	Unknown []string `json:"unknown,omitempty"`
 }
 
@@ -100,17 +100,16 @@ func (r *Report) Refuses() bool {
 // Trial tries manifests of one tenant.
 type Trial struct {
 	judge judge
-	// who creates the objects; nil is whoever asks the cluster.
+	// who creates the objects; nil is the caller.
 	who user.Info
 	// namespace is that of objects that name none.
 	namespace string
 }
 
-// judge says what becomes of one object: the evaluator, or a cluster. Several requests
-// may be made at the same time.
+// judge judges one object: the evaluator, or a cluster. It must allow concurrent calls.
 type judge interface {
-	// create answers a request to create an object. A controller's is not held against
-	// Roles.
+	// create answers a request to create an object. A controller's is not checked
+	// against Roles.
 	create(ctx context.Context, object *unstructured.Unstructured, who user.Info, controller bool) (evaluator.Answer, error)
 	// with is the judge after an object was created.
 	with(*unstructured.Unstructured) (judge, error)
@@ -123,7 +122,7 @@ type judge interface {
 // Options say who creates the objects, and where.
 type Options struct {
 	// ServiceAccount creates the objects, as namespace/name or as a name in Namespace;
-	// if empty, somebody with the tenant's role operator.
+	// if empty, a user with the tenant's role operator.
 	ServiceAccount string
 	// Namespace is that of objects that name none; the tenant's first if empty.
 	Namespace string
@@ -132,8 +131,8 @@ type Options struct {
 	StorageClass string
 }
 
-// New returns a Trial of a tenant of an estate, without a cluster. It reports a tenant
-// nobody of which may write, and a namespace that is not the tenant's.
+// New returns a Trial of a tenant of an estate, without a cluster. It is an error if no
+// member of the tenant may write, or if the namespace is not the tenant's.
 func New(e *estate.Estate, tenant *estate.Tenant, o Options) (*Trial, error) {
 	t, err := of(tenant, o)
 	if err != nil {
@@ -182,20 +181,22 @@ func (t *Trial) account(name string) user.Info {
 	return &user.DefaultInfo{Name: who.GetName(), Groups: append(who.GetGroups(), user.AllAuthenticated)}
 }
 
-// As is the same Trial, with what it has learnt, by a service account.
+// As is the same Trial, with its present state, by a service account.
 func (t *Trial) As(account string) *Trial {
 	next := *t
 	next.who = t.account(account)
 	return &next
 }
 
-// Try says what becomes of manifests, in the order in which they would be created, and of
-// the pods and claims that Kubernetes makes from them. What a Role gives holds for those
-// after it, also of the next call. An error is one of asking, not of a manifest.
+// Try judges manifests, in the order of their creation, and the pods and claims that
+// Kubernetes creates from them. A Role's rights apply to the following manifests, also
+// of the next call. An error means that the cluster or the evaluator failed, not that a
+// manifest is wrong.
 func (t *Trial) Try(ctx context.Context, manifests []Manifest) (*Report, error) {
 	all := make([][]Result, len(manifests))
 	for from := 0; from < len(manifests); {
-		// What gives rights is judged by itself, and all between at the same time.
+		// Objects that give rights are judged by themselves, and all between them
+		// concurrently.
 		to := from + 1
 		for to < len(manifests) && !givesRights(manifests[from]) && !givesRights(manifests[to]) {
 			to++
@@ -232,7 +233,7 @@ func (t *Trial) together(ctx context.Context, manifests []Manifest, results [][]
 	return cmp.Or(errs...)
 }
 
-// try says what becomes of one manifest, and of what is made from it.
+// try judges one manifest, and the objects made from it.
 func (t *Trial) try(ctx context.Context, m Manifest) ([]Result, error) {
 	object := t.object(m)
 	result, err := t.one(ctx, m, child{object: object, controller: t.who}, false)
@@ -260,7 +261,7 @@ func (t *Trial) try(ctx context.Context, m Manifest) ([]Result, error) {
 	return results, nil
 }
 
-// object is what is sent of a manifest.
+// object is the object of a manifest, as it is sent.
 func (t *Trial) object(m Manifest) *unstructured.Unstructured {
 	object := m.Object.DeepCopy()
 	if object.GetNamespace() == "" && !t.judge.clusterWide(object.GroupVersionKind()) {
@@ -269,7 +270,7 @@ func (t *Trial) object(m Manifest) *unstructured.Unstructured {
 	return object
 }
 
-// one says what becomes of one object, which stands at a path of a manifest.
+// one judges one object, at a path of a manifest.
 func (t *Trial) one(ctx context.Context, m Manifest, c child, controller bool) (Result, error) {
 	r := Result{
 		File: m.File, Line: m.Line, Namespace: c.object.GetNamespace(),

@@ -200,7 +200,7 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// TestUnknown: what needs a cluster is said once, however many objects have it.
+// TestUnknown: limits of the judgement are listed once, for any number of objects.
 func TestUnknown(t *testing.T) {
 	const certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: %d}\n---\n"
 	read, err := trial.Read("x.yaml", []byte(strings.ReplaceAll(certificate, "%d", "a")+strings.ReplaceAll(certificate, "%d", "b")))
@@ -233,7 +233,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadRefuses: bad input gets one line, with the line of what is wrong.
+// TestReadRefuses: bad input gets one message, with the line of the error.
 func TestReadRefuses(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\n"
 	for text, want := range map[string]string{

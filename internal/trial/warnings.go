@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// warnings are those that came with the answers to one request.
+// warnings are those of the answers to one request.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -25,7 +25,7 @@ func (w *warnings) all() []string {
 	return slices.Clone(w.texts)
 }
 
-// recording hands the warnings of an answer to whoever asked.
+// recording passes the warnings of an answer to the sender of the request.
 type recording struct{}
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. 299 is the

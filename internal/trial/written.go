@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// written leaves out of what a cluster answers what is no rule's doing: the defaults of
-// the API server, the fields that it counts and dates by, and what others have written
-// into an object that stands. Left are what was sent and is no more as it was, and what
-// is new in lists, labels, annotations and node selectors.
+// written removes from a cluster's answer everything that no rule set: the API server's
+// defaults, its counters and times, and other writers' fields of an existing object. The
+// rest are sent fields that have changed, and new entries of lists, labels, annotations
+// and node selectors.
 func written(sent, got map[string]any, stands bool) (was, is map[string]any) {
 	return difference{stands}.object("", sent, got)
 }
@@ -99,7 +99,7 @@ func (d difference) list(key string, sent, got []any) (was, is any) {
 	return append(before, sent[min(len(sent), len(got)):]...), after
 }
 
-// ownTolerations are those that not every pod gets.
+// ownTolerations are the tolerations that not every pod gets.
 func ownTolerations(value any) any {
 	own := []any{}
 	list, _ := value.([]any)

@@ -30,11 +30,11 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// answers are what a real API server said to attacks, the last of each.
+// answers are a real API server's answers to attacks, the last of each.
 type answers struct {
 	mu sync.Mutex
 	of map[string]answer
-	// otherwise are the names of those that the engine answers otherwise than the
+	// otherwise are the names of attacks that the engine answers differently from the
 	// evaluator, and why.
 	otherwise map[string]string
 }
@@ -58,12 +58,12 @@ func (all *answers) note(a attack.Attack, got client.Object, err error, warnings
 // asks answers an attack's request.
 type asks func(context.Context, attack.Attack) (evaluator.Answer, error)
 
-// differences are those between what the API server said to each attack and mirror, and
-// what else is said to it: whether it goes through, by which rule it is refused and in
-// which words, of what is warned, and what becomes of the object. The API server has
-// more defaults than the evaluator, and names one refusal of several. It stops looking
-// when it has found enough. They are by the name of the attack; compared is how many
-// answers there are to compare.
+// differences are those between the API server's answer to each attack and mirror and
+// another one's: whether the request is allowed, the refusing rule and its message, the
+// warnings, and the resulting object. The API server has more defaults than the
+// evaluator, and names one refusal of several. The comparison stops when it has found
+// enough. The result is by the name of the attack; compared is the number of compared
+// answers.
 func (all *answers) differences(ctx context.Context, ask asks, enough int64) (differences map[string]string, compared int) {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all.of)), func(name string) bool {
 		real := all.of[name]
@@ -96,8 +96,8 @@ func (all *answers) differences(ctx context.Context, ask asks, enough int64) (di
 	return differences, len(names)
 }
 
-// atSameAddress is the attack with the address that its Service was sent with, where it
-// asks for one that is free.
+// atSameAddress is the attack with the recorded address of its Service, if it uses a
+// free one.
 func atSameAddress(real answer) attack.Attack {
 	sent, ok := real.object.(*corev1.Service)
 	if !ok {
@@ -110,10 +110,10 @@ func atSameAddress(real answer) attack.Attack {
 	return a
 }
 
-// agree fails for each difference between the API server and the evaluator, and if
-// the comparison does not find what is wrong with evaluators that are wrong on purpose.
-// The runner tries those that differ again: a mirror goes through from the beginning, and
-// was answered without a policy that came into force later.
+// agree fails for each difference between the API server and the evaluator, and if the
+// comparison does not detect evaluators that are wrong on purpose. The runner repeats
+// attacks that differ: a mirror is allowed from the beginning, and may have been
+// answered before a policy took effect.
 func (all *answers) agree(t *testing.T, p *proving, runner *verify.Runner) {
 	t.Helper()
 	s := newOfflineScene(t, p.scratch)
@@ -164,8 +164,9 @@ var placedOtherwise = map[string]string{
 	"tolerate-more":          "mutators add to what is over its bound already, which the message counts",
 }
 
-// mutatingPolicies are those of the API server that do what Gatekeeper's mutators do on a
-// platform that has these. The evaluator has no Gatekeeper; pods have to come out alike.
+// mutatingPolicies are the API server's policies with the effect of Gatekeeper's
+// mutators, for a platform that has these. The evaluator has no Gatekeeper; pods must be
+// mutated alike.
 func mutatingPolicies(p *estate.Platform) []client.Object {
 	native := *p
 	native.Placement = v1alpha1.PlacementNative
@@ -178,8 +179,8 @@ func mutatingPolicies(p *estate.Platform) []client.Object {
 	})
 }
 
-// asInCluster takes the labels and annotations of namespaces from a cluster: whoever
-// writes them there adds some, and rules count and name them.
+// asInCluster takes the labels and annotations of namespaces from a cluster: writers
+// there add some, and rules count and name them.
 func (s *offlineScene) asInCluster(t *testing.T, admin client.Client) {
 	t.Helper()
 	for i, o := range s.objects {
@@ -201,7 +202,7 @@ func (s *offlineScene) asInCluster(t *testing.T, admin client.Client) {
 	}
 }
 
-// wrong are evaluators that are wrong on purpose, by what is wrong with them.
+// wrong are evaluators that are wrong on purpose, by their fault.
 func (s *offlineScene) wrong(t *testing.T) map[string]asks {
 	t.Helper()
 	of := func(change func(client.Object) client.Object) asks {
@@ -280,21 +281,21 @@ func differs(real answer, own evaluator.Answer) string {
 	return lacks("", own.Object.Object["spec"], sent.Object["spec"])
 }
 
-// sameRefusal compares what is said after the name of the object, which the evaluator
-// may have and the API server not.
+// sameRefusal compares the text after the name of the object, which the evaluator may
+// have and the API server not.
 func sameRefusal(a, b error) bool {
 	return apierrors.ReasonForError(a) == apierrors.ReasonForError(b) && words(core(a)) == words(core(b))
 }
 
-// words are those of a text, sorted: what is listed from a map comes in any order.
+// words are those of a text, sorted: lists made from a map have a random order.
 func words(text string) string {
 	all := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:()", r) })
 	slices.Sort(all)
 	return strings.Join(all, " ")
 }
 
-// someMarks are those of a namespace that a refusal names: of many some, in the order of
-// a Go map. How many there are is compared.
+// someMarks are the marks of a namespace in a refusal: a part of many, in the order of a
+// Go map. Their number is compared.
 var someMarks = regexp.MustCompile(`behind the walls \(.*\) are written`)
 
 func core(err error) string {
@@ -320,7 +321,7 @@ func said(err error) string {
 	return cmp.Or(err.Error(), "empty")
 }
 
-// lacks names the first field of one value that another does not have as it is.
+// lacks names the first field of one value that is missing or different in another.
 func lacks(path string, of, in any) string {
 	switch of := of.(type) {
 	case nil:

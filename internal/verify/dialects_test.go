@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// dialects are the dialects beside Kubernetes', and the definitions that they need.
+// dialects are the dialects beside Kubernetes', and the CRDs that they need.
 var dialects = []struct {
 	name, addon string
 	network     v1alpha1.PlatformNetwork
@@ -27,9 +27,9 @@ var dialects = []struct {
 	{"aws", sandbox.AmazonVPC, v1alpha1.PlatformNetwork{Dialect: v1alpha1.DialectAWS}},
 }
 
-// TestMutantsOfDialects is TestMutants for what each dialect of network policies
-// has that others have not: on a cluster that serves its kinds every attack holds,
-// and what is taken away is noticed. The evaluator answers as that cluster does.
+// TestMutantsOfDialects is TestMutants for the objects that only one dialect of network
+// policies has: on a cluster that serves its kinds every attack holds, and every mutant
+// is noticed. The evaluator answers as that cluster does.
 func TestMutantsOfDialects(t *testing.T) {
 	sandbox.Thorough(t)
 	for _, dialect := range dialects {
@@ -53,10 +53,10 @@ func TestMutantsOfDialects(t *testing.T) {
 	}
 }
 
-// dialectMutants are made of the policies that only this dialect has: each is
-// deleted, and made to come last, and each of its rules is taken out and, where it
-// lets through, made to let through everything. What a policy does for all
-// namespaces, or all tenants, is changed in all of them at once.
+// dialectMutants are made from the policies that only this dialect has: each is deleted,
+// and made to come last, and each of its rules is removed and, if it allows, made to
+// allow everything. The parts of a policy for all namespaces, or all tenants, are
+// changed together.
 func (l *lab) dialectMutants(s *proving) []mutant {
 	byName := map[string][]*unstructured.Unstructured{}
 	var names []string

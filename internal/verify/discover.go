@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// served is what the cluster serves.
+// served are the kinds that the cluster serves.
 type served struct {
 	kinds []kind
 	// unknown are the groups whose discovery failed, and why.

@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-// Parts are what a Scratch is made of, for the tests that take it apart.
+// Parts are the parts of a Scratch, for tests that change them.
 func (s *Scratch) Parts() (platform *estate.Platform, by, on *estate.Tenant) {
 	return s.platform, s.by, s.on
 }
@@ -27,7 +27,7 @@ func Users(tenants ...*estate.Tenant) map[string]map[v1alpha1.Role]authenticatio
 	return all
 }
 
-// Judge is what a Runner makes of the answer to an attack.
+// Judge is a Runner's judgement of the answer to an attack.
 func Judge(a attack.Attack, err error, warnings []string, outcome error) Result {
 	return judge(a, answer{err: err, warnings: warnings, outcome: outcome})
 }
@@ -35,7 +35,7 @@ func Judge(a attack.Attack, err error, warnings []string, outcome error) Result 
 // OfflineRunner judges flows by some network policies, and nothing else.
 func OfflineRunner(policies *netpol.Map) *Runner { return &Runner{policies: policies} }
 
-// Tell has a Runner tell of each answer to a request, or of none any more. No request
+// Tell sets the Runner's callback for each answer to a request; nil for none. No request
 // may be under way.
 func (r *Runner) Tell(answered func(a attack.Attack, got client.Object, err error, warnings []string)) {
 	r.answered = answered

@@ -22,12 +22,11 @@ func (r *Runner) reach(ctx context.Context) (*netpol.Map, error) {
 	return r.policies, nil
 }
 
-// judgeFlow asks whether the network policies that stand let a connection
-// through.
+// judgeFlow judges whether the network policies allow a connection.
 func (r *Runner) judgeFlow(ctx context.Context, a attack.Attack) Result {
 	policies, err := r.reach(ctx)
 	if err != nil {
-		return thwarted(a, err)
+		return unprepared(a, err)
 	}
 	allowed, err := policies.Allows(*a.Flow)
 	if err != nil {
@@ -48,7 +47,7 @@ func (r *Runner) judgeFlow(ctx context.Context, a attack.Attack) Result {
 func (r *Runner) judgePairs(ctx context.Context, a attack.Attack) Result {
 	policies, err := r.reach(ctx)
 	if err != nil {
-		return thwarted(a, err)
+		return unprepared(a, err)
 	}
 	var wrong []string
 	judge := func(from, to string) bool {
@@ -70,7 +69,7 @@ func (r *Runner) judgePairs(ctx context.Context, a attack.Attack) Result {
 	}
 	switch {
 	case err != nil:
-		return thwarted(a, err)
+		return unprepared(a, err)
 	case judged == 0:
 		return notTried(a, errors.New("there is no pair of namespaces to judge"))
 	}

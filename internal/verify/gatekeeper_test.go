@@ -26,12 +26,12 @@ import (
 	walls "croft.dev/croft/internal/wall/policy"
 )
 
-// TestMutantsOfGatekeeper is TestMutants for what Gatekeeper holds, on a cluster
-// that has no MutatingAdmissionPolicy. The API server's own policies hold the same
-// rules and are asked first: so they are taken away, every attack must be stopped
-// by Gatekeeper then, and each mutator, each constraint, each rule of a template and
-// each rule on a namespace must be missed by one of them. The evaluator answers as that
-// cluster does, but for what Gatekeeper changes.
+// TestMutantsOfGatekeeper is TestMutants for Gatekeeper's objects, on a cluster without
+// MutatingAdmissionPolicy. The API server's own policies have the same rules and come
+// first: so they are removed, every attack must then be stopped by Gatekeeper, and an
+// attack must notice the removal of each mutator, each constraint, each rule of a
+// template and each rule on a namespace. The evaluator answers as that cluster does,
+// except for Gatekeeper's mutations.
 func TestMutantsOfGatekeeper(t *testing.T) {
 	sandbox.Thorough(t)
 	if testing.Short() {
@@ -57,8 +57,8 @@ func TestMutantsOfGatekeeper(t *testing.T) {
 	}
 	fmt.Printf("what Gatekeeper holds too is held by Gatekeeper: %.0f s after the start\n", time.Since(started).Seconds())
 	findings := l.run(l.gatekeeperMutants(p))
-	// Not at the same time: without its marks a namespace misses what every other
-	// mutant is to be noticed by.
+	// Not at the same time: a namespace without its marks lacks the rules by which every
+	// other mutant is noticed.
 	findings = append(findings, l.run(l.markMutants(p))...)
 	report(t, findings, time.Since(started))
 }
@@ -116,8 +116,8 @@ func (l *lab) withoutTwins(p *proving) {
 	}
 }
 
-// gatekeeperMutants are made of everything that Gatekeeper reads. What each tenant
-// has is taken from both at once: not everything is tried by both.
+// gatekeeperMutants are made from every object that Gatekeeper reads. Objects of each
+// tenant are removed from both at once: not every attack is tried by both.
 func (l *lab) gatekeeperMutants(p *proving) []mutant {
 	var all []mutant
 	each := map[string][]mutation{}
@@ -148,9 +148,9 @@ func (l *lab) gatekeeperMutants(p *proving) []mutant {
 	return all
 }
 
-// markMutants take from the namespaces one of the marks that Gatekeeper reads there.
-// Without the label no constraint asks; without a rule that allows something, what a
-// tenant may do is refused.
+// markMutants remove from the namespaces one of the marks that Gatekeeper reads there.
+// Without the label no constraint applies; without an allowing rule, legitimate requests
+// are refused.
 func (l *lab) markMutants(p *proving) []mutant {
 	var templates strings.Builder
 	for _, o := range p.platformObjects() {
@@ -186,7 +186,7 @@ func (l *lab) markMutants(p *proving) []mutant {
 	return all
 }
 
-// isOfOwn reports what a tenant must be able to ask for.
+// isOfOwn reports a request that a tenant must be able to make.
 func isOfOwn(a attack.Attack) bool {
 	return a.Kind == attack.Mirror && a.Request != nil && (a.Wall == "nodes" || a.Wall == "policy")
 }

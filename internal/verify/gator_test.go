@@ -25,11 +25,11 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// TestTemplates tries croft's ConstraintTemplates with Gatekeeper's own gator: the
-// attacks that a constraint must stop, and the mirrors that it must not, are the
-// cases of a suite. Then each rule is made to ask nothing, and the suite must fail. As
-// they stand, the templates must ask nothing of gator, which tells them of no namespace,
-// as Gatekeeper before 3.22 does not.
+// TestTemplates tests croft's ConstraintTemplates with Gatekeeper's own gator: the
+// attacks that a constraint must stop, and the mirrors that it must not, are the cases
+// of a suite. Then each rule is disabled, and the suite must fail. The unchanged
+// templates must refuse nothing in gator, which passes them no namespace, as Gatekeeper
+// before 3.22.
 func TestTemplates(t *testing.T) {
 	sandbox.Thorough(t) // the same rules on the API server are tried by TestWallsHold
 	gator, err := sandbox.Tool("gator")
@@ -58,7 +58,7 @@ func TestTemplates(t *testing.T) {
 				}
 			}
 			for i, rule := range c.Policy.Asked() {
-				// Its own cases alone: gator compiles the template anew for each.
+				// Only its own cases: gator compiles the template for each.
 				s := suite{dir: t.TempDir(), constrained: c}
 				own := slices.DeleteFunc(slices.Clone(attacks), func(a attack.Attack) bool { return a.StoppedBy.Rule != rule.Name })
 				for _, tenant := range tenants {
@@ -76,8 +76,8 @@ func TestTemplates(t *testing.T) {
 }
 
 // few are at most six attacks of each rule, verb and tenant, two in `make test`, and as
-// many of the mirrors of each kind: gator compiles a template anew for each case, and the catalogue
-// of add-ons alone has a hundred, which TestAnnotations evaluates by itself.
+// many of the mirrors of each kind: gator compiles a template for each case, and the
+// catalogue of add-ons alone has a hundred, which TestAnnotations evaluates by itself.
 func few(attacks []attack.Attack) []attack.Attack {
 	most := 2
 	if sandbox.All() {
@@ -99,7 +99,7 @@ func few(attacks []attack.Attack) []attack.Attack {
 type suite struct {
 	dir         string
 	constrained admissionpolicy.Constrained
-	// blind leaves the template as it stands.
+	// blind keeps the template unchanged.
 	blind bool
 	tests []any
 }
@@ -120,8 +120,8 @@ func (s *suite) write(t *testing.T, file string, content any) {
 	}
 }
 
-// template writes the template as it is for objects of one tenant: gator tells it of no
-// namespace whose annotations it could read, and so they are put in its place.
+// template writes the template for objects of one tenant: gator passes it no namespace
+// with annotations, so their values are inserted.
 func (s *suite) template(t *testing.T, p *estate.Platform, tenant *estate.Tenant, template client.Object) {
 	t.Helper()
 	var annotations []string
@@ -144,7 +144,7 @@ func (s *suite) template(t *testing.T, p *estate.Platform, tenant *estate.Tenant
 	s.write(t, "template-"+tenant.Name+".yaml", object)
 }
 
-// replaced puts a text in the place of another wherever a value begins with it.
+// replaced replaces a text by another wherever a value begins with it.
 func replaced(in any, before, after string) bool {
 	found := false
 	switch in := in.(type) {
@@ -190,8 +190,8 @@ func (s *suite) add(t *testing.T, p *estate.Platform, tenant *estate.Tenant, att
 	s.write(t, "suite.yaml", map[string]any{"apiVersion": "test.gatekeeper.sh/v1alpha1", "kind": "Suite", "tests": s.tests})
 }
 
-// review is what the API server would ask of an attack; nil if the attack is none
-// of the tenant's on the constraint.
+// review is the API server's review of an attack; nil if the attack is not a tenant's
+// request on the constraint's kinds.
 func (s *suite) review(t *testing.T, p *estate.Platform, tenant *estate.Tenant, a attack.Attack) map[string]any {
 	t.Helper()
 	r := a.Request
@@ -228,8 +228,8 @@ func (s *suite) review(t *testing.T, p *estate.Platform, tenant *estate.Tenant, 
 	return map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 }
 
-// asStored fills in what the API server and the mutators do before a constraint is
-// asked, so far as the templates look at it.
+// asStored applies the defaults and mutations that come before a constraint, as far as
+// the templates read them.
 func asStored(p *estate.Platform, tenant *estate.Tenant, o client.Object) client.Object {
 	switch o := o.(type) {
 	case *corev1.Service:

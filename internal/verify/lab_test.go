@@ -22,18 +22,18 @@ import (
 
 // mutant is one thing that is taken away from the walls, or turned around.
 type mutant struct {
-	// name says what was done; what is the same for the same thing done to several
+	// name describes the mutation; what is the same for the same mutation of several
 	// tenants.
 	name, what string
-	// object is what it was done to: mutants of one object take turns.
+	// object is the mutated object: mutants of one object take turns.
 	object string
 	mutate mutation
 	// scenes are where it can be noticed; all if nil.
 	scenes []*proving
 	// suspects are the attacks that are tried first.
 	suspects func(attack.Attack) bool
-	// buried is set in the place of mutate and suspects where whom to suspect turns out
-	// only when it is done.
+	// buried is set instead of mutate and suspects if the suspects are known only after
+	// the mutation.
 	buried *buried
 }
 
@@ -46,15 +46,15 @@ type finding struct {
 }
 
 const (
-	// patience is how long a mutant, or its end, may take to be noticed. Policies
-	// take a second or two.
+	// patience is the maximum time until a mutant, or its end, is noticed. Policies take
+	// a second or two.
 	patience = 30 * time.Second
-	// together is how many mutants, of different objects, stand at the same time.
+	// together is the number of mutants, of different objects, that exist at the same
+	// time.
 	together = 6
 )
 
-// lab is a cluster with several pairs of scratch tenants, in which mutants are
-// let loose.
+// lab is a cluster with several pairs of scratch tenants, in which mutants are tried.
 type lab struct {
 	t       *testing.T
 	admin   client.Client
@@ -64,13 +64,13 @@ type lab struct {
 	sound map[*proving][]attack.Attack
 	// offline is tried before the cluster, if it is not nil.
 	offline *offlineLab
-	// trusts has the cluster asked only for what the evaluator cannot judge, and once for
-	// each policy.
+	// trusts limits the cluster's attacks to those that the evaluator cannot judge, and
+	// to one for each policy.
 	trusts bool
-	// compares has what a scene's cluster answers compared with the evaluator.
+	// compares compares the answers of a scene's cluster with the evaluator's.
 	compares bool
 	mu       sync.Mutex
-	// withoutCluster is how many mutants were noticed without the cluster.
+	// withoutCluster is the number of mutants that were noticed without the cluster.
 	withoutCluster int
 }
 
@@ -115,8 +115,8 @@ func (l *lab) add(s *proving) {
 	}
 }
 
-// trusted are the attacks of a scene that hold without the cluster, but for one of each
-// policy, by which the cluster shows that the policy is in force.
+// trusted are the attacks of a scene that hold without the cluster, except for one of
+// each policy, by which the cluster shows that the policy is in force.
 func (l *lab) trusted(s *proving) map[string]bool {
 	if l.offline == nil {
 		l.offline = newOfflineLab(l.t, nil)
@@ -133,7 +133,7 @@ func (l *lab) trusted(s *proving) map[string]bool {
 	return names
 }
 
-// attacks are those of a scene that would notice something.
+// attacks are those of a scene that could notice a mutant.
 func (l *lab) attacks(s *proving, want func(attack.Attack) bool) []attack.Attack {
 	return slices.DeleteFunc(slices.Clone(l.sound[s]), func(a attack.Attack) bool { return !want(a) })
 }
@@ -162,8 +162,8 @@ func (l *lab) breached(ctx context.Context, scenes []*proving, want func(attack.
 	return where, which
 }
 
-// loose lets one mutant loose and says which attack noticed, if any of those did
-// that want picks. It is gone again when loose returns, and what noticed it holds.
+// loose applies one mutant and returns the attack that noticed it, among those that want
+// selects. It is undone when loose returns, and the attack holds again.
 func (l *lab) loose(m mutant, want func(attack.Attack) bool, within time.Duration) finding {
 	ctx := l.t.Context()
 	f := finding{mutant: m.name}
@@ -203,11 +203,10 @@ func (l *lab) loose(m mutant, want func(attack.Attack) bool, within time.Duratio
 	return f
 }
 
-// run lets mutants loose: those of different objects at the same time, asking
-// only whom they should concern; and then those that nobody noticed one by one,
-// asking everybody.
+// run applies mutants: those of different objects at the same time, trying only
+// their suspects; and then unnoticed ones one by one, trying every attack.
 //
-// What is noticed without a cluster already needs none.
+// Mutants that were noticed without a cluster are skipped.
 func (l *lab) run(mutants []mutant) []finding {
 	findings := make([]finding, len(mutants))
 	if l.offline != nil {
@@ -252,22 +251,22 @@ func (l *lab) run(mutants []mutant) []finding {
 	return findings
 }
 
-// show tells whoever watches how far it is.
+// show prints the progress.
 func show(f finding) { fmt.Printf("  %s -> %s\n", f.mutant, cmp.Or(f.noticedBy, "-")) }
 
-// buried is a rule that nothing gets as far as to, because of what comes before it:
-// one of several parts. That is taken away first; the rule must refuse some of the
-// attacks then, and one of those must notice when the rule is gone too.
+// buried is a rule that no request reaches because of earlier parts of the same kind.
+// Those are removed first; the rule must then refuse some of the attacks, and one of
+// those must notice the removal of the rule.
 type buried struct {
 	before  []mutation
 	rule    mutation
 	attacks func(attack.Attack) bool
-	// refusal is what the rule's refusals have in them.
+	// refusal is a text in the rule's refusals.
 	refusal string
 }
 
-// dig takes away what comes before a rule, and then the rule. It returns what undoes
-// both, and the attacks that the rule refused in between.
+// dig removes the parts before a rule, and then the rule. It returns a function that
+// undoes both, and the attacks that the rule refused in between.
 func (l *lab) dig(ctx context.Context, b *buried) (func(context.Context) error, func(attack.Attack) bool, error) {
 	refused := map[string]bool{}
 	reached := func(ctx context.Context) (bool, error) {
@@ -313,7 +312,7 @@ func (l *lab) concerns(m mutant) bool {
 	return m.buried != nil || slices.ContainsFunc(scenes, func(s *proving) bool { return len(l.attacks(s, m.suspects)) > 0 })
 }
 
-// make makes a mutation in the cluster, and returns what undoes it.
+// make makes a mutation in the cluster, and returns a function that undoes it.
 func (l *lab) make(ctx context.Context, m mutation) (func(context.Context) error, error) {
 	var undos []func(context.Context) error
 	undo := func(ctx context.Context) error {
@@ -350,7 +349,7 @@ func (l *lab) makeOne(ctx context.Context, c change) (func(context.Context) erro
 	return undo, l.put(ctx, after)
 }
 
-// put writes an object over whatever is there.
+// put writes an object, over an existing one.
 func (l *lab) put(ctx context.Context, o client.Object) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		now, wanted := o.DeepCopyObject().(client.Object), o.DeepCopyObject().(client.Object)

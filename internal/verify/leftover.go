@@ -40,11 +40,10 @@ func (l leftover) Error() string {
 // Unwrap implements errors' chain.
 func (l leftover) Unwrap() error { return l.err }
 
-// persistence is how long a deletion that fails is tried again.
+// persistence is the time for which a failing deletion is retried.
 const persistence = 3 * time.Second
 
-// remove deletes an object that was prepared. One that it cannot delete is reported at
-// the end of the run.
+// remove deletes a prepared object. Failures are reported at the end of the run.
 func (r *Runner) remove(ctx context.Context, o client.Object) {
 	if _, ok := o.(*corev1.Binding); ok {
 		return // it goes with its pod
@@ -52,7 +51,7 @@ func (r *Runner) remove(ctx context.Context, o client.Object) {
 	var last error
 	_ = wait.PollUntilContextTimeout(ctx, again, persistence, true, func(ctx context.Context) (bool, error) {
 		err := r.admin.Delete(ctx, o, client.GracePeriodSeconds(0))
-		// What the API server said last, and not that the time is over.
+		// Report the API server's last answer instead of the timeout.
 		var said apierrors.APIStatus
 		if err == nil || last == nil || errors.As(err, &said) {
 			last = err
@@ -67,8 +66,8 @@ func (r *Runner) remove(ctx context.Context, o client.Object) {
 	r.leftovers = append(r.leftovers, leftover{apply.RefOf(o), last})
 }
 
-// Leftovers returns an error for each object that was prepared and is still there, but
-// for those in namespaces that are deleted anyway.
+// Leftovers returns an error for each prepared object that still exists, except for
+// those in namespaces that are deleted anyway.
 func (r *Runner) Leftovers(deleted ...string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// TestLeftovers has a policy of somebody's refuse the deletion of an object that was
-// prepared, and wants that to be reported with the command that deletes it.
+// TestLeftovers adds a foreign policy that refuses the deletion of a prepared object,
+// and expects a report with the command that deletes it.
 func TestLeftovers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")

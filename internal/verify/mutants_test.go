@@ -22,11 +22,11 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// ruleMutants are made of the policies that deny or warn: each rule is made to
+// ruleMutants are made from the policies that deny or warn: each rule is made to
 // hold always, and each binding is deleted.
 //
-// Conditions that narrow what a policy looks at are left alone: without them a
-// policy is only stricter, towards the platform.
+// Conditions that narrow a policy's scope are left alone: without them a policy is
+// only stricter, towards the platform.
 func (l *lab) ruleMutants(objects []client.Object) []mutant {
 	var all []mutant
 	for _, o := range objects {
@@ -80,8 +80,7 @@ func expressionOf(o *admissionv1.MutatingAdmissionPolicy) string {
 	return expression
 }
 
-// partsOf are the parts of a sum of lists of patches, down to those that are no
-// sums.
+// partsOf are the parts of a sum of lists of patches, recursively.
 func partsOf(expression string) []string {
 	var parts []string
 	depth, start, quoted := 0, 0, false
@@ -143,8 +142,8 @@ func waive(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
 	}
 }
 
-// changedBy picks what a mutating policy makes harmless, and the mirrors of its
-// walls.
+// changedBy selects the attacks that a mutating policy makes harmless, and the mirrors
+// of its walls.
 func changedBy(policy string, o client.Object) func(attack.Attack) bool {
 	walls := wall.Of(o)
 	return func(a attack.Attack) bool {
@@ -153,9 +152,9 @@ func changedBy(policy string, o client.Object) func(attack.Attack) bool {
 	}
 }
 
-// tenantMutants are made of what stands in the first namespace of each tenant.
-// What both have is taken from the one that is held more tightly: the other has
-// only the attacks that the first cannot try.
+// tenantMutants are made from the objects in the first namespace of each tenant. Objects
+// that both tenants have are removed from the stricter one: the other has only the
+// attacks that the first cannot try.
 func (l *lab) tenantMutants(s *proving) []mutant {
 	first := l.mutantsOf(s, s.by, s.on)
 	return append(first, slices.DeleteFunc(l.mutantsOf(s, s.on, s.by), func(m mutant) bool {
@@ -201,7 +200,7 @@ func (l *lab) labelMutants(s *proving, o *corev1.Namespace) []mutant {
 	for _, mode := range []string{"enforce", "warn"} {
 		level := o.Labels[podSecurity+mode]
 		for _, weaker := range []string{"", "privileged", "baseline"} {
-			// Without its own label, Kubernetes warns of what it would refuse.
+			// Without its own label, Kubernetes warns of violations.
 			if level != weaker && (mode == "enforce" || weaker != "") {
 				edits = append(edits, edit{podSecurity + mode, weaker})
 			}
@@ -251,7 +250,7 @@ func (l *lab) limitMutants(s *proving, o *corev1.LimitRange) []mutant {
 	whole := s.mutant(o, "deleted")
 	whole.suspects, whole.mutate = aboutLimits, deleted(o)
 	all := []mutant{whole}
-	// Limits and requests of one resource together: each stands in for the other.
+	// Limits and requests of one resource together: each makes the other redundant.
 	names := map[corev1.ResourceName]bool{}
 	for _, item := range o.Spec.Limits {
 		for _, list := range []corev1.ResourceList{item.Default, item.DefaultRequest, item.Max, item.Min} {
@@ -275,8 +274,8 @@ func (l *lab) limitMutants(s *proving, o *corev1.LimitRange) []mutant {
 	return all
 }
 
-// wider are values that let through what a list of TenantRules keeps out, where
-// that is neither the other tenant's value nor every value.
+// wider are values that a list of TenantRules excludes, where that is neither the other
+// tenant's value nor every value.
 var wider = map[string][]any{
 	"allowCIDRs":        {"0.0.0.0/0", "::/0"},
 	"serviceTypes":      {"NodePort", "LoadBalancer", "ExternalName"},
@@ -322,8 +321,8 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 	return all
 }
 
-// readersOf are the policies that read a field of TenantRules, which are those whose
-// verdict it can change.
+// readersOf are the policies that read a field of TenantRules, whose verdict it can
+// change.
 func (s *proving) readersOf(field string) []string {
 	if s.texts == nil {
 		s.texts = map[string]string{}
@@ -383,9 +382,8 @@ func widen(field string, value, others any, other string) any {
 	}
 }
 
-// deepMutants are of rules that stand behind a policy which changes things, so
-// that nothing gets as far as to them: such a rule is to hold when that policy is
-// gone, and it is noticed when both are.
+// deepMutants are of rules behind a mutating policy, which no request reaches: such a
+// rule must hold when that policy is removed, and the removal of both must be noticed.
 func (l *lab) deepMutants(objects []client.Object) []mutant {
 	var all []mutant
 	for _, o := range objects {
@@ -423,9 +421,9 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 	return all
 }
 
-// networkMutants are made of the tenants' NetworkPolicies, by their names: one
-// policy may matter only where another does not stand in for it, so it is changed
-// in all scenes and in all of the tenant's namespaces at once.
+// networkMutants are made from the tenants' NetworkPolicies, by their names: another
+// policy may make one redundant in some scenes, so it is changed in all scenes and in
+// all of the tenant's namespaces at once.
 func (l *lab) networkMutants() []mutant {
 	type change struct {
 		what string

@@ -159,7 +159,7 @@ func (s *offlineScene) try(ctx context.Context, a attack.Attack) (verify.Result,
 	return verify.Judge(a, answer.Err(), answer.Warnings, outcome), nil
 }
 
-// answer is what the evaluator says to an attack's request.
+// answer is the evaluator's answer to an attack's request.
 func (s *offlineScene) answer(ctx context.Context, a attack.Attack) (evaluator.Answer, error) {
 	e, r, err := s.request(ctx, a)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *offlineScene) answer(ctx context.Context, a attack.Attack) (evaluator.A
 	return e.Judge(ctx, r)
 }
 
-// request is an attack's request, and the evaluator when what it needs is there.
+// request is an attack's request, and the evaluator with the objects that it needs.
 func (s *offlineScene) request(ctx context.Context, a attack.Attack) (*evaluator.Evaluator, evaluator.Request, error) {
 	who := s.users[a.By][cmp.Or(a.As, v1alpha1.RoleOperator)]
 	if len(a.AsGroups) > 0 {
@@ -193,7 +193,7 @@ func (s *offlineScene) request(ctx context.Context, a attack.Attack) (*evaluator
 	return e, r, err
 }
 
-// madeByPlatform is an object as it stands when the platform has made it.
+// madeByPlatform is an object after its creation by the platform.
 func madeByPlatform(ctx context.Context, e *evaluator.Evaluator, o client.Object) (client.Object, error) {
 	admin := &user.DefaultInfo{Name: "admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}
 	r, err := requestOf(&attack.Request{Verb: attack.Create, Object: o}, admin, nil)
@@ -260,7 +260,7 @@ func requestOf(a *attack.Request, who user.Info, standing []client.Object) (eval
 			}
 		}
 		r.Object, err = plain(changed)
-	default: // what reads has no object
+	default: // reads have no object
 	}
 	return r, err
 }
@@ -271,7 +271,7 @@ func kindOf(o client.Object) string {
 }
 
 func plain(o client.Object) (*unstructured.Unstructured, error) {
-	// Of what is unstructured already, the content is o's own, and others read it.
+	// The content of an unstructured object is shared with other readers.
 	content, err := k8sruntime.DefaultUnstructuredConverter.ToUnstructured(o.DeepCopyObject())
 	if err != nil {
 		return nil, err
@@ -282,8 +282,8 @@ func plain(o client.Object) (*unstructured.Unstructured, error) {
 	return u, err
 }
 
-// TestWallsHoldWithoutCluster tries what can be tried without a cluster, in
-// milliseconds each: TestWallsHold tries the same on a real one.
+// TestWallsHoldWithoutCluster tries attacks without a cluster, in milliseconds each:
+// TestWallsHold tries the same on a real one.
 func TestWallsHoldWithoutCluster(t *testing.T) {
 	scratch, err := verify.NewScratch(platformWith("ingress"))
 	if err != nil {
@@ -367,8 +367,8 @@ func atOnce(times int, do func(i int)) {
 	group.Wait()
 }
 
-// run lets each mutant loose, as many at once as there are cores, and returns what
-// noticed it; nothing for those that are noticed in a cluster only.
+// run tries each mutant, one for each core concurrently, and returns the attacks that
+// noticed them; nothing for those that are noticed in a cluster only.
 func (l *offlineLab) run(ctx context.Context, all []*proving, mutants []mutant) []finding {
 	findings := make([]finding, len(mutants))
 	atOnce(len(mutants), func(i int) {
@@ -401,7 +401,7 @@ func (l *offlineLab) loose(ctx context.Context, all []*proving, m mutant) (strin
 	return "", nil
 }
 
-// breached names the first attack that goes the wrong way.
+// breached names the first attack with the wrong outcome.
 func (l *offlineLab) breached(ctx context.Context, p *proving, s *offlineScene, want func(attack.Attack) bool) string {
 	for _, a := range l.sound[p] {
 		if !want(a) {
@@ -441,9 +441,9 @@ func (l *offlineLab) dig(ctx context.Context, p *proving, b *buried) (string, er
 	return "", nil
 }
 
-// TestRulesWithoutCluster takes each rule, each part of what changes objects and each
-// binding away, without a cluster: seconds after a rule was changed it says whether
-// the attacks still prove it. TestMutants takes away everything else as well.
+// TestRulesWithoutCluster removes each rule, each part of a mutation and each binding,
+// without a cluster: seconds after a change of a rule it shows whether the attacks still
+// prove it. TestMutants also removes all other objects.
 func TestRulesWithoutCluster(t *testing.T) {
 	started := time.Now()
 	l := offlineScenes(t)

@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// object is what the request sends: for an update or a patch, the object as it
-// stands, changed.
+// object is the object of the request: for an update or a patch, the live object,
+// changed.
 func (r *Runner) object(ctx context.Context, request *attack.Request) (client.Object, error) {
 	object, err := copyOf(request.Object)
 	if err != nil {
@@ -34,8 +34,8 @@ func (r *Runner) object(ctx context.Context, request *attack.Request) (client.Ob
 	return object, nil
 }
 
-// clusterIP is an address beside that of the API server's own Service, which every
-// cluster has: in the range, and with some luck no Service's. Another is tried if not.
+// clusterIP is an address next to that of the API server's own Service, which every
+// cluster has: in the range, and probably unused. If it is used, another is tried.
 func (r *Runner) clusterIP(ctx context.Context) (string, error) {
 	server := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}}
 	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(server), server); err != nil {
@@ -128,7 +128,7 @@ func sendList(ctx context.Context, c client.WithWatch, verb attack.Verb, object 
 	if err != nil {
 		return err
 	}
-	// Unstructured for every kind: what is in the list is of no interest.
+	// Unstructured for every kind: the content of the list is irrelevant.
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	in := client.InNamespace(object.GetNamespace())

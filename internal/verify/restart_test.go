@@ -24,22 +24,22 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// envRestarts is how many times TestWallsHold/Restart kills the API server; restarts if it is
-// not set.
+// envRestarts is the number of times that TestWallsHold/Restart kills the API server;
+// restarts if it is not set.
 const envRestarts = "CROFT_RESTARTS"
 
 const (
-	// restarts are enough to notice what goes wrong in one of two; `make test` has
+	// restarts are enough to notice a fault that occurs in half of them; `make test` has
 	// fewRestarts.
 	restarts, fewRestarts = 6, 1
-	// judged is how long requests are sent after the API server is ready.
+	// judged is the time for which requests are sent after the API server is ready.
 	judged = 3 * time.Second
 )
 
-// restart kills the API server while tenants send requests. From the moment that
-// it is ready again, what tenants may do is done, and what they may not is refused all
-// the time. It fails if a policy needs something that an API server learns only later,
-// such as a kind that is not its own.
+// restart kills the API server while tenants send requests. As soon as it is ready
+// again, legitimate requests must succeed; hostile ones must be refused at all times. It
+// fails if a policy needs something that an API server learns only later, such as a
+// custom kind.
 func (p *proving) restart(t *testing.T, cluster *sandbox.Cluster) {
 	config := rest.CopyConfig(cluster.Config)
 	config.QPS = -1
@@ -108,7 +108,7 @@ type request struct {
 	last         error
 }
 
-// wrong is what is wrong with an answer. That nobody answers is not.
+// wrong is the error of an answer. A missing answer is none.
 func (r *request) wrong(err error) error {
 	var answer apierrors.APIStatus
 	switch {
@@ -204,8 +204,7 @@ func (s *stream) start(t *testing.T) {
 
 func (s *stream) end() { s.stop(); s.clients.Wait() }
 
-// count puts down an answer. Before the API server says that it is ready, it may
-// refuse whatever it likes.
+// count records an answer. Before the API server is ready, it may refuse anything.
 func (s *stream) count(r *request, err error, ready bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -223,8 +222,8 @@ func (s *stream) isReady() bool {
 	return s.ready
 }
 
-// setReady says whether the API server is ready, and returns how many harmless
-// requests were refused so far.
+// setReady records whether the API server is ready, and returns the number of harmless
+// requests that were refused so far.
 func (s *stream) setReady(ready bool) int {
 	s.lock.Lock()
 	s.ready = ready

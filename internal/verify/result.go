@@ -20,11 +20,11 @@ const (
 	Held Outcome = "held"
 	// Breached means that an attack went through, or a mirror was stopped.
 	Breached Outcome = "BREACHED"
-	// BlockedElsewhere means that an attack failed, or could not be made, but not
-	// by the wall that claims to stop it: that says nothing about the wall.
+	// BlockedElsewhere means that an attack failed, or could not be made, but not by the
+	// wall that claims to stop it: this proves nothing about the wall.
 	BlockedElsewhere Outcome = "blocked elsewhere"
-	// NotTried means that there is nothing here to try the attack on; the message
-	// says why.
+	// NotTried means that the attack has no object to be tried on here; the message says
+	// why.
 	NotTried Outcome = "not tried"
 )
 
@@ -36,15 +36,15 @@ type Result struct {
 	Name string      `json:"name"`
 	Wall string      `json:"wall"`
 	Kind attack.Kind `json:"kind"`
-	// Summary says what was tried.
+	// Summary describes the attempt.
 	Summary string  `json:"summary"`
 	Result  Outcome `json:"result"`
 	// StoppedBy names what stopped the attack, or should have.
 	StoppedBy string `json:"stoppedBy,omitempty"`
-	// Message is what the tenant saw, or what went wrong.
+	// Message is the message to the tenant, or the error.
 	Message string `json:"message,omitempty"`
-	// Variants is how many requests or connections were tried under this name,
-	// where it is more than one.
+	// Variants is the number of requests or connections tried under this name, if more
+	// than one.
 	Variants int `json:"variants,omitempty"`
 	// Breaches are all variants that went the wrong way; the message names only a
 	// few.
@@ -54,7 +54,7 @@ type Result struct {
 // Good reports whether the result speaks for the wall.
 func (r Result) Good() bool { return r.Result == Held || r.Result == NotTried }
 
-// Tried is how many requests or connections the result stands for.
+// Tried is the number of requests or connections of the result.
 func (r Result) Tried() int {
 	if r.Result == NotTried {
 		return 0
@@ -69,14 +69,13 @@ func resultOf(a attack.Attack, outcome Outcome, message string) Result {
 	}
 }
 
-// notTried is for what this cluster or this tenant does not have, and so gives
-// nothing to try.
+// notTried is for attacks on objects that this cluster or this tenant does not have.
 func notTried(a attack.Attack, err error) Result { return resultOf(a, NotTried, err.Error()) }
 
-// thwarted is for what could not be prepared or read. That is no excuse: if what
-// an attack would change is gone, or the cluster does not answer, nothing speaks
-// for the wall. Only a kind that the cluster does not serve at all is.
-func thwarted(a attack.Attack, err error) Result {
+// unprepared is for objects that could not be prepared or read. That is no excuse: if the
+// attack's object is missing, or the cluster does not answer, nothing proves that the
+// wall holds. The only excuse is a kind that the cluster does not serve.
+func unprepared(a attack.Attack, err error) Result {
 	if reason := missingKind(err); reason != "" {
 		return resultOf(a, NotTried, reason)
 	}
@@ -87,7 +86,7 @@ func thwarted(a attack.Attack, err error) Result {
 type answer struct {
 	err      error
 	warnings []string
-	// outcome is what is wrong with the object that came back.
+	// outcome is the error of the returned object.
 	outcome error
 }
 
@@ -133,8 +132,7 @@ func judgeRefusedMirror(a attack.Attack, err error) Result {
 	}
 }
 
-// missingKind says which kind the cluster does not serve, if that is what an
-// error is about.
+// missingKind names the kind that the cluster does not serve, if the error is about one.
 func missingKind(err error) string {
 	if !meta.IsNoMatchError(err) {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// TestJudge holds each way in which an attack can end against what may be said
-// of the wall: only the very rule that should refuse, by its own words, holds it.
+// TestJudge checks the result of each outcome of an attack: a wall holds only if the
+// very rule that should refuse does so, with its own message.
 func TestJudge(t *testing.T) {
 	refused := func(why string) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New(why))
@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeSweep wants every request of a sweep to be refused by RBAC itself.
+// TestJudgeSweep expects every request of a sweep to be refused by RBAC itself.
 func TestJudgeSweep(t *testing.T) {
 	all := []probe{{kind: kind{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}}, verb: attack.List},
 		{kind: kind{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, subresource: "scale"}, verb: attack.Get}}

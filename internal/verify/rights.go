@@ -29,7 +29,7 @@ func impersonation(user, group string) []Right {
 	return []Right{{Verb: "impersonate", Resource: "users", Name: user}, {Verb: "impersonate", Resource: "groups", Name: group}}
 }
 
-// Needs are the rights that somebody needs to act as the tenant's people.
+// Needs are the rights needed to act as the tenant's people.
 func (x *Existing) Needs() []Right {
 	var needs []Right
 	for _, as := range identities(x.by) {
@@ -47,7 +47,7 @@ func (x *Existing) Needs() []Right {
 	return append(needs, Right{Verb: "list", Group: "networking.k8s.io", Resource: "networkpolicies"})
 }
 
-// Lacking are those of rights that the client's user does not have.
+// Lacking are the rights that the client's user does not have.
 func Lacking(ctx context.Context, c client.Client, rights []Right) ([]Right, error) {
 	var lacking []Right
 	for _, r := range rights {

@@ -32,7 +32,7 @@ func (r right) String() string {
 	return r.verb + " " + name
 }
 
-// served are all rights to what the cluster serves.
+// served are all rights to the kinds that the cluster serves.
 func (l *lab) served(namespaced bool) []right {
 	client, err := discovery.NewDiscoveryClientForConfig(l.scenes[0].config)
 	if err != nil {
@@ -73,9 +73,9 @@ func class(r right) string {
 	return "writing " + strings.TrimPrefix(r.String(), r.verb+" ")
 }
 
-// rightsFindings give each role what it withholds, and take from it what it
-// gives. The requests of a sweep have nothing to do with one another, so all of
-// these mutants stand at once, and each is looked for in the sweep's list.
+// rightsFindings add to each role a right that it withholds, and remove one that it
+// gives. The requests of a sweep are independent of one another, so all of these mutants
+// exist at once, and each is looked for in the sweep's list.
 func (l *lab) rightsFindings() []finding {
 	var all []finding
 	s := l.scenes[0]
@@ -108,8 +108,8 @@ func (l *lab) rightsFindings() []finding {
 		[]string{"read-anything-cluster-wide", "write-anything-cluster-wide"}, l.given(s, rulesOf(withheld)...))...)
 }
 
-// platformFindings take from the platform's people what their roles give, and then
-// the roles.
+// platformFindings remove rights from the roles of the platform's people, and then the
+// roles.
 func (l *lab) platformFindings(s *proving, namespaced, clusterWide []right) []finding {
 	all := clusterWide
 	for _, r := range namespaced {
@@ -178,8 +178,8 @@ func (l *lab) swept(prefix, group string, rights []right, sweeps []string, mutat
 	missing := func() []right {
 		return slices.DeleteFunc(slices.Clone(rights), func(r right) bool { return noticed[r.String()] != "" })
 	}
-	// Rights are seen at once, mostly; the sweeps need not be tried all over for
-	// one that is not noticed at all.
+	// Most rights take effect at once; the sweeps need not be repeated for a mutant that
+	// is not noticed at all.
 	_ = wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, patience/3, true, func(ctx context.Context) (bool, error) {
 		s := l.scenes[0]
 		for _, name := range sweeps {

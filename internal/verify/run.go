@@ -13,12 +13,12 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// triers is how many attacks are under way at once.
+// triers is the number of concurrent attacks.
 const triers = 8
 
-// Run tries attacks, as many at once as do not disturb one another, hands on
-// each result as it comes, and returns them in the order of the attacks. It
-// ends early, with those that it has, when the context is over.
+// Run tries attacks, concurrently if they do not interfere, passes on each result as it
+// comes, and returns all in the order of the attacks. It ends early, with the results so
+// far, when the context is over.
 func (r *Runner) Run(ctx context.Context, attacks []attack.Attack, report func(Result)) ([]Result, error) {
 	results := make([]*Result, len(attacks))
 	var mu sync.Mutex
@@ -57,10 +57,10 @@ func (r *Runner) Run(ctx context.Context, attacks []attack.Attack, report func(R
 	return all, ctx.Err()
 }
 
-// phases are attacks that may be tried at the same time, by index, as chains
-// that must be tried one after the other. What gives rights by mistake waits
-// until nobody is left who would have them too, and those of it that RBAC itself
-// must refuse are tried one by one.
+// phases are attacks that may be tried at the same time, by index, as chains that must
+// be tried one after the other. Attacks that give rights by mistake come after all
+// others that these rights would affect, and those that RBAC itself must refuse are
+// tried one by one.
 func phases(attacks []attack.Attack) [][][]int {
 	var plain, mistaken, alone []int
 	for i, a := range attacks {
@@ -80,7 +80,7 @@ func phases(attacks []attack.Attack) [][][]int {
 	return all
 }
 
-// givesRights reports an object that gives rights to somebody.
+// givesRights reports an object that gives rights.
 func givesRights(o client.Object) bool {
 	kind := o.GetObjectKind().GroupVersionKind()
 	return kind.Group == rbacv1.GroupName && strings.HasSuffix(kind.Kind, "Binding")
@@ -114,7 +114,7 @@ func chains(attacks []attack.Attack, indices []int) [][]int {
 		if chain == len(all) {
 			all = append(all, nil)
 		}
-		// What an object joins is one chain from now on.
+		// Chains with a common object become one chain.
 		for _, k := range keys {
 			if c, ok := chainOf[k]; ok && c != chain {
 				all[chain] = append(all[chain], all[c]...)

@@ -13,9 +13,9 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// TestPhases wants attacks apart that would disturb one another: those that need
-// an object of one name take turns, and those that are given rights by mistake
-// come when nobody is left who would have them too.
+// TestPhases expects interfering attacks to be separate: those on objects of the same
+// name take turns, and those with rights given by mistake come after all that these
+// rights would affect.
 func TestPhases(t *testing.T) {
 	on := func(name string, setup ...client.Object) attack.Attack {
 		return attack.Attack{Name: name, Setup: setup, Request: &attack.Request{Object: attack.Pod("own", name)}}
@@ -36,8 +36,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestExistingIsTriedOnOthers wants a tenant to be tried on one whose people are
-// others: who works in both may do in both what they like.
+// TestExistingIsTriedOnOthers expects the second tenant to have other people: a member
+// of both has the rights of both.
 func TestExistingIsTriedOnOthers(t *testing.T) {
 	tenant := func(name, group string, pools ...string) *estate.Tenant {
 		return &estate.Tenant{Name: name, Namespaces: []string{name}, Pools: pools, Access: []v1alpha1.Access{{Group: group, Role: v1alpha1.RoleOperator}}}

@@ -1,4 +1,4 @@
-// Package verify tries attacks on a cluster and tells what became of them.
+// Package verify tries attacks on a cluster and reports their outcomes.
 package verify
 
 import (
@@ -36,7 +36,7 @@ const user = "croft-verify"
 // the same time.
 type Runner struct {
 	config *rest.Config
-	// admin prepares what an attack needs, and cleans up after it.
+	// admin prepares an attack's objects, and cleans up after it.
 	admin client.Client
 	// scheduler prepares pods that have a node.
 	scheduler client.Client
@@ -47,7 +47,7 @@ type Runner struct {
 	// is tried then has no side effect at all.
 	DryRunOnly bool
 
-	// answered is told of each answer to a request, if it is not nil.
+	// answered is called for each answer to a request, if it is not nil.
 	answered func(a attack.Attack, got client.Object, err error, warnings []string)
 
 	mu sync.Mutex
@@ -58,16 +58,16 @@ type Runner struct {
 	leftovers []leftover
 }
 
-// member is somebody with a role of a tenant.
+// member is a user with a role of a tenant.
 type member struct {
 	client client.WithWatch
-	// raw sends what no typed client would.
+	// raw sends requests that typed clients cannot.
 	raw rest.Interface
 }
 
-// NewRunner returns a Runner that acts as the groups and users of the tenants'
-// access. The configuration must be of somebody who may impersonate them and
-// write to the tenant's namespaces.
+// NewRunner returns a Runner that acts as the groups and users of the tenants' access.
+// The configuration's user must be allowed to impersonate them and to write to the
+// tenants' namespaces.
 func NewRunner(config *rest.Config, s *runtime.Scheme, tenants ...*estate.Tenant) (*Runner, error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -128,14 +128,14 @@ func newMember(as rest.ImpersonationConfig, config *rest.Config, s *runtime.Sche
 	return &member{client: c, raw: raw}, nil
 }
 
-// inGroups is somebody in some groups that are no tenant's.
+// inGroups is a user in groups outside of the tenants.
 func (r *Runner) inGroups(groups []string) (*member, error) {
 	as := rest.ImpersonationConfig{UserName: user, Groups: append([]string{"system:authenticated"}, groups...)}
 	return newMember(as, r.config, r.admin.Scheme(), r.admin.RESTMapper())
 }
 
-// identities are whom to act as in each role that the tenant's access gives to
-// somebody: the first user that it names, and a member of all groups.
+// identities are the identities to act as, by the roles of the tenant's access: the
+// first user that it names, and a member of all groups.
 func identities(t *estate.Tenant) map[v1alpha1.Role]rest.ImpersonationConfig {
 	all := map[v1alpha1.Role]rest.ImpersonationConfig{}
 	for _, access := range t.Access {
@@ -154,7 +154,7 @@ func identities(t *estate.Tenant) map[v1alpha1.Role]rest.ImpersonationConfig {
 	return all
 }
 
-// Refresh forgets what was read of the cluster, for whoever has changed it.
+// Refresh forgets the data read from the cluster, after a change by the caller.
 func (r *Runner) Refresh() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,7 +178,7 @@ func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 	if len(a.AsGroups) > 0 {
 		var err error
 		if m, err = r.inGroups(a.AsGroups); err != nil {
-			return thwarted(a, err)
+			return unprepared(a, err)
 		}
 		ok = true
 	}
@@ -193,14 +193,14 @@ func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 	cleanUp, err := r.setUp(ctx, a.Setup)
 	defer cleanUp()
 	if err != nil {
-		return thwarted(a, err)
+		return unprepared(a, err)
 	}
 	return r.request(ctx, a, m)
 }
 
 const (
-	// settling is how long the API server may take to see what was prepared, and
-	// an object to be left alone by controllers that write its status.
+	// settling is the maximum time until the API server sees a prepared object, and
+	// until controllers stop writing an object's status.
 	settling = 3 * time.Second
 	again    = 50 * time.Millisecond
 )
@@ -212,7 +212,7 @@ func (r *Runner) request(ctx context.Context, a attack.Attack, m *member) Result
 	_ = wait.PollUntilContextTimeout(ctx, again, settling, true, func(context.Context) (bool, error) {
 		object, err := r.object(ctx, a.Request)
 		if err != nil {
-			result = thwarted(a, err)
+			result = unprepared(a, err)
 			return true, nil
 		}
 		got := answer{}
@@ -243,8 +243,8 @@ func exhausted(err error) bool {
 	return err != nil && (attack.ByQuota.Refuses(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), " usage per "))
 }
 
-// setUp creates what the attack needs. The clean-up runs even if the context is
-// over, and whatever of it was created.
+// setUp creates an attack's objects. The clean-up runs even if the context is over, and
+// also after a partial failure.
 func (r *Runner) setUp(ctx context.Context, objects []client.Object) (func(), error) {
 	var made []client.Object
 	cleanUp := func() {
@@ -267,10 +267,10 @@ func (r *Runner) setUp(ctx context.Context, objects []client.Object) (func(), er
 	return cleanUp, nil
 }
 
-// leaving is how long a namespace of an earlier try may take to go.
+// leaving is the maximum time for the deletion of a namespace of an earlier attempt.
 const leaving = 20 * time.Second
 
-// create creates what is not there yet. What is on its way out is waited for.
+// create creates a missing object. It waits for one that is being deleted.
 func (r *Runner) create(ctx context.Context, object client.Object) error {
 	if binding, ok := object.(*corev1.Binding); ok {
 		return r.bind(ctx, binding)
@@ -299,7 +299,7 @@ func (r *Runner) create(ctx context.Context, object client.Object) error {
 	return err
 }
 
-// bind puts a pod on a node as the scheduler does. It goes with the pod.
+// bind binds a pod to a node as the scheduler does. The binding is deleted with the pod.
 func (r *Runner) bind(ctx context.Context, binding *corev1.Binding) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: binding.Namespace, Name: binding.Name}}
 	return r.scheduler.SubResource("binding").Create(ctx, pod, binding)

@@ -34,20 +34,20 @@ var unnoticed = map[string]string{
 	"policy croft-pods: looks at no pods/resize":                                                           "the API server takes CPU and memory alone of a resize, which no rule is about; a later one may take more",
 }
 
-// What many conditions and selectors have in common that nobody notices.
+// Common conditions and selectors whose mutants nothing notices.
 const (
 	spares    = "it spares time: where it does not hold, the policy finds nothing to do"
 	protected = "who writes what bears croft's mark is croft-protection's to say, and the platform is left out by a condition: there is one refusal in the place of two"
 )
 
-// TestMutantsOfScopes is TestMutants for what policies look at, without a cluster:
-// each operation, resource, match condition, requirement of a selector and exclusion is
-// taken away once, and some attack or mirror must notice.
+// TestMutantsOfScopes is TestMutants for the scopes of policies, without a cluster: each
+// operation, resource, match condition, requirement of a selector and exclusion is
+// removed once, and some attack or mirror must notice.
 func TestMutantsOfScopes(t *testing.T) {
 	started := time.Now()
 	l := offlineScenes(t)
 	objects := l.scenes[0].platformObjects()
-	// What is about Calico's kinds is noticed where tenants write them.
+	// Mutants of policies on Calico's kinds are noticed where tenants write them.
 	for _, group := range []v1alpha1.CalicoAPIGroup{v1alpha1.CalicoGroup, v1alpha1.CalicoStorageGroup} {
 		platform := platformWith("ingress")
 		platform.Spec.Network.Dialect = v1alpha1.DialectCalico
@@ -84,10 +84,10 @@ func TestMutantsOfScopes(t *testing.T) {
 	report(t, findings, time.Since(started))
 }
 
-// scopeMutants are made of what policies look at: each operation and each resource of
-// each rule is taken away, which an attack must notice, and each match condition,
-// requirement of a selector and exclusion, which a mirror must notice. A condition
-// that never holds must be noticed by an attack as well.
+// scopeMutants are made from the scopes of policies: each operation and each resource of
+// each rule is removed, which an attack must notice, and each match condition,
+// requirement of a selector and exclusion, which a mirror must notice. A condition that
+// never holds must be noticed by an attack as well.
 func scopeMutants(objects []client.Object) []mutant {
 	var all []mutant
 	for _, o := range objects {
@@ -101,7 +101,7 @@ func scopeMutants(objects []client.Object) []mutant {
 	return all
 }
 
-// scope is what a policy or a binding looks at.
+// scope is the scope of a policy or a binding.
 type scope struct {
 	object client.Object
 	// policy is the policy's name, and binding says that the object is its binding.
@@ -112,7 +112,7 @@ type scope struct {
 	conditions []admissionv1.MatchCondition
 }
 
-// scopeOf is nil for what is neither a policy nor a binding.
+// scopeOf is nil for objects that are neither a policy nor a binding.
 func scopeOf(o client.Object) *scope {
 	s := &scope{object: o, policy: o.GetName()}
 	switch o := o.(type) {
@@ -199,7 +199,7 @@ func (s *scope) narrowed() []mutant {
 // widened are the mutants that look at more.
 func (s *scope) widened() []mutant {
 	var all []mutant
-	// What is only looked at, and denied, makes no attack go through.
+	// A wider scope of a policy that only validates makes no attack succeed.
 	_, changes := s.object.(*admissionv1.MutatingAdmissionPolicy)
 	concerned := func(a attack.Attack) bool { return s.asks(a) && (changes || a.Kind == attack.Mirror) }
 	for i, c := range s.conditions {
@@ -251,13 +251,13 @@ func without[T comparable](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return v == one })
 }
 
-// asks reports an attack whose request the policy's rules are about, whatever its
-// selectors and conditions say.
+// asks reports an attack whose request matches the policy's rules, apart from its
+// selectors and conditions.
 func (s *scope) asks(a attack.Attack) bool {
 	return slices.ContainsFunc(s.match.ResourceRules, func(r admissionv1.NamedRuleWithOperations) bool { return covers(r.RuleWithOperations, a) })
 }
 
-// operations are those of the verbs of attacks.
+// operations are the admission operations of attacks' verbs.
 var operations = map[attack.Verb]admissionv1.OperationType{
 	attack.Create: admissionv1.Create, attack.Update: admissionv1.Update, attack.Patch: admissionv1.Update, attack.Delete: admissionv1.Delete,
 }

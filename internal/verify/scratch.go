@@ -28,17 +28,16 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// Scratch is a pair of tenants that exist only while verify runs: what is tried
-// on them concerns nobody. Their names carry a random suffix, so that several
-// runs do not meet.
+// Scratch is a pair of tenants that exist only while verify runs: attacks on them affect
+// nobody. Their names carry a random suffix, so that several runs do not collide.
 type Scratch struct {
 	platform *estate.Platform
 	by, on   *estate.Tenant
 }
 
-// NewScratch makes up the two tenants of a platform. One is held as tightly as
-// can be, the other has been allowed what a tenant can be: so every rule is tried
-// where it refuses and where it does not, whatever the platform's defaults are.
+// NewScratch creates the two tenants of a platform. One is as restricted as possible,
+// the other has every exception: so every rule is tried where it refuses and where it
+// does not, regardless of the platform's defaults.
 func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 	suffix := utilrand.String(5)
 	tenant := func(letter string, exceptions func(*v1alpha1.TenantSpec)) v1alpha1.Tenant {
@@ -109,7 +108,7 @@ func tight(t *v1alpha1.TenantSpec) {
 	}
 }
 
-// loose allows what a tenant can be allowed, and is held otherwise.
+// loose gives a tenant every exception; otherwise it is restricted.
 func loose(t *v1alpha1.TenantSpec) {
 	t.SelfService.Namespaces = 2
 	t.Network = v1alpha1.TenantNetwork{Egress: v1alpha1.EgressRestricted, AllowCIDRs: []string{"198.51.100.0/24"}}
@@ -137,8 +136,8 @@ func loose(t *v1alpha1.TenantSpec) {
 	}
 }
 
-// Attacks are all attacks of the first tenant on the second, and those that only
-// the second can try.
+// Attacks are all attacks of the first tenant on the second, and those that only the
+// second can try.
 func (s *Scratch) Attacks() []attack.Attack {
 	all := wall.Attacks(s.platform, s.by, s.on)
 	known := map[string]bool{}
@@ -158,7 +157,7 @@ func wallRank(a attack.Attack) int {
 	return slices.IndexFunc(wall.All(), func(w wall.Wall) bool { return w.Name() == a.Wall })
 }
 
-// Rules are what the policies ask.
+// Rules are the policies' rules.
 func (s *Scratch) Rules() []wall.Rule { return wall.Rules(s.platform) }
 
 // NewRunner returns a Runner that acts as the tenants' members.
@@ -166,20 +165,20 @@ func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runne
 	return NewRunner(config, scheme, s.by, s.on)
 }
 
-// Objects are what the walls want for the two tenants. Their pools exist by name
-// only: no attack needs a node, since every pod that verify makes waits behind a
-// scheduling gate, or for a node that nobody can make; and a NodePool would only
-// give Karpenter, and whoever pays, something to think about.
+// Objects are the walls' objects for the two tenants. Their pools exist by name only: no
+// attack needs a node, since every pod that verify creates waits behind a scheduling
+// gate, or for a node that cannot exist; and a NodePool would only cause work for
+// Karpenter, and perhaps costs.
 func (s *Scratch) Objects() []client.Object {
 	return append(wall.TenantObjects(s.platform, s.by), wall.TenantObjects(s.platform, s.on)...)
 }
 
 const (
-	// settle is how long a cluster may take until its policies hold in new
-	// namespaces; it is a second or two.
+	// settle is the maximum time until a cluster's policies apply in new namespaces;
+	// usually they take a second or two.
 	settle = 60 * time.Second
-	// removal is how long taking the tenants away may take, also when the time for
-	// everything else is over.
+	// removal is the time limit for deleting the tenants, also after the run's own time
+	// limit.
 	removal = 20 * time.Second
 )
 
@@ -207,9 +206,9 @@ func (s *Scratch) Run(ctx context.Context, config *rest.Config, scheme *runtime.
 	return runner.Run(ctx, attacks, report)
 }
 
-// Build writes the tenants' walls, and waits until an ordinary pod gets through:
-// its service account is there, its quota is counted and the policies have read
-// its rules. A pod that still does not by then is for the attacks to report.
+// Build writes the tenants' walls, and waits until an ordinary pod is admitted: its
+// service account exists, its quota is counted and the policies have read its rules. If
+// it is not admitted by then, the attacks will report it.
 func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
 	if _, err := apply.New(runner.admin).Apply(ctx, s.marked(ctx)...); err != nil {
 		return fmt.Errorf("making the scratch tenants: %w", err)
@@ -234,8 +233,8 @@ func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
 	return err
 }
 
-// Remove deletes the tenants' namespaces and what stands for them in the whole
-// cluster, and names what it could not delete.
+// Remove deletes the tenants' namespaces and their cluster-wide objects, and names those
+// that it could not delete.
 func (s *Scratch) Remove(ctx context.Context, c client.Client) error {
 	return apply.New(c).Discard(ctx, s.Objects()...)
 }

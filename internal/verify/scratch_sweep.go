@@ -17,11 +17,11 @@ import (
 	"croft.dev/croft/internal/scratch"
 )
 
-// longest is how long a run may take whose context does not say.
+// longest is the maximum duration of a run whose context has no deadline.
 const longest = time.Hour
 
-// marked are the tenants' objects, with a mark on those of the whole cluster that
-// says until when this run may need them: if it is killed, the next one removes them.
+// marked are the tenants' objects. Cluster-scoped ones are marked with the time until
+// which this run may need them: if it is killed, the next one removes them.
 func (s *Scratch) marked(ctx context.Context) []client.Object {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -36,8 +36,8 @@ func (s *Scratch) marked(ctx context.Context) []client.Object {
 	return objects
 }
 
-// Sweep removes what runs have left behind that were killed, and says what it
-// removed. declared are the names of the Tenants of the cluster.
+// Sweep removes the objects of killed runs, and returns their names. declared are the
+// names of the cluster's Tenants.
 func (s *Scratch) Sweep(ctx context.Context, c client.Client, declared []string) ([]apply.Ref, error) {
 	var found []client.Object
 	var errs []error
@@ -69,8 +69,8 @@ func (s *Scratch) Sweep(ctx context.Context, c client.Client, declared []string)
 	return removed, errors.Join(errs...)
 }
 
-// kinds are those of what a run makes in the whole cluster: what is in a namespace
-// goes with it.
+// kinds are the cluster-scoped kinds of a run's objects: objects in a namespace are
+// deleted with it.
 func (s *Scratch) kinds() []schema.GroupVersionKind {
 	objects := s.Objects()
 	for _, a := range s.Attacks() {
@@ -86,8 +86,8 @@ func (s *Scratch) kinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// Needs are the rights that somebody needs to try attacks on scratch tenants, beside
-// being a platform admin. They are asked about before anything is made.
+// Needs are the rights needed to try attacks on scratch tenants, apart from those of a
+// platform admin. They are checked before anything is created.
 func (*Scratch) Needs() []Right {
 	needs := impersonation("", "")
 	for _, verb := range []string{"create", "delete"} {

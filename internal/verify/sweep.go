@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// sweepers is how many requests of a sweep are under way at once.
+	// sweepers is the number of concurrent requests of a sweep.
 	sweepers = 8
-	// nobody is the name of the object that a sweep asks for, which need not be:
-	// whether somebody may have it comes before whether it exists.
+	// nobody is the name of the object in a sweep's requests, which need not exist:
+	// authorization comes before the lookup.
 	nobody = "croft-verify"
-	// few is how many variants a message names.
+	// few is the maximum number of variants in a message.
 	few = 5
 )
 
@@ -63,13 +63,13 @@ func named(verb attack.Verb) bool {
 	return verb == attack.Get || verb == attack.Update || verb == attack.Patch || verb == attack.Delete
 }
 
-// sweep tries every kind that the cluster serves. Whether somebody may do a
-// thing is decided before anything else is looked at, so any answer but the
-// refusal of RBAC means that they may.
+// sweep tries every kind that the cluster serves. Authorization is decided before
+// anything else, so any answer but the refusal of RBAC means that the request is
+// allowed.
 func (r *Runner) sweep(ctx context.Context, a attack.Attack, m *member) Result {
 	served, err := r.discover()
 	if err != nil {
-		return thwarted(a, err)
+		return unprepared(a, err)
 	}
 	all := probes(a.Sweep, served.kinds)
 	if len(all) == 0 {
@@ -144,8 +144,8 @@ func (p probe) try(ctx context.Context, c rest.Interface) error {
 	return err
 }
 
-// send sends the request. If nobody stopped it, it would still do nothing: it
-// is a dry run, about objects that do not exist.
+// send sends the request. Even if allowed it would have no effect: it is a dry run,
+// about objects that do not exist.
 func (p probe) send(ctx context.Context, c rest.Interface) error {
 	const dryRun = "dryRun"
 	switch p.verb {
@@ -211,7 +211,7 @@ func (p probe) body() []byte {
 	}
 	if p.Group == rbacv1.GroupName {
 		// Without it the API server cannot tell which rights a binding would give, and
-		// takes that for an error of its own.
+		// returns an internal error.
 		body["roleRef"] = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: nobody}
 	}
 	if p.object.Kind == "Pod" {

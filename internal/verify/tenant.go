@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// Existing is a tenant that people work in. It is tried by dry-run requests and
-// by reading alone: nothing of anybody's changes.
+// Existing is a tenant in use. It is tried by dry-run requests and by reading alone:
+// nothing is changed.
 type Existing struct {
 	platform *estate.Platform
 	by, on   *estate.Tenant
@@ -26,8 +26,8 @@ type Existing struct {
 // nobodys is the name of a tenant, a namespace and a pool that do not exist.
 const nobodys = "croft-verify-nobody"
 
-// NewExisting picks the tenant that another is tried on: one whose people are
-// others, since who works in both may do in both what they like.
+// NewExisting selects the tenant that another is tried on: one with other people, since
+// a member of both has the rights of both.
 func NewExisting(e *estate.Estate, by *estate.Tenant) *Existing {
 	x := &Existing{platform: &e.Platform, by: by}
 	i := slices.IndexFunc(e.Tenants, func(on *estate.Tenant) bool { return on != by && !shareAccess(by, on) })

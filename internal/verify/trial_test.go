@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// noManifest are the attacks and mirrors that no team could have as a manifest for
-// `croft try`, beside those that need a cluster, by the reason. The list may only shrink.
+// noManifest are the attacks and mirrors that cannot be manifests for `croft try`, apart
+// from those that need a cluster, by the reason. The list may only shrink.
 var noManifest = []struct {
 	reason string
 	is     func(attack.Attack) bool
@@ -95,7 +95,7 @@ func notTried(a attack.Attack) string {
 	return ""
 }
 
-// disagrees says what is wrong with what `croft try` says of an attack.
+// disagrees is the error in croft try's verdict about an attack.
 func disagrees(a attack.Attack, r trial.Result) string {
 	said := fmt.Sprintf("is %s: %+v %+v", r.Verdict, r.Refusals, r.Warnings)
 	reasons, want := r.Refusals, trial.Refused
@@ -122,7 +122,7 @@ func disagrees(a attack.Attack, r trial.Result) string {
 	return ""
 }
 
-// namesSame reports a reason that names what stops an attack.
+// namesSame reports a reason that names the attack's stopper.
 func namesSame(by attack.Stopper, r trial.Reason) bool {
 	switch by.Name {
 	case attack.ByRBAC.Name:

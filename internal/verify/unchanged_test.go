@@ -20,9 +20,9 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// mayStay takes from a tenant what it was allowed. What it has made of
-// that can still be changed otherwise, or nobody could take finalizers off it; but
-// nothing of the kind can be added, not even to the same list.
+// mayStay revokes a tenant's exceptions. Objects that use them can still be changed
+// otherwise, or nobody could remove their finalizers; but no further use can be added,
+// not even to the same list.
 func (p *proving) mayStay(t *testing.T) {
 	const was, others = "was.example.net", "others.example.net"
 	meta := func(name string) metav1.ObjectMeta {
@@ -109,7 +109,7 @@ func (p *proving) rule(t *testing.T, rules *v1alpha1.TenantRules) {
 	}
 }
 
-// eventually waits until the policies have seen what makes a request go through.
+// eventually waits until the policies allow a request.
 func (p *proving) eventually(t *testing.T, do func(context.Context) error) {
 	t.Helper()
 	var last error
@@ -121,8 +121,7 @@ func (p *proving) eventually(t *testing.T, do func(context.Context) error) {
 	}
 }
 
-// refused waits until the policies have seen what makes a request fail, and wants
-// it to be refused by the rule.
+// refused waits until the rule refuses a request.
 func (p *proving) refused(t *testing.T, what string, by attack.Stopper, do func(context.Context) error) {
 	t.Helper()
 	var last error

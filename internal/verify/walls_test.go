@@ -78,9 +78,9 @@ type proving struct {
 	// lacks are ends of the names of kinds and API groups that the cluster does not
 	// serve: attacks by them are not tried.
 	lacks []string
-	// byName are the attacks, once one was asked for: they are many to make.
+	// byName are the attacks, built at the first use: they are many.
 	byName map[string]attack.Attack
-	// texts are what policies say, by their names, once it was asked for.
+	// texts are the messages of policies by name, built at the first use.
 	texts map[string]string
 }
 
@@ -134,7 +134,7 @@ func (p *proving) tenantObjects(t *estate.Tenant) []client.Object {
 	return wall.TenantObjects(p.platform, t)
 }
 
-// objects are all that stand, the platform's first.
+// objects are all objects of the walls, the platform's first.
 func (p *proving) objects() []client.Object {
 	return append(p.platformObjects(), p.scratch.Objects()...)
 }
@@ -219,10 +219,7 @@ func (p *proving) object(t *testing.T, kind, name string) client.Object {
 	return nil
 }
 
-// TestWallsHold tries every attack on a cluster on which all walls stand. The
-// kinds of others come when the walls stand already: nothing is written anew for
-// them. Other tests of the same walls follow on the same cluster, which takes longer
-// to start than they do; the last one kills it.
+// TestWallsHold tries every attack on a cluster with all walls in place.
 func TestWallsHold(t *testing.T) {
 	cluster := startBare(t)
 	p := build(t, cluster.Config, "whole", platformWith("ingress"))

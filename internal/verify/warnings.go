@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// warnings are those that came with the answer to one request.
+// warnings are those of the answer to one request.
 type warnings struct {
 	mu   sync.Mutex
 	list []string

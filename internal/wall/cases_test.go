@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/wall/ruletest"
 )
 
-// TestEveryRuleHasCases wants for each rule a request that it refuses or warns of, and one
-// that it does not, in a table beside its wall.
+// TestEveryRuleHasCases expects for each rule a case that it refuses or warns about, and
+// one that it allows, in a table beside its wall.
 func TestEveryRuleHasCases(t *testing.T) {
 	type rule struct{ policy, name string }
 	type cases struct{ stopped, passed bool }

@@ -41,16 +41,17 @@ const (
 	// mostForLargest is for the largest object that is within all bounds, by a tenant
 	// whose rules are as long as they can be.
 	mostForLargest = 5_000_000
-	// mostForLong is what a long list may cost more than a short one.
+	// mostForLong is the maximum extra cost of a long list over a short one.
 	mostForLong = 1200
 )
 
-// entries is how many entries a list is given that has a bound, more than any lets through.
+// entries is the number of entries that a bounded list is given, more than any bound
+// allows.
 const entries = 2500
 
-// unbounded is how many entries the other lists are given: so many that going through them
-// costs more than mostForLong. Evaluating them takes time in proportion, so `make test` has
-// fewer.
+// unbounded is the number of entries that other lists are given: so many that iterating
+// over them costs more than mostForLong. The time to evaluate them grows with their
+// number, so `make test` uses fewer.
 func unbounded() int {
 	if sandbox.All() {
 		return entries
@@ -58,8 +59,8 @@ func unbounded() int {
 	return 1300
 }
 
-// samples are the kinds that policies look at, with every list and map that they
-// have. Those of Kubernetes are filled in from their types.
+// samples are the kinds that policies match, with every list and map that they have.
+// Those of Kubernetes are filled in from their types.
 var samples = map[string]any{
 	"pods":                     &corev1.Pod{},
 	"pods/ephemeralcontainers": &corev1.Pod{},
@@ -213,8 +214,8 @@ func populate(v reflect.Value, depth int) {
 	}
 }
 
-// lists are the paths of all lists and maps of free keys in an object, which are
-// those with the key "a" alone.
+// lists are the paths of all lists in an object, and of all maps with free keys, which
+// have the key "a" alone.
 func lists(value any, path []string) [][]string {
 	var all [][]string
 	switch value := value.(type) {
@@ -234,8 +235,8 @@ func lists(value any, path []string) [][]string {
 	return all
 }
 
-// lengthened is the object with so many entries at the path, alone with what is on the
-// way to it if sparse.
+// lengthened is the object with that number of entries at the path; if sparse, with
+// nothing but the fields on the path.
 func lengthened(value any, path []string, entries int, sparse bool) any {
 	if len(path) == 0 {
 		switch value := value.(type) {
@@ -273,7 +274,7 @@ func lengthened(value any, path []string, entries int, sparse bool) any {
 
 func isList(v any) bool { _, is := v.([]any); return is }
 
-// looked is a policy and what it looks at.
+// looked is a policy and its scope.
 type looked struct {
 	*judge
 	policy client.Object
@@ -281,7 +282,7 @@ type looked struct {
 	sub    []string
 }
 
-// policiesOf are all policies of a platform, with what they look at.
+// policiesOf are all policies of a platform, with their scopes.
 func policiesOf(t *testing.T, p *estate.Platform) []looked {
 	t.Helper()
 	var all []looked
@@ -348,8 +349,7 @@ func (l looked) requests(i int, object, old *unstructured.Unstructured) request 
 	return r
 }
 
-// boundedPaths are those of the bounds that a policy asks for, and of policies of the
-// same name.
+// boundedPaths are the paths of a policy's bounds, and of policies of the same name.
 func boundedPaths(p *estate.Platform) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, v := range wall.Bounded(p) {
@@ -364,9 +364,8 @@ func boundedPaths(p *estate.Platform) map[string]map[string]bool {
 	return all
 }
 
-// TestNoLongList gives each list of each kind that a policy looks at more entries
-// than any bound lets through. Where the policy goes through the list all the same,
-// its cost tells.
+// TestNoLongList gives each list of each matched kind more entries than any bound
+// allows. If the policy iterates over the list nevertheless, its cost shows it.
 func TestNoLongList(t *testing.T) {
 	rules := longRules(v1alpha1.EgressOpen)
 	platform := calicoPlatform(t)
@@ -416,8 +415,8 @@ func TestNoLongList(t *testing.T) {
 	}
 }
 
-// sparseness says whether objects have only what is on the way to their long list;
-// `make test-all` tries those with everything else besides, which costs as much again.
+// sparseness selects objects with only the path to their long list; `make test-all` also
+// tries objects with all other fields, which costs as much again.
 func sparseness() []bool {
 	if sandbox.All() {
 		return []bool{true, false}
@@ -548,8 +547,8 @@ func largest(t *testing.T, v admissionpolicy.Validating, spread bool) *unstructu
 	return filled(t, v, func(i int) int { return mostOf(v, i) }, spread)
 }
 
-// beyond is an object that has one entry more than one bound lets it have, and few others:
-// the bounds are asked first, whatever else there is.
+// beyond is an object with one entry more than a bound allows, and few others: the
+// bounds are checked first, regardless of the other fields.
 func beyond(t *testing.T, v admissionpolicy.Validating, bound int) *unstructured.Unstructured {
 	t.Helper()
 	return filled(t, v, func(i int) int {
@@ -560,10 +559,10 @@ func beyond(t *testing.T, v admissionpolicy.Validating, bound int) *unstructured
 	}, false)
 }
 
-// mostOf is how many entries fill a bound.
+// mostOf is the number of entries that fill a bound.
 func mostOf(v admissionpolicy.Validating, i int) int {
 	b := v.Bounds[i]
-	// What one annotation lists is one of the annotations, too.
+	// The annotation that holds a list counts as one of the annotations, too.
 	if slices.ContainsFunc(v.Bounds[i+1:], func(other admissionpolicy.Bound) bool { return other.Path == b.Path }) {
 		return b.Max - 1
 	}

@@ -27,8 +27,8 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// judge evaluates one policy as the API server does, with the API server's own
-// packages, and counts what it costs. No control plane runs.
+// judge evaluates one policy as the API server does, with the API server's own packages,
+// and counts its cost. No control plane runs.
 type judge struct {
 	name                        string
 	conditions, rules, messages plugincel.ConditionEvaluator
@@ -48,7 +48,7 @@ type verdict struct {
 	skipped bool
 	// refusals are the messages of the rules that are broken.
 	refusals []string
-	// errs are those of expressions that fail, which refuses the request, too.
+	// errs are those of failing expressions, which refuse the request, too.
 	errs []error
 }
 
@@ -137,14 +137,14 @@ type variable struct {
 
 func (v variable) GetName() string { return v.name }
 
-// nobody may do anything in the whole cluster, as it is for a tenant.
+// nobody has no cluster-wide rights, like a tenant.
 type nobody struct{}
 
 func (nobody) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 	return authorizer.DecisionDeny, "", nil
 }
 
-// request is what a tenant sends.
+// request is a tenant's request.
 type request struct {
 	operation   admission.Operation
 	resource    schema.GroupVersionResource
@@ -220,7 +220,7 @@ func (j *judge) judge(t testing.TB, r request, rules *v1alpha1.TenantRules) verd
 // attributes are the request as admission plugins get it.
 func (r request) attributes() *admission.VersionedAttributes {
 	kind := r.object.GetObjectKind().GroupVersionKind()
-	var old runtime.Object // none at all, and not one that is nil
+	var old runtime.Object // an untyped nil
 	if r.old != nil {
 		old = r.old
 	}

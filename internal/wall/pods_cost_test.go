@@ -125,8 +125,8 @@ func (p onPods) validate(tb testing.TB, r request, params runtime.Object, namesp
 	}
 }
 
-// mutate asks a policy that changes pods, and returns the pod as it is then. As the API
-// server, it asks a second time, which has to find nothing to do.
+// mutate evaluates a mutating policy, and returns the changed pod. As the API server, it
+// evaluates it twice; the second time must change nothing.
 func (p onPods) mutate(tb testing.TB, r request, params runtime.Object, namespace *corev1.Namespace) *corev1.Pod {
 	ctx := p.compiler.CreateContext(context.Background())
 	for range 2 {
@@ -150,14 +150,14 @@ func (p onPods) mutate(tb testing.TB, r request, params runtime.Object, namespac
 	return nil
 }
 
-// kinds are those that patches are decoded as.
+// kinds decodes patches.
 type kinds struct{ admission.ObjectInterfaces }
 
 func (kinds) GetObjectCreater() runtime.ObjectCreater { return scheme.Scheme }
 func (kinds) GetObjectTyper() runtime.ObjectTyper     { return scheme.Scheme }
 
-// podOf is a pod of a workload as it comes to admission policies: the API server and its
-// other plugins have filled in what the template leaves out.
+// podOf is a workload's pod as admission policies get it: with the defaults of the API
+// server and its other plugins.
 func podOf(tb testing.TB, file, kind, name, namespace string) *corev1.Pod {
 	tb.Helper()
 	content, err := os.ReadFile(filepath.Join(workloads, file))
@@ -238,7 +238,7 @@ func admitted(p *corev1.Pod, owner, namespace string) *corev1.Pod {
 	return p
 }
 
-// podCreation is what the policies are asked about one pod.
+// podCreation is the input of the policies for one pod.
 type podCreation struct {
 	name      string
 	most      int64
@@ -289,7 +289,7 @@ func podCreations(tb testing.TB) []podCreation {
 	return all
 }
 
-// cost is what a policy costs in units: a policy that changes the pod is asked twice.
+// cost is a policy's cost in units: a policy that changes the pod is evaluated twice.
 func (c podCreation) cost(tb testing.TB, p onPods) int64 {
 	ask := func(r request) int64 {
 		v := p.judge.judge(tb, r, c.rules)
@@ -304,7 +304,7 @@ func (c podCreation) cost(tb testing.TB, p onPods) int64 {
 	return ask(c.before) + ask(c.after)
 }
 
-// does says what a policy does, for people who read the figures.
+// does describes a policy, for readers of the figures.
 func (p onPods) does() string {
 	if p.patcher != nil {
 		return "change"
@@ -329,7 +329,7 @@ func TestPodCost(t *testing.T) {
 	}
 }
 
-// BenchmarkPod measures what each policy takes of a pod's creation, with the API server's
+// BenchmarkPod measures each policy's part of a pod's creation, with the API server's
 // own packages; -bench Pod -benchmem.
 func BenchmarkPod(b *testing.B) {
 	for _, c := range podCreations(b) {

@@ -11,13 +11,12 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// Rule is one thing that the walls ask of what a tenant writes, as people are
-// told of it.
+// Rule is one rule of the walls, for people.
 type Rule struct {
 	Wall, Policy string
 	// Name is empty for a policy that changes things.
 	Name string
-	// Says is what is asked, or changed.
+	// Says is the requirement, or the mutation.
 	Says string
 	// Warns: it refuses nothing.
 	Warns bool

@@ -23,9 +23,9 @@ pools: {apps: {}}
 tenants: {shop: {pool: apps, namespaces: [shop, shop-dev], policy: {sourceHosts: %s}, sources: {app: {git: %q}}}}
 `
 
-// TestSourceHostsAgree compares what `croft check` says of a source's host with what the
-// policy says: a source that check calls good would otherwise be written never. It is of
-// the first tier: it runs without a control plane.
+// TestSourceHostsAgree compares the verdict of `croft check` on a source's host with the
+// policy's: otherwise a source that check accepts might never be written. It is of the
+// first tier: it runs without a control plane.
 func TestSourceHostsAgree(t *testing.T) {
 	for _, hosts := range []string{`["*"]`, `[]`, `[git.example.org, "*.example.com", 10.0.0.1, "fd00::1", git.bank.svc]`} {
 		base, _ := manifest.Parse("croft.yaml", fmt.Appendf(nil, withSource, hosts, "https://git.shop.svc/a"))
@@ -69,8 +69,8 @@ func TestSourceHostsAgree(t *testing.T) {
 	}
 }
 
-// TestSourcesAreAdmitted fails if a policy of croft's refuses what croft writes for
-// sources: to its operator, and to a GitOps tool without any right of croft's that
+// TestSourcesAreAdmitted fails if a policy of croft's refuses croft's objects for
+// sources: from its operator, and from a GitOps tool without any right of croft's that
 // applies the same without croft's mark. First tier.
 func TestSourcesAreAdmitted(t *testing.T) {
 	good := load(t, "../cli/testdata/every-field.yaml")

@@ -1,9 +1,9 @@
-// Package wall makes, from an estate, the objects that must stand in a cluster
-// and the attacks that must bounce off them.
+// Package wall makes, from an estate, the objects that a cluster must have and the
+// attacks that they must stop.
 //
-// A wall is pure: it reads an estate and returns values. To add a guarantee is
-// to add an object, and an attack that gets through without it, in the same
-// package. Walls do not import each other.
+// A wall is pure: it reads an estate and returns values. A new guarantee is an object,
+// and an attack that succeeds without it, in the same package. Walls do not import each
+// other.
 package wall
 
 import (
@@ -28,15 +28,15 @@ import (
 type Wall interface {
 	// Name is network, nodes, identity or policy.
 	Name() string
-	// Platform returns what stands once in the cluster. It does not depend on
-	// the estate's pools and tenants, so that its number never grows with them.
+	// Platform returns the objects that exist once in the cluster. They do not depend on
+	// the estate's pools and tenants, so that their number never grows with them.
 	Platform(*estate.Platform) []client.Object
-	// Pool returns what stands for one pool.
+	// Pool returns the objects of one pool.
 	Pool(*estate.Platform, *estate.Pool) []client.Object
-	// Tenant returns what stands for one tenant.
+	// Tenant returns the objects of one tenant.
 	Tenant(*estate.Platform, *estate.Tenant) []client.Object
-	// Attacks returns what the strongest member of tenant by tries, some of it
-	// against tenant on, and what by must still be able to do.
+	// Attacks returns the attempts of the strongest member of tenant by, some of them
+	// against tenant on, and the requests that by must still be able to make.
 	Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack
 }
 
@@ -46,7 +46,7 @@ type asksPods interface {
 	Pods(*estate.Platform) admissionpolicy.Pods
 }
 
-// checks is a wall with policies that deny, beside those on pods.
+// checks is a wall with validating policies, apart from those on pods.
 type checks interface {
 	Wall
 	Policies(*estate.Platform) []admissionpolicy.Validating
@@ -62,8 +62,8 @@ type constrains interface {
 // sharedWall marks what several walls have in common.
 const sharedWall = "shared"
 
-// Of returns the names of the walls that an object belongs to: one, or those that
-// have it in common; none if it is no wall's.
+// Of returns the names of an object's walls: one, or several that share it; none if it
+// is no wall's.
 func Of(o client.Object) []string {
 	var names []string
 	label := o.GetLabels()[v1alpha1.WallLabel]
@@ -75,13 +75,13 @@ func Of(o client.Object) []string {
 	return names
 }
 
-// All are the walls, in the order in which they are spoken of.
+// All are the walls, in the usual order.
 func All() []Wall {
 	return []Wall{network.Wall{}, nodes.Wall{}, identity.Wall{}, policy.Wall{}}
 }
 
-// PlatformObjects returns what all walls want once in the cluster, in the order
-// in which to write it.
+// PlatformObjects returns the objects of all walls that exist once in the cluster, in
+// the order of their writes.
 func PlatformObjects(p *estate.Platform) []client.Object {
 	all := collect(nil, func(w Wall) []client.Object { return w.Platform(p) })
 	parts := podParts(p)
@@ -107,8 +107,7 @@ func podParts(p *estate.Platform) []admissionpolicy.Pods {
 	return parts
 }
 
-// Bounded are the policies that bound the lists which they go through, those on pods
-// last.
+// Bounded are the policies with bounds, those on pods last.
 func Bounded(p *estate.Platform) []admissionpolicy.Validating {
 	var all []admissionpolicy.Validating
 	for _, w := range All() {
@@ -121,15 +120,15 @@ func Bounded(p *estate.Platform) []admissionpolicy.Validating {
 	return slices.DeleteFunc(all, func(v admissionpolicy.Validating) bool { return !v.Bounded() })
 }
 
-// PoolObjects returns what all walls want for one pool, in the order in which
-// to write it.
+// PoolObjects returns the objects of all walls for one pool, in the order of their
+// writes.
 func PoolObjects(p *estate.Platform, pool *estate.Pool) []client.Object {
 	return collect(map[string]string{v1alpha1.PoolLabel: pool.Name},
 		func(w Wall) []client.Object { return w.Pool(p, pool) })
 }
 
-// TenantObjects returns what all walls want for one tenant, in the order in
-// which to write it: access comes last, when everything else stands.
+// TenantObjects returns the objects of all walls for one tenant, in the order of their
+// writes: access comes last, when everything else is in place.
 func TenantObjects(p *estate.Platform, t *estate.Tenant) []client.Object {
 	all := collect(map[string]string{v1alpha1.TenantLabel: t.Name},
 		func(w Wall) []client.Object { return w.Tenant(p, t) })
@@ -137,8 +136,8 @@ func TenantObjects(p *estate.Platform, t *estate.Tenant) []client.Object {
 	return all
 }
 
-// annotate puts on each namespace the rules that TenantRules tell people of: the API
-// server and Gatekeeper read them there.
+// annotate adds the rules in TenantRules to each namespace as annotations, from which
+// the API server and Gatekeeper read them.
 func annotate(p *estate.Platform, objects []client.Object) {
 	rules := map[string]v1alpha1.TenantRulesSpec{}
 	for _, o := range objects {
@@ -170,8 +169,8 @@ func Constrained(p *estate.Platform) []admissionpolicy.Constrained {
 	return all
 }
 
-// Objects returns everything that an estate wants, in the order in which to
-// write it: the same estate gives the same objects, to the byte.
+// Objects returns all objects of an estate, in the order of their writes: the same
+// estate gives the same objects, to the byte.
 func Objects(e *estate.Estate) []client.Object {
 	objects := PlatformObjects(&e.Platform)
 	for _, p := range e.Pools {
@@ -201,8 +200,8 @@ func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	return all
 }
 
-// alsoByConstraint adds to a policy the constraint of the same rules, where
-// Gatekeeper holds them too. The policy is asked first.
+// alsoByConstraint adds to a policy the constraint of the same rules, if Gatekeeper
+// enforces them too. The policy is evaluated first.
 func alsoByConstraint(constraints []admissionpolicy.Constrained, by attack.Stopper) attack.Stopper {
 	if by.Refuses == nil {
 		return by
@@ -215,8 +214,8 @@ func alsoByConstraint(constraints []admissionpolicy.Constrained, by attack.Stopp
 	return by
 }
 
-// collect marks each wall's objects as croft's, so that they can be found and
-// pruned, and puts them in the order in which to write them.
+// collect marks each wall's objects as croft's, so that they can be found and pruned,
+// and sorts them by the order of their writes.
 func collect(owner map[string]string, objectsOf func(Wall) []client.Object) []client.Object {
 	var all []client.Object
 	for _, w := range All() {
@@ -235,9 +234,10 @@ func collect(owner map[string]string, objectsOf func(Wall) []client.Object) []cl
 	return all
 }
 
-// ranks order kinds: namespaces before what is in them, and before the policies that
-// deny without the rules that namespaces carry, and people's rights and access when everything
-// else stands. What Flux applies comes after the rights that it is applied with.
+// ranks order kinds: namespaces before their objects, and before the policies that deny
+// without the rules that namespaces carry, and people's rights and access when
+// everything else is in place. Flux' objects come after the rights that they are applied
+// with.
 var ranks = map[string]int{
 	"Namespace":                        0,
 	"TenantRules":                      2,

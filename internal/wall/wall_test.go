@@ -45,12 +45,11 @@ func parse(t testing.TB, content string) *estate.Estate {
 	return e
 }
 
-// growing are the kinds without a namespace of which there are more with each tenant or
-// pool.
+// growing are the cluster-scoped kinds whose number grows with tenants or pools.
 var growing = []string{"Namespace", "NodePool", "KWOKNodeClass", "Assign", "ModifySet"}
 
-// TestConstantNumberOfPolicies is the promise that admission does not slow down
-// as tenants come: what stands once in the cluster does not depend on them.
+// TestConstantNumberOfPolicies checks the promise that admission does not slow down as
+// tenants are added: the objects that exist once in the cluster do not depend on them.
 func TestConstantNumberOfPolicies(t *testing.T) {
 	few := load(t, "../../examples/two-tenants.yaml")
 	var many strings.Builder
@@ -86,8 +85,8 @@ func TestConstantNumberOfPolicies(t *testing.T) {
 	}
 }
 
-// TestNoParameters fails if a policy has a parameter, or reads one: an API server that
-// starts anew may refuse what it looks at for half a minute.
+// TestNoParameters fails if a policy has a parameter, or reads one: a restarted API
+// server may refuse its requests for half a minute.
 func TestNoParameters(t *testing.T) {
 	for _, file := range []string{"../cli/testdata/every-field.yaml", "../cli/testdata/gatekeeper.yaml"} {
 		for _, o := range wall.PlatformObjects(&load(t, file).Platform) {
@@ -102,8 +101,8 @@ func TestNoParameters(t *testing.T) {
 	}
 }
 
-// TestExceptions fails if a message tells a tenant of another field by which a platform
-// admin allows more than the policy itself tells croft verify --explain and the docs.
+// TestExceptions fails if a message names another field to allow more than the policy's
+// annotation for croft verify --explain and the docs.
 func TestExceptions(t *testing.T) {
 	e := load(t, "../cli/testdata/every-field.yaml")
 	field := regexp.MustCompile(`by ((policy|selfService)\.[A-Za-z]+)`)
@@ -131,9 +130,9 @@ func TestExceptions(t *testing.T) {
 	}
 }
 
-// TestRulesOnNamespaces wants on each namespace whatever policies and templates read
-// there; and where Gatekeeper places pods, and nowhere else, the label that the
-// constraints look for. It fails if a policy reads what no annotation can carry.
+// TestRulesOnNamespaces expects on each namespace all rules that policies and templates
+// read there; and where Gatekeeper places pods, and nowhere else, the label that the
+// constraints select. It fails if a policy reads a value that no annotation can carry.
 func TestRulesOnNamespaces(t *testing.T) {
 	e := load(t, "../cli/testdata/gatekeeper.yaml")
 	annotation := regexp.MustCompile(`croft\.dev/rules\.[A-Za-z]+`)
@@ -158,7 +157,7 @@ func TestRulesOnNamespaces(t *testing.T) {
 	if len(read) == 0 {
 		t.Fatal("no policy reads any rule")
 	}
-	// What is not on a namespace is empty, or false; for these there is no such value.
+	// Absent rules are empty, or false; for these there is no such value.
 	always := admissionpolicy.Annotations(v1alpha1.TenantRulesSpec{})
 	fields := reflect.TypeFor[v1alpha1.TenantRulesSpec]()
 	sizes := []string{v1alpha1.MaxObjectBytesAnnotation, v1alpha1.MaxHelmReleaseBytesAnnotation, v1alpha1.MaxOtherObjectBytesAnnotation}
@@ -199,8 +198,8 @@ func namespacesOf(objects []client.Object) []client.Object {
 	return slices.DeleteFunc(objects, func(o client.Object) bool { return o.GetObjectKind().GroupVersionKind().Kind != "Namespace" })
 }
 
-// TestMarks wants every object to say whose it is, so that it can be found and
-// pruned, and to have a kind, so that it can be written.
+// TestMarks expects every object to name its owner, so that it can be found and pruned,
+// and to have a kind, so that it can be written.
 func TestMarks(t *testing.T) {
 	e := load(t, "../cli/testdata/every-field.yaml")
 	seen := map[string]bool{}
@@ -240,8 +239,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestAttacks wants each attack to be told apart, to say what it tries, and to
-// be stoppable; and each mirror to be stopped by nothing.
+// TestAttacks expects attacks to have distinct names and summaries, and to be stoppable;
+// and no stopper of mirrors.
 func TestAttacks(t *testing.T) {
 	e := load(t, "../../examples/two-tenants.yaml")
 	seen := map[string]bool{}
@@ -272,9 +271,9 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestAttacksWithoutDomains wants the attacks of a tenant that may serve no host to
-// be requests that the API server accepts by their form: an empty host in a list is
-// none, and whatever refuses it first hides whether the wall holds.
+// TestAttacksWithoutDomains expects the attacks of a tenant without hosts to be valid
+// requests: an empty host in a list is invalid, and an earlier refusal hides whether the
+// wall holds.
 func TestAttacksWithoutDomains(t *testing.T) {
 	e := load(t, "../../examples/two-tenants.yaml")
 	hostless := *e.Tenants[0]
@@ -296,8 +295,8 @@ func TestAttacksWithoutDomains(t *testing.T) {
 	}
 }
 
-// TestPlatformRolesNameKinds wants the roles of admins and auditors to name every kind
-// that they give: what a Platform names must not widen them to Secrets.
+// TestPlatformRolesNameKinds expects the roles of admins and auditors to name every kind
+// that they give: a Platform's names must not widen them to Secrets.
 func TestPlatformRolesNameKinds(t *testing.T) {
 	e := parse(t, "platform: {clusterName: demo, auditors: [audit], nodeClass: {ref: {group: example.org, kind: NodeTemplate, name: n}}}\n")
 	for _, o := range wall.Objects(e) {

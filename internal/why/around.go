@@ -15,26 +15,26 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Around is what was read around a Target that is no pod, workload or node. What is
-// not there is nil, or has no entry.
+// Around are the objects around a Target that is no pod, workload or node. Missing ones
+// are nil, or have no entry.
 type Around struct {
 	// LastJob is the newest Job of a CronJob; its pods are the Snapshot's.
 	LastJob *batchv1.Job
-	// StorageClass is the one that a claim names, and Users the pods that use it.
+	// StorageClass is a claim's class, and Users the pods that use the claim.
 	StorageClass *storagev1.StorageClass
 	Users        []string
-	// IngressClass is the one that an Ingress names; Services are those of its
-	// backends, and Ready the numbers of their ready endpoints, by name.
+	// IngressClass is an Ingress' class; Services are its backends, and Ready the
+	// numbers of their ready endpoints, by name.
 	IngressClass *networkingv1.IngressClass
 	Services     map[string]*corev1.Service
 	Ready        map[string]int
-	// Tenant is the one that a namespace is labelled with.
+	// Tenant is the tenant in a namespace's label.
 	Tenant *v1alpha1.Tenant
 	// Source is the GitRepository, OCIRepository or Bucket of a Kustomization.
 	Source *unstructured.Unstructured
 }
 
-// around are what reads of the kinds that have chains of their own.
+// around are the readers of the kinds that have chains of their own.
 func (g *gatherer) around() map[string]func(context.Context, client.Object) error {
 	return map[string]func(context.Context, client.Object) error{
 		"cronjob":               g.aroundCronJob,

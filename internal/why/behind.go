@@ -13,7 +13,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// behindPods reads what pods wait for, or run on.
+// behindPods reads the objects that pods wait for, or run on.
 func (g *gatherer) behindPods(ctx context.Context) error {
 	wanted := map[string]bool{}
 	for i := range g.Pods {

@@ -46,11 +46,10 @@ func claimSteps(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
 	return steps
 }
 
-// Usual is how long a node takes to register, and to lose its startup taints,
-// where nothing is wrong.
+// Usual is the normal time for a node to register, and to lose its startup taints.
 const Usual = 3 * time.Minute
 
-// young claims are not blamed for what takes minutes on any cloud.
+// young reports a claim whose age is normal for a starting node on any cloud.
 func young(claim *karpenterv1.NodeClaim, id string) bool {
 	return (id == "not-registered" || id == "startup-taint") && time.Since(claim.CreationTimestamp.Time) < Usual
 }
@@ -72,9 +71,9 @@ func launchesFailed(s *Snapshot, pool string) []Step {
 	return []Step{bad(LinkClaim, "nodeclaim/"+newest.InvolvedObject.Name, newest.Message)}
 }
 
-// warned is the last warning about a NodeClaim that is in the catalogue. What went
-// wrong before a node was done is over; but for how it registered, which the next
-// node will do likewise.
+// warned is the last warning about a NodeClaim that is in the catalogue. Warnings from
+// before the node was ready are over, except for those about its registration, which
+// will recur with the next node.
 func warned(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
 	for _, e := range s.about("NodeClaim", claim.Name) {
 		found := catalog.Match(e.Message)

@@ -24,7 +24,7 @@ func ofNode(s *Snapshot) Story {
 	return summed(story, "is ready, and nothing is wrong")
 }
 
-// latencyOf says how long a node took.
+// latencyOf is the time that a node took.
 func latencyOf(s *Snapshot, node *corev1.Node, claim *karpenterv1.NodeClaim) string {
 	timelines := latency.Build(latency.Objects{
 		Claims: []karpenterv1.NodeClaim{*claim}, Nodes: []corev1.Node{*node}, Pods: s.Pods, Events: s.Events,
@@ -57,7 +57,7 @@ func ofPool(s *Snapshot) Story {
 	return summed(story, "is ready, and nothing is wrong")
 }
 
-// summed concludes, and says so where nothing is wrong.
+// summed concludes, with a statement if nothing is wrong.
 func summed(story Story, healthy string) Story {
 	story = conclude(story)
 	switch story.Verdict {

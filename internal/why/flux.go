@@ -40,7 +40,7 @@ type fluxStatus struct {
 	Attempted  string
 	Applied    string
 	Ready      *metav1.Condition
-	// Progress is what the controller does now; nil if it is done.
+	// Progress is the controller's current action; nil if it is done.
 	Progress *metav1.Condition
 }
 
@@ -64,7 +64,7 @@ func fluxStatusOf(o *unstructured.Unstructured) fluxStatus {
 			Conditions            []metav1.Condition `json:"conditions"`
 		} `json:"status"`
 	}
-	// A status that cannot be read is one that nobody has written yet.
+	// An unreadable status counts as an empty one.
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &read)
 	s := fluxStatus{
 		Generation: o.GetGeneration(), Suspend: read.Spec.Suspend, SourceRef: read.Spec.SourceRef, Observed: read.Status.ObservedGeneration,
@@ -95,7 +95,7 @@ func (g *gatherer) aroundKustomization(ctx context.Context, o client.Object) err
 	return err
 }
 
-// ofKustomization walks from the source to what was applied.
+// ofKustomization walks from the source to the applied objects.
 func ofKustomization(s *Snapshot) Story {
 	story := Story{Target: s.Target}
 	k, ok := s.Object.(*unstructured.Unstructured)

@@ -29,8 +29,8 @@ func flux(kind schema.GroupVersionKind, status, reason, message string) *unstruc
 	return o
 }
 
-// TestKustomization judges what Flux says of a source and of what it applies. It is of
-// the first tier; TestFlux has the same told by the real kustomize-controller.
+// TestKustomization judges Flux's conditions of a source and of its objects. It is of
+// the first tier; TestFlux has the same from the real kustomize-controller.
 func TestKustomization(t *testing.T) {
 	fetched := flux(gitops.GitRepository, "True", "Succeeded", "stored artifact")
 	const before = "Service/shop/web dry-run failed (Forbidden): services \"web\" is forbidden: "

@@ -18,14 +18,14 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// gatherer reads for a Snapshot, and remembers what it may not.
+// gatherer reads a Snapshot, and records objects that it may not read.
 type gatherer struct {
 	client.Reader
 	*Snapshot
 }
 
-// Gather reads what there is to know of a Target, with the rights of whoever the
-// client is. Only a Target that cannot be read itself is an error.
+// Gather reads the objects about a Target, with the client's rights. Only a Target that
+// cannot be read itself is an error.
 func Gather(ctx context.Context, c client.Reader, target Target) (*Snapshot, error) {
 	k := kindOf(target.Kind)
 	o := k.empty()
@@ -69,7 +69,7 @@ func flag(t Target) string {
 	return " -n " + t.Namespace
 }
 
-// ask turns what may not be read, or is not there, into what is not known.
+// ask turns a missing right, or a missing object, into an unknown.
 func (g *gatherer) ask(kind string, err error) (found bool, _ error) {
 	switch {
 	case err == nil:
@@ -132,8 +132,8 @@ func (g *gatherer) ofNamespace(ctx context.Context, o client.Object) error {
 	return g.behindPods(ctx)
 }
 
-// guessKey reads the key of pools from the pods themselves: it is what they select
-// one of the tenant's pools by, and tolerate.
+// guessKey reads the key of pools from the pods themselves: they select one of the
+// tenant's pools by it, and tolerate it.
 func (g *gatherer) guessKey() {
 	if g.Rules == nil {
 		return
@@ -185,7 +185,7 @@ func (g *gatherer) ofCluster(ctx context.Context, o client.Object) error {
 	return g.onePool(ctx, pool)
 }
 
-// onNode reads what may hold a node.
+// onNode reads the objects that may hold a node.
 func (g *gatherer) onNode(ctx context.Context, name string) error {
 	var pods corev1.PodList
 	if err := g.list(ctx, "pod", &pods, client.MatchingFields{"spec.nodeName": name}); err != nil {

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// TestLatency: of a node that is Ready, how long it took, from its NodeClaim where no
-// pod is known. Of one that is not, nothing.
+// TestLatency: the time that a Ready node took, from its NodeClaim if no pod is known.
+// Nothing for a node that is not Ready.
 func TestLatency(t *testing.T) {
 	created := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 	at := func(seconds int) metav1.Time {

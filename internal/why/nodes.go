@@ -57,7 +57,7 @@ func Undeclared(node *corev1.Node, claim *karpenterv1.NodeClaim) *corev1.Taint {
 	})
 }
 
-// held tells what keeps a node that is to go.
+// held names the obstacles to a node's removal.
 func held(s *Snapshot, node *corev1.Node, claim *karpenterv1.NodeClaim) []Step {
 	going, _ := Leaving(time.Now(), node, claim)
 	if going == "" {
@@ -102,7 +102,7 @@ func Leaving(now time.Time, node *corev1.Node, claim *karpenterv1.NodeClaim) (ho
 	}
 }
 
-// Holders are what keeps a node that is to go.
+// Holders are the obstacles to a node's removal.
 func Holders(node *corev1.Node, pods []corev1.Pod, budgets []policyv1.PodDisruptionBudget) []string {
 	var all []string
 	if node.Annotations[karpenterv1.DoNotDisruptAnnotationKey] == "true" {
@@ -120,7 +120,8 @@ func Holders(node *corev1.Node, pods []corev1.Pod, budgets []policyv1.PodDisrupt
 	return all
 }
 
-// holds says what keeps a pod on a node that is to go; "" if nothing does.
+// holds is the reason why a pod stays on a node that is to be removed; "" if there is
+// none.
 func holds(pod *corev1.Pod, budgets []policyv1.PodDisruptionBudget) string {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || metav1.GetControllerOf(pod) != nil && metav1.GetControllerOf(pod).Kind == "DaemonSet" {
 		return ""

@@ -108,9 +108,9 @@ func ClassSteps(object string, class *unstructured.Unstructured, now time.Time) 
 // dryRunTakes is longer than Karpenter's dry run takes.
 const dryRunTakes = 15 * time.Second
 
-// profileMissing reports whether a class waits for the dry run of an instance profile
-// that somebody else made. Karpenter v1.14 takes EC2's answer that there is none for
-// one that has not got around yet, and asks again for ever without a word.
+// profileMissing reports whether a class waits for the dry run of an instance profile of
+// another owner. Karpenter v1.14 treats EC2's answer that it does not exist as a matter
+// of propagation, and retries for ever without a message.
 func profileMissing(class *unstructured.Unstructured, c condition) bool {
 	profile, _, _ := unstructured.NestedString(class.Object, "spec", "instanceProfile")
 	return profile != "" && c.kind == "ValidationSucceeded" && c.status == string(metav1.ConditionUnknown)

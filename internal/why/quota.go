@@ -42,13 +42,13 @@ func (g *gatherer) quotas(ctx context.Context) error {
 	return err
 }
 
-// settling is how long a share takes to follow a refusal, and more.
+// settling is the time for a share to follow a refusal, with a margin.
 const settling = time.Minute
 
-// holding is how much of one resource a tenant's namespaces have and use.
+// holding is the state of one resource in a tenant's namespaces.
 type holding struct {
-	// hard and used are of all namespaces; free is what this one has left, and
-	// elsewhere what the others have. reserved is the part of that which their
+	// hard and used are of all namespaces; free is the rest of this one's share, and
+	// elsewhere the rest of the others'. reserved is the part of elsewhere that their
 	// minimums reserve.
 	hard, used, free, elsewhere, reserved resource.Quantity
 }
@@ -97,7 +97,7 @@ func exceeded(s *Snapshot, e *corev1.Event, step Step) Step {
 	return step
 }
 
-// refusedFor is how long ago the quota first refused something of the same object.
+// refusedFor is the time since the quota first refused something of the same object.
 func (s *Snapshot) refusedFor(e *corev1.Event) time.Duration {
 	first := last(*e)
 	for _, other := range s.about(e.InvolvedObject.Kind, e.InvolvedObject.Name) {
@@ -113,8 +113,7 @@ func (s *Snapshot) refusedFor(e *corev1.Event) time.Duration {
 	return time.Since(first)
 }
 
-// exceeds judges one resource; the more has to be done about it, the larger is
-// what it returns.
+// exceeds judges one resource; a larger result needs more to be done.
 func (s *Snapshot) exceeds(name corev1.ResourceName, requested resource.Quantity, ago time.Duration) (int, *catalog.Finding) {
 	h := s.holding(name)
 	all, others := h.free.DeepCopy(), difference(h.elsewhere, h.reserved)

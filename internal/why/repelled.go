@@ -14,9 +14,9 @@ import (
 	"croft.dev/croft/internal/catalog"
 )
 
-// Anti-affinity holds both ways: a pod that runs keeps away every later pod that its
-// required terms select, in whatever namespace that is. What the scheduler and
-// Karpenter say of it stands at the pod that waits, and names nobody.
+// Anti-affinity holds both ways: a running pod keeps away every later pod that its
+// required terms select, in any namespace. The messages of the scheduler and Karpenter
+// are about the waiting pod, and name no other.
 
 const repelledID = "anti-affinity-of-others"
 
@@ -25,8 +25,8 @@ const repelledID = "anti-affinity-of-others"
 const everybodysPods = "pods of other namespaces"
 
 // repellents reads the pods that keep one of the pods away, if the scheduler or
-// Karpenter says that any does. Whoever may not read all pods of the cluster sees those
-// of their own tenant.
+// Karpenter reports any. Users who may not read all pods of the cluster see those of
+// their own tenant.
 func (g *gatherer) repellents(ctx context.Context) error {
 	i := slices.IndexFunc(g.Pods, func(p corev1.Pod) bool { return saysRepelled(g.Snapshot, &p) })
 	if i < 0 {
@@ -110,8 +110,8 @@ func selects(selector *metav1.LabelSelector, of map[string]string) bool {
 	return err == nil && compiled.Matches(labels.Set(of))
 }
 
-// inTheWay says who keeps a pod away, in the place of what the scheduler and Karpenter
-// say of it. Of other tenants' pods a tenant is told that there is one, and no name.
+// inTheWay names the pods that keep a pod away, instead of the messages of the scheduler
+// and Karpenter. A tenant is told that there is another tenant's pod, without its name.
 func inTheWay(s *Snapshot, pod *corev1.Pod, steps []Step) []Step {
 	var names []string
 	for i := range s.Repellents {
@@ -136,7 +136,7 @@ func inTheWay(s *Snapshot, pod *corev1.Pod, steps []Step) []Step {
 	return steps
 }
 
-// repelled leaves out what the scheduler counted where that is of others' nodes.
+// repelled removes the scheduler's counts of others' nodes.
 func repelled(s *Snapshot, step Step, seen string) Step {
 	if !s.hidden("nodepool") {
 		seen += ": " + step.Seen

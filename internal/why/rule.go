@@ -11,12 +11,12 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// refusal is what the API server writes of an object that a rule of croft's refuses.
-// Flux appends what it has applied before, in lines of their own.
+// refusal is the API server's message about an object that a rule of croft's refuses.
+// Flux appends the objects that it applied before, in lines of their own.
 var refusal = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: \[([a-z0-9-]+)\] ([^\n]+)`)
 
-// byRule names the rule of croft's that refuses something, with what it asks and who
-// allows more; it leaves other findings as they are.
+// byRule names the rule of croft's that refuses, its requirement and who can allow more;
+// it leaves other findings unchanged.
 func byRule(f *catalog.Finding) *catalog.Finding {
 	if f.ID != catalog.PolicyRefusedID {
 		return f

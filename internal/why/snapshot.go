@@ -14,23 +14,23 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Snapshot is what was read for one Target. What the caller may not read is in
-// Hidden, and otherwise as if it were not there.
+// Snapshot are the objects about one Target. Kinds that the caller may not read are in
+// Hidden, and otherwise missing.
 type Snapshot struct {
 	Target Target
 	// Object is the Target itself.
 	Object client.Object
-	// Around is what else was read of a Target that is no pod, workload or node.
+	// Around are further objects about a Target that is no pod, workload or node.
 	Around Around
 	// Key is the label and taint that tie nodes to pools.
 	Key string
-	// Rules are those of the namespace; nil if it is no tenant's.
+	// Rules are those of the namespace; nil if it belongs to no tenant.
 	Rules *v1alpha1.TenantRules
-	// Workload is what makes pods; nil if a pod was asked about, or no pod at all.
+	// Workload creates the pods; nil if the Target is a pod, or has no pods.
 	Workload *Workload
 	// Pods are the Target, the workload's, or those on the node.
 	Pods []corev1.Pod
-	// Events are those about anything here.
+	// Events are the events of all objects here.
 	Events []corev1.Event
 	// Pools are the NodePools that the pods could be on; Classes their node classes,
 	// by the NodePool's name.
@@ -44,15 +44,15 @@ type Snapshot struct {
 	Budgets    []policyv1.PodDisruptionBudget
 	// Repellents are pods whose anti-affinity keeps one of Pods away.
 	Repellents []corev1.Pod
-	// Quotas are croft's ResourceQuotas in all of the tenant's namespaces, by
-	// namespace, if its quota refused something; Minimums are those of its Tenant.
+	// Quotas are croft's ResourceQuotas in all of the tenant's namespaces, by namespace,
+	// if its quota refused something; Minimums are those of its Tenant.
 	Quotas   map[string]corev1.ResourceQuota
 	Minimums map[string]corev1.ResourceList
 	// Hidden are kinds that the caller may not read.
 	Hidden []string
 }
 
-// Workload is what makes pods.
+// Workload is a creator of pods.
 type Workload struct {
 	// Wanted and Ready are numbers of pods.
 	Wanted, Ready int32

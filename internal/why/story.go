@@ -15,7 +15,7 @@ const (
 	Good Verdict = "good"
 	// Bad is where something is.
 	Bad Verdict = "bad"
-	// Waiting is what takes its time.
+	// Waiting is normal and needs time.
 	Waiting Verdict = "waiting"
 	// Hidden is where the caller may not look.
 	Hidden Verdict = "hidden"
@@ -24,8 +24,7 @@ const (
 // Link is a part of the chain.
 type Link string
 
-// The links, in the order in which what is wrong with one explains what is wrong
-// with those after it.
+// The links, in order: a fault of one explains the faults of those after it.
 const (
 	LinkAdmission Link = "admission"
 	LinkPlacement Link = "placement"
@@ -36,14 +35,14 @@ const (
 	LinkKarpenter Link = "karpenter"
 	LinkScheduler Link = "scheduler"
 	LinkPod       Link = "pod"
-	// The others are of what is not placed.
+	// The others are about pods without a node.
 	LinkSchedule  Link = "schedule"
 	LinkStorage   Link = "storage"
 	LinkIngress   Link = "ingress"
 	LinkService   Link = "service"
 	LinkTenant    Link = "tenant"
 	LinkNamespace Link = "namespace"
-	// Those of Flux: the source, what is built of it, and what was applied.
+	// Those of Flux: the source, the build, and the applied objects.
 	LinkSource Link = "source"
 	LinkBuild  Link = "build"
 	LinkApply  Link = "apply"
@@ -54,32 +53,32 @@ var explains = []Link{
 	LinkSource, LinkBuild, LinkAdmission, LinkApply, LinkPlacement, LinkClass, LinkPool, LinkClaim, LinkNode, LinkKarpenter, LinkScheduler, LinkPod, LinkHealth,
 }
 
-// Step is what was seen at one link.
+// Step is the observation at one link.
 type Step struct {
 	Link    Link    `json:"link"`
 	Object  string  `json:"object"`
 	Verdict Verdict `json:"verdict"`
 	Seen    string  `json:"seen"`
-	// Finding is what the catalogue says of it; of a step that is Waiting, what it
-	// says if that stays so.
+	// Finding is the catalogue's finding; for a step that is Waiting, the one that
+	// applies if it lasts.
 	Finding *catalog.Finding `json:"finding,omitempty"`
 }
 
-// Story is what there is to tell of a Target.
+// Story is the explanation of a Target.
 type Story struct {
 	Target Target `json:"target"`
-	// Verdict is Bad if something has to be mended, Waiting if it takes its time.
+	// Verdict is Bad if something has to be fixed, Waiting if it needs time.
 	Verdict Verdict `json:"verdict"`
 	// Summary says in one line how the Target is.
 	Summary string `json:"summary"`
-	// First is what to mend first.
+	// First is the cause to fix first.
 	First *catalog.Finding `json:"first,omitempty"`
 	Steps []Step           `json:"steps,omitempty"`
-	// Latency says how long a node took to become Ready, if that is known.
+	// Latency is the time that a node took to become Ready, if that is known.
 	Latency string `json:"latency,omitempty"`
 }
 
-// conclude fills in what follows from the steps.
+// conclude sets the fields that follow from the steps.
 func conclude(s Story) Story {
 	s.Verdict = Good
 	for _, step := range s.Steps {
@@ -116,7 +115,7 @@ func waiting(link Link, object, seen string) Step {
 	return Step{Link: link, Object: object, Verdict: Waiting, Seen: seen}
 }
 
-// bad is what was seen, with the first row of the catalogue that it shows.
+// bad is an observation, with the first matching row of the catalogue.
 func bad(link Link, object, seen string) Step {
 	step := Step{Link: link, Object: object, Verdict: Bad, Seen: seen}
 	if found := catalog.Match(seen); len(found) > 0 {
@@ -135,7 +134,7 @@ func judged(link Link, object, seen, id string) Step {
 	return step
 }
 
-// askAdmin is for what the caller may not read.
+// askAdmin is for objects that the caller may not read.
 func askAdmin(link Link, object, command string) Step {
 	return Step{Link: link, Object: object, Verdict: Hidden, Seen: "you may not look at this: ask a platform admin: `" + command + "`"}
 }

@@ -24,7 +24,7 @@ func strays(s *Snapshot, pods ...*corev1.Pod) []Step {
 	return all
 }
 
-// straysOf are those of a workload's pods.
+// straysOf are the strays among a workload's pods.
 func straysOf(s *Snapshot) []Step {
 	var all []Step
 	for i := range s.Pods {

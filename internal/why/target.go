@@ -1,9 +1,7 @@
-// Package why walks from an object that is not as it should be to the first thing
-// to mend: admission, quota, scheduler, Karpenter, its NodePool and node class,
-// the NodeClaim, the node.
+// Package why walks from a failing object to the first cause to fix: admission, quota,
+// scheduler, Karpenter, its NodePool and node class, the NodeClaim, the node.
 //
-// Gather reads what the caller may read, and no more; Tell judges it, and reads
-// nothing.
+// Gather reads with the caller's rights only; Tell judges, and reads nothing.
 package why
 
 import (
@@ -22,7 +20,7 @@ import (
 	"croft.dev/croft/internal/gitops"
 )
 
-// Target is the object that is asked about.
+// Target is the object in question.
 type Target struct {
 	// Kind is one of Kinds.
 	Kind      string `json:"kind"`
@@ -39,7 +37,8 @@ type kind struct {
 	also       []string
 	namespaced bool
 	empty      func() client.Object
-	// installed is what brings the kind along; "" for those of Kubernetes and croft.
+	// installed is the add-on that installs the kind; "" for kinds of Kubernetes and
+	// croft.
 	installed string
 }
 

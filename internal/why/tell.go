@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Tell judges what was read.
+// Tell judges the Snapshot.
 func Tell(s *Snapshot) Story {
 	switch s.Target.Kind {
 	case "pod":
@@ -82,11 +82,11 @@ func ofWorkload(s *Snapshot) Story {
 	return conclude(story)
 }
 
-// refused are pods that were never created: the API server's word is in an event
-// of whatever would have made them.
+// refused are pods that were never created: the API server's refusal is in an event of
+// their controller.
 func refused(s *Snapshot) []Step {
 	if int(s.Workload.Wanted) <= len(s.Pods) {
-		return nil // all are there now, whatever was before
+		return nil // all pods exist now; earlier refusals are over
 	}
 	if s.hidden("event") {
 		return []Step{askAdmin(LinkAdmission, "events of "+s.Target.String(), "croft why "+s.Target.String()+flag(s.Target))}

@@ -57,7 +57,7 @@ func ofCronJob(s *Snapshot) Story {
 	return conclude(story)
 }
 
-// ofVolumeClaim tells what a claim waits for.
+// ofVolumeClaim explains a waiting claim.
 func ofVolumeClaim(s *Snapshot) Story {
 	story := Story{Target: s.Target}
 	claim, ok := s.Object.(*corev1.PersistentVolumeClaim)
@@ -110,7 +110,7 @@ func unbound(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
 	return []Step{waiting(LinkStorage, object, fmt.Sprintf("its volume is made when a pod that uses it has a node: `croft why pod/%s%s`", s.Around.Users[0], flag(s.Target)))}
 }
 
-// provisioning is what the provisioner says last, if that is a warning.
+// provisioning is the provisioner's last event, if it is a warning.
 func provisioning(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
 	for _, e := range s.about("PersistentVolumeClaim", claim.Name) {
 		if e.Reason == "ProvisioningFailed" {
@@ -197,7 +197,7 @@ func portName(p networkingv1.ServiceBackendPort) string {
 	return fmt.Sprint(p.Number)
 }
 
-// ofNamespace tells whose a namespace is, and what keeps one that is being deleted.
+// ofNamespace names the owner of a namespace, and the obstacles to its deletion.
 func ofNamespace(s *Snapshot) Story {
 	story := Story{Target: s.Target}
 	namespace, ok := s.Object.(*corev1.Namespace)
@@ -233,7 +233,7 @@ func ofNamespace(s *Snapshot) Story {
 	return conclude(story)
 }
 
-// ofTenant tells what the operator says of a tenant.
+// ofTenant tells the operator's conditions of a tenant.
 func ofTenant(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "is not Ready"}
 	tenant, ok := s.Object.(*v1alpha1.Tenant)
@@ -251,7 +251,7 @@ func tenantSteps(tenant *v1alpha1.Tenant) []Step {
 	}
 	var steps []Step
 	for _, c := range tenant.Status.Conditions {
-		// Ready sums up the others, but for a tenant that is being deleted.
+		// Ready sums up the others, except for a tenant that is being deleted.
 		if c.Status == metav1.ConditionTrue || c.Type == v1alpha1.ConditionReady && tenant.DeletionTimestamp == nil {
 			continue
 		}

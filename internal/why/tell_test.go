@@ -110,8 +110,8 @@ func report(into any, conditions ...metav1.Condition) {
 	}
 }
 
-// TestEachRowIsTold puts every text of the catalogue where it is seen, and wants
-// `croft why` to name its row first; what is seen in logs is explained by -f.
+// TestEachRowIsTold puts every text of the catalogue in its place, and expects `croft
+// why` to name its row first; texts of logs are explained by -f.
 func TestEachRowIsTold(t *testing.T) {
 	walked := map[string]bool{}
 	for _, row := range catalog.Rows() {
@@ -231,8 +231,8 @@ func TestRepelled(t *testing.T) {
 	}
 }
 
-// TestHiddenEvents wants it to be said that Karpenter's word may not be read, and not
-// that there is none.
+// TestHiddenEvents expects a note that Karpenter's events may not be read, and no claim
+// that there are none.
 func TestHiddenEvents(t *testing.T) {
 	s := waiting()
 	s.Events, s.Hidden = nil, []string{"event"}

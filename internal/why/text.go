@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/catalog"
 )
 
-// Explain finds what lines of a log, or any other text, show. Each cause is told
-// once, by the line that shows it first.
+// Explain finds the causes in lines of a log, or any other text. Each cause is reported
+// once, with the first line that shows it.
 func Explain(text string) []catalog.Finding {
 	var all []catalog.Finding
 	for line := range strings.Lines(text) {

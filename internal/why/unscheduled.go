@@ -11,10 +11,10 @@ import (
 	"croft.dev/croft/internal/catalog"
 )
 
-// unscheduled walks from a pod without a node to what keeps one from it.
+// unscheduled walks from a pod without a node to the cause.
 func unscheduled(s *Snapshot, pod *corev1.Pod) []Step {
 	if len(pod.Spec.SchedulingGates) > 0 {
-		return []Step{waiting(LinkPod, "pod/"+pod.Name, "it has the scheduling gate "+pod.Spec.SchedulingGates[0].Name+", and waits for whoever set it")}
+		return []Step{waiting(LinkPod, "pod/"+pod.Name, "it has the scheduling gate "+pod.Spec.SchedulingGates[0].Name+", and waits for the controller that set it")}
 	}
 	steps := []Step{placed(s, pod)}
 	steps = append(steps, scheduler(s, pod))
@@ -51,9 +51,8 @@ func refusedByTaint(s *Snapshot, pod *corev1.Pod) bool {
 	return false
 }
 
-// scheduler tells what the scheduler says. That the pod does not tolerate the
-// taints of others' nodes is as it should be; and how many there are is no business
-// of a tenant's.
+// scheduler tells the scheduler's message. It leaves out untolerated taints of others'
+// nodes, which are normal, and their number, which tenants may not learn.
 func scheduler(s *Snapshot, pod *corev1.Pod) Step {
 	object := "pod/" + pod.Name
 	c := find(pod.Status.Conditions, func(c *corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
@@ -121,9 +120,9 @@ func failedScheduling(object, pool string, parts []string) []Step {
 	return steps
 }
 
-// ownPart is what Karpenter says of the pod's own pool. It answers for all pools at
-// once, without saying for which, and what it says of others is no cause: that the
-// pod may not go there is as it should be, and a tenant is not to read it.
+// ownPart is the part of Karpenter's message about the pod's own pool. Karpenter reports
+// about all pools at once, without naming them, and refusals by others are no cause: the
+// pod may not go there, and a tenant may not read about them.
 func ownPart(message, key, pool string) []string {
 	var own []string
 	for part := range strings.SplitSeq(strings.TrimPrefix(message, "Failed to schedule pod, "), "; ") {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// workload reads what makes pods, and the pods.
+// workload reads the creator of pods, and the pods.
 func (g *gatherer) workload(ctx context.Context, o client.Object) error {
 	w := &Workload{Makers: []string{o.GetName()}}
 	g.Workload = w
@@ -44,8 +44,8 @@ func (g *gatherer) workload(ctx context.Context, o client.Object) error {
 	return g.podsOf(ctx, selector, owners)
 }
 
-// replicaSets reads those of the Deployment's own revision: what an old one could
-// not do matters no more.
+// replicaSets reads those of the Deployment's own revision: faults of older ones are
+// irrelevant.
 func (g *gatherer) replicaSets(ctx context.Context, d *appsv1.Deployment, owners map[types.UID]bool) error {
 	const revision = "deployment.kubernetes.io/revision"
 	var sets appsv1.ReplicaSetList

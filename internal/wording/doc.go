@@ -1,3 +1,3 @@
-// Package wording puts values into messages: what a value is, lists as in a sentence, and
-// the name that somebody most likely meant.
+// Package wording formats values in messages: the type of a value, lists as in a
+// sentence, and the most likely intended name.
 package wording

@@ -1,8 +1,7 @@
 package wording
 
-// Nearest is the candidate that somebody who wrote name most likely meant: the
-// one with the fewest letters changed, if these are few enough. Two letters are
-// what it takes to exchange neighbours.
+// Nearest is the candidate that the author of name most likely meant: the one with the
+// fewest changed letters, if these are few enough. Swapping neighbours counts as two.
 func Nearest(name string, candidates []string) (string, bool) {
 	best, fewest := "", max(min(2, len(name)/2), len(name)/3)+1
 	for _, c := range candidates {
@@ -44,8 +43,8 @@ func lower(c byte) byte {
 	return c
 }
 
-// Suggest ends a message about a name that nobody knows: with the one that was
-// most likely meant, or with those there are.
+// Suggest ends a message about an unknown name: with the one that was most likely meant,
+// or with the known ones.
 func Suggest(name string, candidates []string) string {
 	if n, ok := Nearest(name, candidates); ok {
 		return "; did you mean " + n + "?"

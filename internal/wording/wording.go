@@ -54,7 +54,7 @@ func Text(v any) string {
 	}
 }
 
-// Length is how many characters a text has; 0 for any other value.
+// Length is the number of characters of a text; 0 for any other value.
 func Length(v any) int {
 	s, _ := v.(string)
 	return utf8.RuneCountInString(s)

@@ -1,5 +1,5 @@
-// Package machine says on what something was measured, without which figures mean
-// nothing, and what it found there of a process. It needs Linux.
+// Package machine describes the machine of a measurement, without which figures mean
+// nothing, and reads a process' memory. It needs Linux.
 package machine
 
 import (
@@ -23,7 +23,7 @@ type Machine struct {
 	// well above zero, others were at work too.
 	Load string `json:"load"`
 	Go   string `json:"go"`
-	// Sandbox are the versions of what a sandbox is made of.
+	// Sandbox are the versions of a sandbox's components.
 	Sandbox map[string]string `json:"sandbox"`
 }
 
@@ -85,8 +85,7 @@ func size(path, key string) (float64, error) {
 	return 0, fmt.Errorf("%s: there is no %s", path, key)
 }
 
-// Resident returns how much memory a process holds now, and how much it has held
-// at most.
+// Resident returns a process' present and maximum resident memory.
 func Resident(pid int) (now, most float64, err error) {
 	path := fmt.Sprintf("/proc/%d/status", pid)
 	if now, err = size(path, "VmRSS"); err != nil {

@@ -1,4 +1,4 @@
-// Package samples says of many measurements what is to be known of them.
+// Package samples computes statistics of samples.
 package samples
 
 import (
@@ -28,9 +28,8 @@ func Mean(samples []float64) float64 {
 	return sum / float64(max(len(samples), 1))
 }
 
-// MedianInterval returns between what the median of all there could be lies, of
-// which these are some, 95 times out of 100. Nothing is assumed of how they are
-// spread: how many of them lie below that median is as if coins were tossed.
+// MedianInterval returns the 95% confidence interval of the median. It assumes no
+// distribution: the number of samples below the median is binomial.
 func MedianInterval(samples []float64) (low, high float64) {
 	if len(samples) == 0 {
 		return 0, 0
@@ -41,7 +40,7 @@ func MedianInterval(samples []float64) (low, high float64) {
 	return ranked(sorted, int(math.Floor(n/2-half))), ranked(sorted, int(math.Ceil(n/2+half))+1)
 }
 
-// Differences returns by how much each sample exceeds the other of its pair.
+// Differences returns the difference of each pair of samples.
 func Differences(samples, others []float64) []float64 {
 	all := make([]float64, min(len(samples), len(others)))
 	for i := range all {

@@ -52,8 +52,8 @@ func TestMedianIntervalOfFew(t *testing.T) {
 	}
 }
 
-// TestMedianIntervalHoldsTheMedian draws again and again from what has a known
-// median, and is as skewed as times are.
+// TestMedianIntervalHoldsTheMedian draws repeatedly from a distribution with a known
+// median, as skewed as times are.
 func TestMedianIntervalHoldsTheMedian(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	const median, tries = 0.6931471805599453, 2000

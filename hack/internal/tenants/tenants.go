@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// Platform declares what tenants need before they can be Ready. Tenants have
-// a quota, as they would, and may make the large pods that are measured.
+// Platform declares the objects that tenants need before they can be Ready. Tenants have
+// a quota, as real ones would, and may create the large pods that are measured.
 const Platform = `platform:
   clusterName: bench
   tenantDomain: tenants.example.org
@@ -29,9 +29,8 @@ pools:
     costCode: bench
 `
 
-// Text declares tenants as a small organization would: people who may
-// write, people who may look, and a domain beside the one that comes with the
-// name.
+// Text declares tenants as a small organization would: people who may write, people who
+// may look, and a domain beside the default one.
 func Text(prefix string, count int) string {
 	var b strings.Builder
 	b.WriteString("tenants:\n")
@@ -60,7 +59,7 @@ func Build(text string) (*estate.Estate, error) {
 	return built, nil
 }
 
-// Unstructured returns objects as they are sent by whoever applies them.
+// Unstructured returns objects as a client sends them.
 func Unstructured(objects []client.Object) ([]*unstructured.Unstructured, error) {
 	all := make([]*unstructured.Unstructured, len(objects))
 	for i, o := range objects {

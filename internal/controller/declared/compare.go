@@ -13,13 +13,14 @@ func (e Entry[T]) same(other Entry[T]) bool {
 	return equality.Semantic.DeepEqual(e, other)
 }
 
-// compare numbers what is new since an older snapshot, and returns it by kind.
-// What is gone is new, too.
+// compare numbers the entries that are new since an older snapshot, and returns them by
+// kind. Removed entries are new, too.
 func (s *Snapshot) compare(old *Snapshot, revision uint64) map[Kind][]string {
 	if old == nil {
 		old = &Snapshot{}
 	}
-	// Every wall reads the Platform, but what it takes over from tenants.
+	// Every wall reads the Platform, except for the fields that it collects from
+	// tenants.
 	all := s.HasPlatform != old.HasPlatform || !equality.Semantic.DeepEqual(declared(s.Platform), declared(old.Platform))
 	return map[Kind][]string{
 		Platform:         changed(s.platforms, old.platforms, all, revision),

@@ -1,10 +1,9 @@
-// Package declared keeps what the cluster's objects declare, as one checked
-// estate, for all controllers to read.
+// Package declared keeps the cluster's declared objects, as one checked estate, for
+// all controllers to read.
 //
-// An estate can only be checked as a whole, and there may be thousands of
-// tenants: so it is built once for any number of changes, not once for each
-// object that is reconciled, and only the objects of which something came out
-// differently are reconciled again.
+// An estate can only be checked as a whole, and there may be thousands of tenants:
+// so it is built once for any number of changes, not once for each reconciled
+// object, and only objects with a different result are reconciled again.
 package declared
 
 import (
@@ -30,7 +29,7 @@ const (
 	SecondaryNetwork Kind = "SecondaryNetwork"
 )
 
-// Entry is what one declared object came to.
+// Entry is the result of one declared object.
 type Entry[T any] struct {
 	UID types.UID
 	// Generation is the object's when the estate was built. An object that is
@@ -52,7 +51,7 @@ type Entry[T any] struct {
 type Snapshot struct {
 	// Platform is nil while there is none, or an invalid one.
 	Platform *estate.Platform
-	// HasPlatform tells an invalid Platform from none.
+	// HasPlatform is true even if the Platform is invalid.
 	HasPlatform bool
 
 	// nextEnd is when the next access of a tenant ends; zero if none does.
@@ -66,25 +65,25 @@ type Snapshot struct {
 	claimants map[string]string
 }
 
-// PlatformEntry returns what the Platform came to.
+// PlatformEntry returns the Platform's result.
 func (s *Snapshot) PlatformEntry() (Entry[estate.Platform], bool) {
 	e, ok := s.platforms[v1alpha1.PlatformName]
 	return e, ok
 }
 
-// Pool returns what a Pool came to.
+// Pool returns a Pool's result.
 func (s *Snapshot) Pool(name string) (Entry[estate.Pool], bool) {
 	e, ok := s.pools[name]
 	return e, ok
 }
 
-// Tenant returns what a Tenant came to.
+// Tenant returns a Tenant's result.
 func (s *Snapshot) Tenant(name string) (Entry[estate.Tenant], bool) {
 	e, ok := s.tenants[name]
 	return e, ok
 }
 
-// Network returns what a SecondaryNetwork came to.
+// Network returns a SecondaryNetwork's result.
 func (s *Snapshot) Network(name string) (Entry[v1alpha1.SecondaryNetwork], bool) {
 	e, ok := s.networks[name]
 	return e, ok
@@ -93,7 +92,7 @@ func (s *Snapshot) Network(name string) (Entry[v1alpha1.SecondaryNetwork], bool)
 // Claimant returns the tenant that declares a namespace, or was granted it, or "".
 func (s *Snapshot) Claimant(namespace string) string { return s.claimants[namespace] }
 
-// identity is what problems name an object by.
+// identity is the identity of an object in problems.
 type identity struct{ kind, name string }
 
 // build checks a declaration as a whole. Revision numbers are left to compare.

@@ -21,8 +21,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// window is how long changes are collected before the estate is built again. The
-// first change after a pause is not kept waiting.
+// window is the time for which changes are collected before the estate is built again.
+// The first change after a pause does not wait.
 const window = 250 * time.Millisecond
 
 // longestDelay is the longest pause before an estate that could not be read, or not be
@@ -111,7 +111,7 @@ func granted(o any) string {
 	return request.Status.Tenant
 }
 
-// redeclared tells a change of what is declared from a change of status.
+// redeclared tells a change of the declaration from a change of status.
 func redeclared(before, after any) bool {
 	b, ok := before.(client.Object)
 	a, ok2 := after.(client.Object)
@@ -125,7 +125,7 @@ func (s *Store) markDirty() {
 	}
 }
 
-// NeedLeaderElection lets a replica that only stands by have its estate ready.
+// NeedLeaderElection is false: a stand-by replica keeps its estate ready.
 func (s *Store) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
@@ -167,8 +167,8 @@ func (s *Store) rebuild(ctx context.Context) error {
 	return err
 }
 
-// longestWait limits how long the timer for the next end runs, since timers do not follow
-// a clock that is set.
+// longestWait limits the timer for the next end of access, since timers do not follow
+// changes of the system clock.
 const longestWait = time.Hour
 
 // rebuildAt builds the estate again when access of a tenant ends.
@@ -226,7 +226,7 @@ func (s *Store) Current() *Snapshot {
 }
 
 // Source gives a controller the objects of a kind to reconcile: all of them at the
-// start, and from then on those whose entry changed.
+// start, and later those whose entry changed.
 func (s *Store) Source(kind Kind) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		s.listen(kind, func(name string) {

@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// late is a cache of which one informer lags behind: it returns that kind's objects
-// as they were when it was made, and all others as they are.
+// late is a cache with one informer that lags behind: it returns that kind's objects as
+// of its creation, and all others up to date.
 type late struct {
 	client.Reader
 	pools     *v1alpha1.PoolList
@@ -38,8 +38,8 @@ func (l *late) List(ctx context.Context, list client.ObjectList, opts ...client.
 	return l.Reader.List(ctx, list, opts...)
 }
 
-// TestOnlyAWholeEstateIsJudged wants no object refused for another one that exists,
-// and that the cache does not show yet.
+// TestOnlyAWholeEstateIsJudged fails if an object is refused because of another one that
+// exists, and that the cache does not show yet.
 func TestOnlyAWholeEstateIsJudged(t *testing.T) {
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
 	live, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
@@ -81,7 +81,7 @@ func TestOnlyAWholeEstateIsJudged(t *testing.T) {
 	if shop, ok := s.Tenant("shop"); ok {
 		t.Errorf("the cache does not show pool apps yet: shop = %+v", shop)
 	}
-	// A mistake is reported at once, whatever the cache lacks.
+	// A mistake is reported at once, even if the cache is incomplete.
 	write(&v1alpha1.Tenant{ObjectMeta: meta("lost"), Spec: v1alpha1.TenantSpec{
 		Pool: "apps", Network: v1alpha1.TenantNetwork{AllowCIDRs: []string{"169.254.0.0/16"}},
 	}})

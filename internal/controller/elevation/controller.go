@@ -1,5 +1,5 @@
-// Package elevation grants requests for elevation, and removes what stands for them when
-// they end. That they end does not depend on it: the API server stops accepting the token.
+// Package elevation grants requests for elevation, and removes their objects when they
+// end. The end does not depend on it: the API server stops accepting the token.
 package elevation
 
 import (
@@ -46,8 +46,8 @@ func New(cached, live client.Client, d *declared.Store, r events.EventRecorder) 
 	return &Controller{cached, live, apply.New(live), d, r}
 }
 
-// Register makes the manager run the controller. A RoleBinding of an elevation that is gone
-// or was changed is looked at, too, when an operator starts.
+// Register adds the controller to the manager. At an operator's start, it also checks
+// RoleBindings whose elevation was deleted or changed.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("elevation").
@@ -125,7 +125,7 @@ func soon(e *v1alpha1.Elevation) time.Duration {
 	return min(time.Minute, time.Until(e.Status.Until.Time))
 }
 
-// grant issues the token and records it, before anything is bound: should the record fail,
+// grant issues the token and records it before binding anything: if the record fails,
 // nobody has the token, and the next try issues another.
 func (c *Controller) grant(ctx context.Context, e *v1alpha1.Elevation, account string) error {
 	if _, err := c.applier.Apply(ctx, elevation.Account(account)); err != nil {
@@ -160,7 +160,7 @@ func (c *Controller) refuse(ctx context.Context, e *v1alpha1.Elevation, account,
 	return errors.Join(c.withdraw(ctx, account), c.settle(ctx, e, v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationRefused, Message: why}))
 }
 
-// end removes what stands for an elevation, and then says so.
+// end removes an elevation's objects, and then updates its status.
 func (c *Controller) end(ctx context.Context, e *v1alpha1.Elevation, account, why string) error {
 	if err := c.withdraw(ctx, account); err != nil {
 		return err

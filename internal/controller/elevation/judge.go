@@ -7,11 +7,11 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// patience is how long a request waits for its approval.
+// patience is the time that a request waits for its approval.
 const patience = 24 * time.Hour
 
-// judge decides what becomes of a request that has not been granted. Who may approve it is
-// the API server's to decide: see identity.ElevationsPolicy.
+// judge decides about a request that has not been granted. The API server decides who
+// may approve it: see identity.ElevationsPolicy.
 func judge(e *v1alpha1.Elevation, p *estate.Platform, now time.Time) (v1alpha1.ElevationPhase, string) {
 	switch {
 	case p == nil || p.Elevation == nil:

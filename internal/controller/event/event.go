@@ -14,8 +14,8 @@ import (
 // are a little longer.
 const Longest = 1000
 
-// Emit emits an event. Events with the same object, reason and action are counted in
-// one, which keeps the first note. So the action tells notes apart: another note is
+// Emit emits an event. Events with the same object, reason and action are counted as
+// one, which keeps the first note. So the action contains the note: another note is
 // another event, and the same note is counted.
 func Emit(r events.EventRecorder, regarding client.Object, kind, reason, action, note string) {
 	note = cut(note)

@@ -1,4 +1,4 @@
-// Package outcome decides how a reconciler goes on after something went wrong.
+// Package outcome decides how a reconciler continues after an error.
 package outcome
 
 import (
@@ -19,11 +19,11 @@ import (
 // later is when to look up a kind again that the cluster does not serve.
 const later = 30 * time.Second
 
-// Of returns what a reconciler returns, with the first of all times at which it wants
-// to be called again. Errors that people must correct, and races, are no errors of
-// croft's: they are in the object's conditions, and do not fill the logs. Races are
-// retried more and more slowly, and are logged once. All other errors are returned, for
-// the controller to log and to retry.
+// Of returns the result of a reconciler, with the earliest time of its next call. Errors
+// that people must correct, and conflicts, are not croft's own errors: they are in the
+// object's conditions, and do not fill the logs. Conflicts are retried with back-off,
+// and are logged once. All other errors are returned, for the controller to log and to
+// retry.
 func (r *Retries) Of(ctx context.Context, name string, result reconcile.Result, err error) (reconcile.Result, error) {
 	var unexpected, races []error
 	for _, leaf := range Leaves(err) {

@@ -25,12 +25,12 @@ const (
 	// pause is twice as long as the one before.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 30 * time.Second
-	// tolerated is how many races in a row are normal: the next try mends them, so
-	// neither a condition nor an event reports them.
+	// tolerated is the number of consecutive conflicts that are normal: the next try
+	// resolves them, so neither a condition nor an event reports them.
 	tolerated = 4
 )
 
-// Retries counts, for one controller, how often each object has lost a race in a row.
+// Retries counts, for one controller, the consecutive conflicts of each object.
 type Retries struct {
 	controller string
 

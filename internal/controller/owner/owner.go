@@ -1,6 +1,6 @@
 // Package owner checks that a declared object still exists before anything is written
-// for it. A cache may show an object that is gone: objects that are made for it then
-// belong to nobody, and nobody deletes them.
+// for it. A cache may show a deleted object: objects written for it would have no owner,
+// and nothing would delete them.
 package owner
 
 import (
@@ -18,12 +18,12 @@ import (
 )
 
 // ErrGone says that an object was deleted, or is being deleted, and that the cache does
-// not show it yet. The event that follows reconciles what is left to do.
+// not show it yet. The next event reconciles the rest.
 var ErrGone = errors.New("the object is gone, and the cache does not show it yet")
 
 // Check returns nil if the API server has the object as the cache shows it: with the
-// same UID, not being deleted unless the cache says so, too, and with the finalizer
-// that keeps it until croft has cleaned up; "" for a kind that has none.
+// same UID, not being deleted unless the cache says so, too, and with the finalizer that
+// keeps it until croft has cleaned up; "" for a kind without a finalizer.
 func Check(ctx context.Context, live client.Reader, kind string, cached client.Object, finalizer string) error {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
@@ -43,9 +43,9 @@ func Check(ctx context.Context, live client.Reader, kind string, cached client.O
 	}
 }
 
-// PatchFinalizers writes the finalizers of an object if its resourceVersion is still
-// the one that was read. It leaves the status alone, and returns ErrGone if there is no
-// such object.
+// PatchFinalizers writes the finalizers of an object if its resourceVersion has not
+// changed since it was read. It leaves the status alone, and returns ErrGone if the
+// object does not exist.
 func PatchFinalizers(ctx context.Context, c client.Writer, object, before client.Object) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	switch err := c.Patch(ctx, object, patch); {

@@ -30,8 +30,8 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// Controller reconciles the Platform. It has no finalizer: with the Platform
-// gone, every wall stands as it is.
+// Controller reconciles the Platform. It has no finalizer: every wall outlasts the
+// Platform.
 type Controller struct {
 	client client.Client
 	// live reads objects that are not in the cache, since croft did not make them and
@@ -51,7 +51,7 @@ type Controller struct {
 	status  *status.Writer
 }
 
-// New returns a Controller. cached is the manager's client, live one that reads
+// New returns a Controller. cached is the manager's client, live a client that reads
 // from the API server.
 func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder) *Controller {
 	ours := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
@@ -144,7 +144,7 @@ func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Reques
 }
 
 // reconcileObjects applies the cluster-wide objects, and then deletes those that are no
-// longer wanted, except the ones that another engine still needs.
+// longer desired, except for those that another engine still needs.
 func (c *Controller) reconcileObjects(ctx context.Context, platform *estate.Platform, seen engine) ([]apply.Change, error) {
 	if err := c.applier.CarryRules(ctx); err != nil {
 		return nil, err

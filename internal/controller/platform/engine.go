@@ -20,19 +20,18 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// missing is how often a missing engine is looked for again.
+// missing is the interval of checks for a missing engine.
 const missing = 5 * time.Second
 
-// recheck is how often Gatekeeper's set-up is checked again. Only administrators
-// change it, and it emits no event when they do.
+// recheck is the interval of checks of Gatekeeper's setup. Only administrators change
+// it, and it emits no event when they do.
 const recheck = 20 * time.Second
 
-// engine is what was seen of the placement engine.
+// engine is the observed state of the placement engine.
 type engine struct {
-	// reason and message are those of PlacementReady; a reason of
-	// ReasonPlacementReady is good.
+	// reason and message are those of PlacementReady; ReasonPlacementReady means ready.
 	reason, message string
-	// leftover is what the engine before needs to place pods, for as long as it must.
+	// leftover are the objects of the previous engine, as long as it still places pods.
 	leftover []client.Object
 	// served are the kinds of both engines that the cluster has.
 	served []schema.GroupVersionKind
@@ -46,8 +45,7 @@ func (e engine) report(platform *v1alpha1.Platform) {
 	status.Set(&platform.Status, platform.Generation, v1alpha1.ConditionPlacementReady, holds, e.reason, e.message)
 }
 
-// look sees whether the engine is what it should be, and who is still placed by
-// another.
+// look checks the engine, and finds the tenants that another engine still places.
 func (c *Controller) look(ctx context.Context, platform *estate.Platform) (engine, error) {
 	e := engine{reason: v1alpha1.ReasonPlacementReady}
 	var err error
@@ -79,9 +77,8 @@ func (c *Controller) look(ctx context.Context, platform *estate.Platform) (engin
 	return e, nil
 }
 
-// placedByOther are the tenants that another engine was last seen to place. One
-// that no engine was seen to place is not among them: it cannot lose what it has
-// not.
+// placedByOther are the tenants that another engine was last observed to place. Tenants
+// without an observed engine are not among them: they have no placement to lose.
 func (c *Controller) placedByOther(ctx context.Context, engine v1alpha1.PlacementEngine) (names []string, total int, err error) {
 	var tenants v1alpha1.TenantList
 	if err := c.client.List(ctx, &tenants); err != nil {

@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/internal/gatekeeper"
 )
 
-// lookAtGatekeeper returns what is wrong with how Gatekeeper is set up. What is
-// only unwise stands in the message of a platform that is Ready.
+// lookAtGatekeeper returns the problems of Gatekeeper's setup. Warnings are in the
+// message of a platform that is Ready.
 func (c *Controller) lookAtGatekeeper(ctx context.Context) (reason, message string, err error) {
 	installation, err := c.installation(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (c *Controller) lookAtGatekeeper(ctx context.Context) (reason, message stri
 	return reason, strings.Join(lines, "\n"), nil
 }
 
-// installation reads what Gatekeeper's own administrators have set up.
+// installation reads the setup of Gatekeeper's administrators.
 func (c *Controller) installation(ctx context.Context) (gatekeeper.Installation, error) {
 	in := gatekeeper.Installation{}
 	var err error
@@ -79,8 +79,7 @@ func (c *Controller) installation(ctx context.Context) (gatekeeper.Installation,
 	return in, nil
 }
 
-// served are those of the kinds that the check is about which the cluster has, in
-// every version.
+// served are the checked kinds that the cluster serves, in every version.
 func (c *Controller) served() ([]schema.GroupVersionKind, error) {
 	var all []schema.GroupVersionKind
 	for _, kind := range gatekeeper.Kinds() {

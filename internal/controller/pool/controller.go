@@ -33,8 +33,8 @@ type Controller struct {
 	applier *apply.Applier
 	// reader reads from the API server.
 	reader client.Reader
-	// live deletes by reading from the API server. A cache may not show an object that
-	// was created a moment ago, and nobody would look for it afterwards.
+	// live deletes by reading from the API server. A cache may not show a new object,
+	// and nothing would look for it afterwards.
 	live     *apply.Applier
 	declared *declared.Store
 	recorder events.EventRecorder
@@ -50,7 +50,7 @@ type Controller struct {
 	status  *status.Writer
 }
 
-// New returns a Controller. cached is the manager's client, live one that reads
+// New returns a Controller. cached is the manager's client, live a client that reads
 // from the API server.
 func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder) *Controller {
 	return &Controller{
@@ -133,7 +133,7 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 }
 
 // hold returns nil if the pool exists and has croft's finalizer: so it stays until croft
-// has deleted what is made for it.
+// has deleted its objects.
 func (c *Controller) hold(ctx context.Context, pool, before *v1alpha1.Pool) error {
 	if pool.DeletionTimestamp.IsZero() && controllerutil.AddFinalizer(pool, v1alpha1.PoolFinalizer) {
 		if err := owner.PatchFinalizers(ctx, c.client, pool, before.DeepCopy()); err != nil {
@@ -146,7 +146,7 @@ func (c *Controller) hold(ctx context.Context, pool, before *v1alpha1.Pool) erro
 }
 
 // reconcileObjects applies the pool's objects, and then deletes those that are no longer
-// wanted, such as a node class of another cloud.
+// desired, such as a node class of another cloud.
 func (c *Controller) reconcileObjects(ctx context.Context, platform *estate.Platform, pool *estate.Pool) ([]apply.Change, error) {
 	objects := wall.PoolObjects(platform, pool)
 	changes, err := c.applier.Apply(ctx, objects...)

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/controller/owner"
 )
 
-// delete deletes the objects of a pool that no tenant uses, and then removes the
-// Pool's finalizer. Karpenter drains the nodes of a NodePool before that is gone.
+// delete deletes the objects of a pool that no tenant uses, and then removes the Pool's
+// finalizer. Karpenter drains the nodes of a NodePool before its deletion completes.
 func (c *Controller) delete(ctx context.Context, pool *v1alpha1.Pool) error {
 	if !controllerutil.ContainsFinalizer(pool, v1alpha1.PoolFinalizer) {
 		return nil

@@ -27,8 +27,8 @@ type observation struct {
 	// error.
 	applied bool
 	err     error
-	// unheld says that the pool may be gone. Nothing was done, so that the status stays
-	// as it is.
+	// unheld says that the pool may be deleted. Nothing was done, so the status stays
+	// unchanged.
 	unheld bool
 	// nodePool is what Karpenter reports; nil if that is not known.
 	nodePool *karpenterv1.NodePool
@@ -87,7 +87,7 @@ func (s *observation) explain(reason, message string) string {
 	return strings.Join(parts, "; ")
 }
 
-// sizes leaves out what there is nothing of.
+// sizes leaves out resources of zero.
 func sizes(resources corev1.ResourceList) corev1.ResourceList {
 	kept := corev1.ResourceList{}
 	for name, quantity := range resources {
@@ -98,10 +98,10 @@ func sizes(resources corev1.ResourceList) corev1.ResourceList {
 	return kept
 }
 
-// many is how many names a message lists.
+// many is the maximum number of names in a message.
 const many = 10
 
-// some lists names, and how many more there are.
+// some lists names, and the number of further ones.
 func some(names []string) string {
 	if len(names) <= many {
 		return strings.Join(names, ", ")

@@ -62,7 +62,7 @@ func Report(ctx context.Context, r events.EventRecorder, regarding client.Object
 	event.Emit(r, regarding, eventType, reason, "Apply", note(repairs))
 }
 
-// Forget ends the metrics of a tenant that is gone.
+// Forget deletes the metrics of a deleted tenant.
 func Forget(tenant string) { repaired.DeletePartialMatch(prometheus.Labels{"tenant": tenant}) }
 
 func was(c apply.Change) string {
@@ -95,7 +95,8 @@ func note(repairs []apply.Change) string {
 	return b.String()
 }
 
-// with names the managers that had changed an object. Nobody knows who deleted one.
+// with names the managers that had changed an object. The one that deleted an object is
+// unknown.
 func with(c apply.Change) string {
 	if len(c.Undid) == 0 || c.Action == apply.Created {
 		return ""

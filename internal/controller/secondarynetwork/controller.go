@@ -1,5 +1,5 @@
-// Package secondarynetwork tells whether SecondaryNetworks fit the estate. The
-// networks themselves are made by the cloud.
+// Package secondarynetwork checks whether SecondaryNetworks fit the estate. The cloud
+// creates the networks themselves.
 package secondarynetwork
 
 import (

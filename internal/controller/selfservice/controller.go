@@ -1,6 +1,6 @@
-// Package selfservice grants the namespaces that tenants ask for. It decides and creates
-// them, one request after the other; from then on they are the tenant's like those that
-// it declares, and package tenant keeps their walls.
+// Package selfservice grants the namespaces that tenants request. It judges requests one
+// after the other and creates the namespaces; from then on, package tenant keeps their
+// walls, as for declared namespaces.
 package selfservice
 
 import (
@@ -31,14 +31,14 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// again is when to look once more at a request that is refused for now: what is in its way
-// may be no event of the tenant's.
+// again is the time until a refused request is judged again: its obstacle may go without
+// an event of the tenant.
 const again = time.Minute
 
 // Controller reconciles TenantNamespaces.
 type Controller struct {
 	client client.Client
-	// live reads from the API server: no request is granted by what a cache says.
+	// live reads from the API server: no request is granted by the cache.
 	live     client.Client
 	applier  *apply.Applier
 	declared *declared.Store
@@ -94,8 +94,9 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, c.grant(ctx, request, tenant, f.existing != nil)
 }
 
-// grant records the grant, and creates the namespace before the next request is judged. If
-// somebody else creates it in between, the grant is withdrawn: nothing is taken over.
+// grant records the grant, and creates the namespace before the next request is judged.
+// If another client creates it in between, the grant is withdrawn: requests adopt no
+// namespaces.
 func (c *Controller) grant(ctx context.Context, request *v1alpha1.TenantNamespace, tenant *estate.Tenant, exists bool) error {
 	if err := c.settle(ctx, request, tenant.Name, "", ""); err != nil || exists {
 		return err
@@ -118,7 +119,7 @@ func (c *Controller) grant(ctx context.Context, request *v1alpha1.TenantNamespac
 	return c.settle(ctx, request, "", v1alpha1.ReasonNameTaken, "a namespace "+request.Name+" was created meanwhile: choose another name")
 }
 
-// report says whether a granted namespace stands.
+// report reports whether a granted namespace is ready.
 func (c *Controller) report(ctx context.Context, request *v1alpha1.TenantNamespace, tenant *estate.Tenant) (reconcile.Result, error) {
 	object := &v1alpha1.Tenant{}
 	if err := c.client.Get(ctx, client.ObjectKey{Name: tenant.Name}, object); err != nil {

@@ -12,21 +12,20 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// facts are what a request is judged by.
+// facts are the input of the judgement of a request.
 type facts struct {
 	anchor, name string
 	platform     *v1alpha1.PlatformSpec
-	// tenant is the one that the namespace of the request is of.
+	// tenant is the tenant of the request's namespace.
 	tenant *estate.Tenant
 	// claimant is the tenant that declares or was granted a namespace of the name; "" if
 	// none does.
 	claimant string
-	// known says which names are those of Tenants.
+	// known reports whether a name is that of a Tenant.
 	known func(name string) bool
 	// existing is the namespace of that name; nil if there is none.
 	existing *corev1.Namespace
-	// used are the other namespaces that the tenant has or was granted, beside those that
-	// it declares.
+	// used are the tenant's other namespaces beside the declared ones.
 	used map[string]bool
 }
 
@@ -59,9 +58,9 @@ func judge(f facts) (reason, why string) {
 	return "", ""
 }
 
-// own reports whether the namespace is one that croft created for an earlier request of this
-// name in this place, and that was retained. One that the platform has taken from the tenant
-// is not to be had this way.
+// own reports whether croft created the namespace for an earlier, retained request of
+// this name in the same namespace. A namespace that the platform has taken from the
+// tenant cannot be had this way.
 func (f facts) own() bool {
 	return f.existing.Labels[v1alpha1.TenantLabel] == f.tenant.Name &&
 		f.existing.Annotations[v1alpha1.RequestedAnnotation] == f.anchor &&

@@ -18,8 +18,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// look gathers what a request is judged by, from the API server. What is declared comes
-// from the estate.
+// look reads the facts about a request from the API server. Declared objects come from
+// the estate.
 func (c *Controller) look(ctx context.Context, s *declared.Snapshot, tenant *estate.Tenant, request *v1alpha1.TenantNamespace) (facts, error) {
 	f := facts{
 		anchor: request.Namespace, name: request.Name, platform: &s.Platform.PlatformSpec, tenant: tenant,

@@ -1,5 +1,5 @@
-// Package status writes conditions: computed in one place from what was seen,
-// and sent to the API server once, and only if they say something new.
+// Package status writes conditions: computed in one place from observations, and sent to
+// the API server once, and only if they have changed.
 package status
 
 import (
@@ -21,8 +21,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// longest is how much of a message is kept; the API allows eight times as much,
-// but nobody reads it.
+// longest is the kept length of a message; the API allows eight times as much, but
+// nobody reads it.
 const longest = 4096
 
 // Set writes one condition.
@@ -51,7 +51,7 @@ func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems man
 	}
 }
 
-// messages leaves out the object's own name, which stands beside the message.
+// messages leaves out the object's own name, which is shown beside the message.
 func messages(problems manifest.Problems) string {
 	lines := make([]string, len(problems))
 	for i, p := range problems {
@@ -63,7 +63,7 @@ func messages(problems manifest.Problems) string {
 	return strings.Join(lines, "\n")
 }
 
-// Sum writes Ready: what the first of the conditions that does not hold says, or
+// Sum writes Ready: the reason and message of the first condition that is not True, or
 // True.
 func Sum(s *v1alpha1.Status, generation int64, conditions ...string) {
 	s.ObservedGeneration = generation
@@ -90,9 +90,9 @@ func Turned(before, after *v1alpha1.Status, name string) *metav1.Condition {
 	return is
 }
 
-// Writer writes statuses for one controller, and knows what it wrote last: the cache
-// that objects are read from may not have it yet. Only the difference to the cache is
-// written, so a status that turns back at once would look as if it had never turned.
+// Writer writes statuses for one controller, and remembers its last writes: the cache
+// may not have them yet. Only the difference to the cache is written, so without that
+// memory a status that changes back at once would look unchanged.
 type Writer struct {
 	client client.Client
 
@@ -104,9 +104,9 @@ type Writer struct {
 // NewWriter returns a Writer for objects that are read from the client's cache.
 func NewWriter(c client.Client) *Writer { return &Writer{client: c, written: map[string]string{}} }
 
-// Patch writes the status of an object, unless it is the same as before. An object that
-// is gone needs none. It returns a conflict, and writes nothing, where before is older
-// than the status that was written last.
+// Patch writes the status of an object, unless it is unchanged. A deleted object needs
+// none. It returns a conflict, and writes nothing, if before is older than the last
+// written status.
 func (w *Writer) Patch(ctx context.Context, before, after client.Object) error {
 	if w.ahead(before) {
 		return apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "status"}, before.GetName(),
@@ -146,7 +146,7 @@ func (w *Writer) ahead(o client.Object) bool {
 	return false
 }
 
-// Forget frees what is known of an object that is gone.
+// Forget frees the memory of a deleted object.
 func (w *Writer) Forget(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package tenant makes the walls of each tenant stand, and reports their state in the
+// Package tenant applies the walls of each tenant, and reports their state in the
 // tenant's status and in events. All concerns share one queue, so that nothing is
 // written for a tenant while it is deleted; the two with a state of their own, the quota
 // and the probe, are packages below.
@@ -62,7 +62,7 @@ type Controller struct {
 	dialects, engines, sources *watch.Late
 }
 
-// New returns a Controller. cached is the manager's client, live one that reads
+// New returns a Controller. cached is the manager's client, live a client that reads
 // from the API server.
 func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder) *Controller {
 	return &Controller{
@@ -113,8 +113,8 @@ func (c *Controller) tenantsOf(_ context.Context, o client.Object) []reconcile.R
 	return watch.Names(names...)
 }
 
-// requester returns the tenant that a TenantNamespace is of. One that is deleted before the
-// estate has it may leave a namespace behind.
+// requester returns the tenant of a TenantNamespace. If the object is deleted before the
+// estate has it, a namespace may be left behind.
 func (c *Controller) requester(_ context.Context, o client.Object) []reconcile.Request {
 	snapshot := c.declared.Current()
 	if snapshot == nil {
@@ -242,8 +242,8 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	return after, nil
 }
 
-// attempts limits how often a tenant's walls are written in one reconcile if others
-// write to its ResourceQuotas meanwhile, as the API server does with every pod.
+// attempts limits how often a tenant's walls are written in one reconcile while others
+// write to its ResourceQuotas, as the API server does with every pod.
 const attempts = 5
 
 // write divides the quota and writes the walls by it. Policies of the served

@@ -14,16 +14,15 @@ import (
 )
 
 // deletion undoes a tenant that is being deleted. It reads from the API server: a cache
-// may not know yet of what was made a moment ago, and nobody would look for it
-// afterwards.
+// may not show new objects yet, and nothing looks for them afterwards.
 type deletion struct {
 	live    client.Reader
 	applier *apply.Applier
 }
 
-// undo takes away people's and Flux's access everywhere and, with `deletion: Delete`,
-// the namespaces. It returns the names of those that are still on their way out:
-// the tenant is done when there are none.
+// undo revokes people's and Flux's access everywhere and, with `deletion: Delete`,
+// deletes the namespaces. It returns the names of namespaces that are still being
+// deleted: the deletion is complete when there are none.
 func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []string, changes []apply.Change, err error) {
 	changes, err = d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, slices.Concat(apply.SourceKinds, apply.AccessKinds)...)
 	if err != nil || tenant.Spec.Deletion != v1alpha1.DeletionDelete {
@@ -46,7 +45,7 @@ func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []
 	if err := errors.Join(errs...); err != nil || len(leaving) > 0 {
 		return leaving, changes, err
 	}
-	// What stands for the whole tenant goes last, with nothing left behind it.
+	// The tenant's cluster-wide objects go last, after everything else.
 	pruned, err := d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, slices.Concat(apply.ClusterDialectKinds, apply.GatekeeperTenantKinds)...)
 	return nil, append(changes, pruned...), err
 }

@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/controller/status"
 )
 
-// emitChanges emits events on the Tenant about its namespaces, and about what was put
-// back. A reconcile that changes nothing emits none.
+// emitChanges emits events on the Tenant about its namespaces and about repairs. A
+// reconcile that changes nothing emits none.
 func (c *Controller) emitChanges(ctx context.Context, tenant *v1alpha1.Tenant, s *observation) {
 	for _, change := range s.changes {
 		if reason, note := news(change); reason != "" {

@@ -11,7 +11,7 @@ import (
 )
 
 // hold returns nil if the tenant exists and has croft's finalizer: so it stays until
-// croft has deleted what is made for it.
+// croft has deleted its objects.
 func (c *Controller) hold(ctx context.Context, tenant, before *v1alpha1.Tenant) error {
 	if controllerutil.AddFinalizer(tenant, v1alpha1.TenantFinalizer) {
 		return c.patchFinalizers(ctx, tenant, before)

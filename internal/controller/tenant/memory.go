@@ -38,8 +38,7 @@ func (m *memory) remember(tenant string, s standing) {
 	m.standing[tenant] = s
 }
 
-// isNew reports whether a tenant's condition differs from the last one that an event
-// was emitted for.
+// isNew reports whether a tenant's condition differs from that of the last event.
 func (m *memory) isNew(tenant string, condition metav1.Condition) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

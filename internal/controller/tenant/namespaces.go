@@ -35,7 +35,7 @@ func (c *Controller) withdrawNamespaces(ctx context.Context, tenant *estate.Tena
 		}
 		policy := tenant.Deletion
 		if to := namespace.Annotations[v1alpha1.AdoptAnnotation]; to != "" && to != tenant.Name {
-			// It is offered to another tenant: nothing goes but access.
+			// It is offered to another tenant: only access is removed.
 			policy = v1alpha1.DeletionRetain
 		}
 		withdrawn, err := c.applier.Withdraw(ctx, namespace, tenant.Name, policy)

@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// mutatorKinds are those that a placement engine needs for each tenant.
+// mutatorKinds are the kinds of a placement engine's objects for each tenant.
 func mutatorKinds(engine v1alpha1.PlacementEngine) []schema.GroupVersionKind {
 	if engine == v1alpha1.PlacementGatekeeper {
 		return apply.GatekeeperMutatorKinds
@@ -20,9 +20,9 @@ func mutatorKinds(engine v1alpha1.PlacementEngine) []schema.GroupVersionKind {
 	return nil
 }
 
-// settlePlacement notes that the platform's engine was seen to place the tenant's pods, and
-// takes away what placed them before. Until then, that stays. A tenant that is new
-// has nothing of the kind. The served kinds are those that the cluster has.
+// settlePlacement records that the platform's engine was observed to place the tenant's
+// pods, and deletes the objects of the previous engine. Until then, those stay. A new
+// tenant has none. The served kinds are those of the cluster.
 func (c *Controller) settlePlacement(ctx context.Context, platform *estate.Platform, object *v1alpha1.Tenant, tenant *estate.Tenant, served []schema.GroupVersionKind) ([]apply.Change, error) {
 	isNew := object.Status.ObservedGeneration == 0
 	if platform.Placement == v1alpha1.PlacementNative && (isNew || object.Status.Placement == v1alpha1.PlacementNative) {

@@ -42,8 +42,8 @@ type observation struct {
 	// deleting says that the tenant is being deleted, leaving lists its namespaces
 	// that still exist, and gone says that the finalizer was removed.
 	deleting, gone bool
-	// unheld says that the tenant may be gone. Nothing was done, so that the status
-	// stays as it is.
+	// unheld says that the tenant may be deleted. Nothing was done, so the status stays
+	// unchanged.
 	unheld  bool
 	leaving []string
 }
@@ -65,7 +65,7 @@ func (s *observation) report(tenant *v1alpha1.Tenant) {
 		tenant.Status.Domains = s.entry.Value.Domains
 	}
 	if s.applied {
-		tenant.Status.Namespaces = s.kept()
+		tenant.Status.Namespaces = s.owned()
 		if err := errors.Join(s.err, s.unserved); err == nil {
 			status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 		} else {
@@ -73,9 +73,9 @@ func (s *observation) report(tenant *v1alpha1.Tenant) {
 		}
 	}
 	switch {
-	case len(s.lost()) > 0:
+	case len(s.unowned()) > 0:
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotOwned,
-			"no policy selects the pods of "+strings.Join(s.lost(), ", ")+": the namespace is not the tenant's")
+			"no policy selects the pods of "+strings.Join(s.unowned(), ", ")+": the namespace is not the tenant's")
 	case s.enforced:
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionTrue, v1alpha1.ReasonEnforced, "")
 	case s.probed:
@@ -96,8 +96,8 @@ func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
 	status.Set(&tenant.Status.Status, tenant.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting, message)
 }
 
-// kept are the declared namespaces that were to be had.
-func (s *observation) kept() []string {
+// owned are the declared namespaces that belong to the tenant.
+func (s *observation) owned() []string {
 	refused := map[string]bool{}
 	for _, change := range s.changes {
 		if change.Kind == "Namespace" && change.Action == apply.Failed {
@@ -107,9 +107,9 @@ func (s *observation) kept() []string {
 	return slices.DeleteFunc(slices.Clone(s.entry.Value.Namespaces), func(name string) bool { return refused[name] })
 }
 
-// lost are the declared namespaces that are not the tenant's: no wall is around
-// what runs there.
-func (s *observation) lost() []string {
+// unowned are the declared namespaces that do not belong to the tenant: no wall protects
+// the workloads there.
+func (s *observation) unowned() []string {
 	var names []string
 	for _, change := range s.changes {
 		var notOwned *apply.NamespaceNotOwnedError
@@ -121,13 +121,13 @@ func (s *observation) lost() []string {
 }
 
 const (
-	// patienceLeast is about how long a policy takes to take effect.
+	// patienceLeast is roughly the time until a policy takes effect.
 	patienceLeast = 500 * time.Millisecond
 	patienceMost  = 30 * time.Second
 )
 
-// patience is how long to wait before the next probe: it grows with the time since
-// the first probe failed.
+// patience is the time until the next probe: it grows with the time since the first
+// probe failed.
 func (s *observation) patience() time.Duration {
 	if s.since.IsZero() {
 		return patienceLeast

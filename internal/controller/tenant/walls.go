@@ -14,13 +14,12 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// applyWalls applies what all walls want for a tenant, and deletes from its
-// namespaces what they want no longer. Access that was taken away goes at once;
-// anything else only once what replaces it stands: so a wall that is written in
-// another dialect stands twice before it stands in that one alone. Of the objects,
-// those are written that the quota's division lets through; of the dialects, those
-// are looked through that the cluster serves. Of a tenant's sources nothing is written
-// where the cluster does not serve Flux' kinds: that keeps nobody out.
+// applyWalls applies the objects of all walls for a tenant, and deletes from its
+// namespaces those that are no longer desired. Revoked access is deleted at once; other
+// objects only after their replacement is in place: during a change of dialect, a wall
+// exists in both. The quota's division decides which objects are written; dialects that
+// the cluster does not serve are skipped. If the cluster does not serve Flux' kinds, the
+// tenant's sources are skipped: that denies nobody access.
 func (c *Controller) applyWalls(ctx context.Context, platform *estate.Platform, division *quota.Division, served []schema.GroupVersionKind) ([]apply.Change, error) {
 	tenant := division.Tenant
 	objects := wall.TenantObjects(platform, tenant)

@@ -22,9 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Absence is how long a kind that the cluster does not serve, and that is not
-// required, is not looked up again. Without it, look-ups for each tenant would be most
-// of croft's requests.
+// Absence is the time for which an optional kind that the cluster does not serve is not
+// looked up again. Otherwise look-ups for each tenant would be most of croft's requests.
 const Absence = 10 * time.Second
 
 // Late watches kinds that a cluster may not serve, or may serve only after croft was
@@ -45,7 +44,7 @@ type Late struct {
 	absent  map[schema.GroupVersionKind]time.Time
 }
 
-// NewLate returns a Late that tells a controller of the manager's.
+// NewLate returns a Late that adds watches to a controller of the manager.
 func NewLate(m manager.Manager, c controller.Controller, h handler.EventHandler, kinds []schema.GroupVersionKind, predicates ...predicate.Predicate) *Late {
 	return &Late{
 		cache: m.GetCache(), mapper: m.GetRESTMapper(), scheme: m.GetScheme(),
@@ -118,7 +117,7 @@ func (l *Late) typed(kind schema.GroupVersionKind) client.Object {
 	return u
 }
 
-// Among are those of some kinds that others have, too.
+// Among are the kinds that are in others, too.
 func Among(kinds, others []schema.GroupVersionKind) []schema.GroupVersionKind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k schema.GroupVersionKind) bool { return !slices.Contains(others, k) })
 }

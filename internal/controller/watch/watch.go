@@ -1,5 +1,5 @@
-// Package watch turns what happens to objects in the cluster into the names of
-// what is to be reconciled for it.
+// Package watch maps events of objects in the cluster to the names of objects to
+// reconcile.
 package watch
 
 import (
@@ -34,8 +34,8 @@ func Names(names ...string) []reconcile.Request {
 	return requests
 }
 
-// Drift lets through what may be drift: everything but changes of status, which
-// others write all the time.
+// Drift passes events that may be drift: all except changes of status, which others
+// write constantly.
 func Drift() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return drifted(e.ObjectOld, e.ObjectNew) }}
 }
@@ -50,7 +50,7 @@ func Leaving() predicate.Predicate {
 	}
 }
 
-// Gone lets through objects that are gone.
+// Gone passes deletions.
 func Gone() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

@@ -29,7 +29,7 @@ func hosts(name string, options source.Field, t *draft.Tenant) {
 	options.At("allowWildcardHostnames").Changed(to, "a tenant may use a wildcard if it was granted one")
 }
 
-// lists are the fields that name what is allowed.
+// lists are the fields that list allowed names.
 var lists = []struct {
 	path  []string
 	field string
@@ -47,7 +47,7 @@ var lists = []struct {
 		"any runtime class was allowed: croft allows none by default; name those that the tenant needs"},
 }
 
-// policy reads what the tenant's objects may use.
+// policy reads the allowances of the tenant's objects.
 func policy(name string, spec source.Field, a *v1alpha1.Allowances) {
 	for _, l := range lists {
 		f, to := spec.At(l.path...), draft.TenantField(name, "policy."+l.field)
@@ -107,7 +107,7 @@ func services(name string, options source.Field, a *v1alpha1.Allowances) {
 	}
 }
 
-// rest says of what croft has no field for what to do.
+// rest reports fields that croft does not have, with the remedy.
 func rest(name string, spec source.Field) {
 	for key, why := range map[string]string{
 		"preventDeletion": "croft destroys nothing by default: deletion: Retain keeps the namespaces of a deleted tenant",

@@ -74,7 +74,7 @@ func pool(d *draft.Draft, name string, selector source.Field, t *draft.Tenant) {
 	}
 }
 
-// people are the owners, and whoever additional bindings name.
+// people are the owners, and the subjects of additional bindings.
 func people(d *draft.Draft, name string, spec source.Field) {
 	prefix := kubernetes.GroupPrefix(d)
 	for _, owner := range spec.At("owners").Items() {

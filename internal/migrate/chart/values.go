@@ -21,7 +21,7 @@ func Read(d *draft.Draft) {
 	}
 }
 
-// Globals come before pools, which may differ from what is said of them all.
+// Globals come before pools, which may override them.
 func Globals(d *draft.Draft) {
 	for _, o := range d.ValuesFiles() {
 		global(d, o.At("global"))

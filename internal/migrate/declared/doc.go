@@ -1,2 +1,3 @@
-// Package declared reads what is declared to croft already, and what croft compiled of it.
+// Package declared reads objects that are declared to croft already, and objects that
+// croft rendered from them.
 package declared

@@ -6,8 +6,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Objects takes over what is declared to croft already, as it stands. What croft
-// made of it is then nobody's to migrate.
+// Objects copies objects that are declared to croft already. croft's objects for them
+// are then not migrated.
 func Objects(d *draft.Draft) {
 	group := v1alpha1.GroupVersion.Group
 	for _, o := range d.Of(group, "Platform") {

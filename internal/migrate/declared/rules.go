@@ -51,7 +51,7 @@ func Rules(d *draft.Draft) {
 	}
 }
 
-// readRules gives a tenant what its rules say, but for what is the default anyway.
+// readRules sets a tenant's fields from its rules, except for defaults.
 func readRules(d *draft.Draft, name string, t *draft.Tenant, r *v1alpha1.TenantRulesSpec) {
 	s := &t.Spec
 	s.Pool, s.Pools = "", nil

@@ -8,7 +8,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// ClusterName is what a person said, a values file or settings say, or tags.
+// ClusterName is the name that the user, a values file, settings or tags give.
 func (d *Draft) ClusterName() string {
 	if d.Options.ClusterName != "" {
 		return d.Options.ClusterName

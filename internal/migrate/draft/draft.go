@@ -14,10 +14,10 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Options are what a person says beside what is read.
+// Options are the user's settings beside the input.
 type Options struct {
-	// ClusterName fills in where nothing that was read names the cluster, and
-	// shell variables that stand for it.
+	// ClusterName is the cluster's name if the input does not have it, and the value of
+	// shell variables for it.
 	ClusterName string
 	// Kwok puts every pool on simulated nodes, to try the result on a sandbox.
 	Kwok bool
@@ -36,7 +36,7 @@ type Draft struct {
 	kinds map[string][]*source.Object
 	// owners are the tenants by their namespaces.
 	owners map[string]string
-	// Labels are those of the namespaces that were read, once they were asked for.
+	// Labels are the labels of the namespaces in the input, once they are computed.
 	Labels map[string]labels.Set
 
 	Platform  v1alpha1.PlatformSpec
@@ -52,12 +52,13 @@ type Draft struct {
 	Choices map[string]bool
 
 	Manifests []*unstructured.Unstructured
-	// Classes are the names of those among the manifests, by what they were made of.
+	// Classes are the names of node classes among the manifests, by the object that they
+	// were made from.
 	Classes map[string]string
 	// Renames are fields that were moved to the platform since all pools share them.
 	Renames map[string]string
-	// Told are the tenants, and the fields of the platform, of which it was said why
-	// they are left out.
+	// Told are the omitted tenants, and fields of the platform, whose reason was
+	// reported.
 	Told map[string]bool
 	// Standing are the commands that permit croft to take over namespaces that there
 	// are already.
@@ -70,9 +71,9 @@ type Draft struct {
 type Pool struct {
 	Spec v1alpha1.PoolSpec
 	From *source.Object
-	// ReadBack says that its class is one that croft wrote, with every default.
+	// ReadBack says that croft wrote its class, with every default.
 	ReadBack bool
-	// Values are those that the key has on its nodes: what Assigns select it by.
+	// Values are the values of the key on its nodes: Assigns select it by them.
 	Values []string
 }
 
@@ -88,7 +89,7 @@ type Tenant struct {
 	Placed source.Field
 }
 
-// New is a draft of what was read, of which nothing is decided yet.
+// New is a draft of the input, before any decision.
 func New(objects []*source.Object, o Options) *Draft {
 	d := &Draft{
 		Options: o, Pools: map[string]*Pool{}, Tenants: map[string]*Tenant{},
@@ -128,7 +129,7 @@ func (d *Draft) Problem(f source.Field, format string, args ...any) {
 	d.Problems = append(d.Problems, f.Problem(format, args...))
 }
 
-// Namespaces are those of a tenant.
+// Namespaces are the namespaces of a tenant.
 func (d *Draft) Namespaces(name string) []string {
 	if t := d.Tenants[name]; t != nil && len(t.Spec.Namespaces) > 0 {
 		return t.Spec.Namespaces
@@ -141,8 +142,8 @@ func (d *Draft) TenantOf(namespace string) string {
 	return d.owners[namespace]
 }
 
-// Has gives a tenant its namespaces. One that another tenant has already is left
-// to croft check to refuse.
+// Has gives a tenant its namespaces. croft check refuses a namespace that another tenant
+// has already.
 func (d *Draft) Has(t *Tenant, name string, namespaces []string) {
 	t.Spec.Namespaces = namespaces
 	if d.owners[name] == name && !slices.Contains(namespaces, name) {
@@ -191,7 +192,7 @@ func PoolField(name, field string) string { return "pools." + name + "." + field
 // TenantField is a field of a tenant, as croft.yaml names it.
 func TenantField(name, field string) string { return "tenants." + name + "." + field }
 
-// Note adds what is to be known of the whole.
+// Note adds a remark about the whole.
 func (d *Draft) Note(format string, args ...any) {
 	if n := fmt.Sprintf(format, args...); !slices.Contains(d.Notes, n) {
 		d.Notes = append(d.Notes, n)

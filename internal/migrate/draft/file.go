@@ -27,7 +27,7 @@ type File struct {
 // header begins every file that is written.
 const header = "# Written by croft migrate. Its report says what became of everything that was read.\n"
 
-// YAML writes the file. What is left out of it is said at its top.
+// YAML writes the file. Omitted parts are listed at its top.
 func (f *File) YAML() ([]byte, error) {
 	content, err := f.content()
 	if err != nil {
@@ -46,7 +46,7 @@ func (f *File) YAML() ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// content is the file without the members that say nothing.
+// content is the file without empty members.
 func (f *File) content() (map[string]any, error) {
 	data, err := yaml.Marshal(f)
 	if err != nil {
@@ -100,16 +100,15 @@ func (f *File) Declaration() (*manifest.Declaration, manifest.Problems) {
 	return manifest.Parse("croft.yaml", data)
 }
 
-// Problems are what croft check would say.
+// Problems are those that croft check would report.
 func (f *File) Problems() manifest.Problems {
 	d, problems := f.Declaration()
 	_, more := estate.Build(d)
 	return append(problems, more...)
 }
 
-// Settle leaves out what croft check would refuse, until nothing is left to
-// refuse but what the platform lacks, and says of each what is wrong with it if that
-// was not said already.
+// Settle omits objects that croft check would refuse, until only problems of the
+// platform remain, and reports the problem of each that was not reported already.
 func (f *File) Settle(said map[string]bool) manifest.Problems {
 	var told manifest.Problems
 	for {
@@ -131,7 +130,7 @@ func (f *File) Settle(said map[string]bool) manifest.Problems {
 	}
 }
 
-// inFile says of a problem of what would be written where to put it right.
+// inFile adds to a problem of the output the place in the input to fix it.
 func inFile(p manifest.Problem) manifest.Problem {
 	p.File, p.Line = "", 0
 	p.Path = "croft.yaml: " + p.Path

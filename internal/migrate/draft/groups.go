@@ -20,7 +20,7 @@ const (
 	AWSPoliciesGroup     = "networking.k8s.aws"
 )
 
-// DiscoveryTag is the tag by which Karpenter's own guides find what is a cluster's.
+// DiscoveryTag is the tag by which Karpenter's own guides find a cluster's resources.
 const DiscoveryTag = "karpenter.sh/discovery"
 
 // KarpenterPools are all objects that become pools.

@@ -2,7 +2,7 @@ package draft
 
 import "slices"
 
-// Distinct are the values of a list without those that come again.
+// Distinct are the values of a list without repetitions.
 func Distinct[T comparable](list []T) []T {
 	var all []T
 	for _, v := range list {

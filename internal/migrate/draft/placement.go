@@ -8,7 +8,7 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// Place puts a tenant on a pool. Who says another than was said is told.
+// Place puts a tenant on a pool. A later, different placement is reported.
 func (d *Draft) Place(t *Tenant, name string, by source.Field, pool string) {
 	switch {
 	case t.Spec.Pool == "" && len(t.Spec.Pools) == 0:

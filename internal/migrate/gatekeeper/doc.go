@@ -1,3 +1,3 @@
-// Package gatekeeper reads Gatekeeper's mutators, which say what runs on which pool, and its
-// constraints, which say who may serve which hosts.
+// Package gatekeeper reads Gatekeeper's mutators, which place namespaces on pools, and
+// its constraints, which list the hosts that they may serve.
 package gatekeeper

@@ -14,8 +14,8 @@ var routing = []string{"Ingress", "Certificate", "Gateway", "HTTPRoute", "GRPCRo
 
 var host = regexp.MustCompile(`^(\*\.)?([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)+[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// Domains reads which hosts each namespace may serve, of constraints of whatever
-// kind that list hosts for the kinds that route.
+// Domains reads the hosts that each namespace may serve, from constraints of any kind
+// that list hosts for routing kinds.
 func Domains(d *draft.Draft) {
 	for _, o := range d.Objects {
 		if o.Skip || o.Group() != draft.ConstraintsGroup {
@@ -34,7 +34,7 @@ func Domains(d *draft.Draft) {
 	}
 }
 
-// kindsOf are those that a constraint is about.
+// concerns reports whether a constraint matches one of the kinds.
 func concerns(o *source.Object, kinds ...string) bool {
 	for _, match := range o.At("spec", "match", "kinds").Items() {
 		for _, kind := range match.At("kinds").Texts() {

@@ -11,7 +11,7 @@ import (
 // Mutator is a Gatekeeper Assign or ModifySet.
 type Mutator struct{ *source.Object }
 
-// Mutators are those that were read, in the order that they were read in, Assigns first.
+// Mutators are the mutators in the input, in its order, Assigns first.
 func Mutators(d *draft.Draft) []Mutator {
 	var all []Mutator
 	for _, o := range append(d.Of(draft.MutationsGroup, "Assign"), d.Of(draft.MutationsGroup, "ModifySet")...) {
@@ -41,7 +41,7 @@ func (m Mutator) Selector() source.Field {
 	return source.Field{}
 }
 
-// Tolerations are those that the mutator gives to pods.
+// Tolerations are those that the mutator adds to pods.
 func (m Mutator) Tolerations() []source.Field {
 	if !strings.HasPrefix(m.location(), "spec.tolerations") {
 		return nil

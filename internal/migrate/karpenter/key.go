@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// node is what a Provisioner or a NodePool says of its nodes, wherever the
-// version of its API has it.
+// node are a Provisioner's or a NodePool's settings of its nodes, in any version of its
+// API.
 type node struct {
 	labels, taints source.Field
 }
@@ -29,7 +29,7 @@ func nodeOf(o *source.Object) node {
 	return node{o.At("spec", "template", "metadata", "labels"), o.At("spec", "template", "spec", "taints")}
 }
 
-// tie is a label and a taint of one key and value: what keeps others off the
+// ties are labels with a taint of the same key and value: they keep other pods off the
 // nodes and its own on them.
 func (n node) ties() map[string]string {
 	ties := map[string]string{}
@@ -71,11 +71,11 @@ func ChooseKey(d *draft.Draft) {
 	}
 }
 
-// tied is what a label and a taint of one key and value count for.
+// tied is the weight of a label and a taint of the same key and value.
 const tied = 3
 
-// votes count for each key how much speaks for its tying nodes to pools: labels
-// and taints most, and what selects nodes by it.
+// votes weigh for each key the evidence that it ties nodes to pools: labels and taints
+// most, and nodeSelectors by it.
 func votes(d *draft.Draft) map[string]int {
 	votes := map[string]int{}
 	for _, o := range d.KarpenterPools() {
@@ -114,7 +114,7 @@ func votes(d *draft.Draft) map[string]int {
 func tieTo(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	n := nodeOf(o)
 	ties := n.ties()
-	puts := slices.ContainsFunc(n.taints.Items(), func(t source.Field) bool { return putsOut(d, t) })
+	puts := slices.ContainsFunc(n.taints.Items(), func(t source.Field) bool { return isEvicting(d, t) })
 	for _, t := range n.taints.Items() {
 		taint(d, name, t, ties, p, puts)
 	}
@@ -134,13 +134,14 @@ func tieTo(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 		"so only pods of tenants of this pool run here, and all others are put out; take pool %s out of croft.yaml if the platform's own run here", d.Key, name)
 }
 
-// putsOut says whether a taint is the key's and puts out pods that came around the
+// isEvicting reports whether a taint is the key's and evicts pods that bypassed the
 // scheduler.
-func putsOut(d *draft.Draft, t source.Field) bool {
+func isEvicting(d *draft.Draft, t source.Field) bool {
 	return t.At("key").Text() == d.Key && t.At("effect").Text() == string(corev1.TaintEffectNoExecute)
 }
 
-// taint accounts for one taint of a pool's nodes, of which one puts pods out or none.
+// taint accounts for one taint of a pool's nodes. Of the taints that tie, at most one
+// evicts pods.
 func taint(d *draft.Draft, name string, t source.Field, ties map[string]string, p *draft.Pool, puts bool) {
 	key, value := t.At("key").Text(), t.At("value").Text()
 	switch {
@@ -159,7 +160,7 @@ func taint(d *draft.Draft, name string, t source.Field, ties map[string]string, 
 	}
 }
 
-// label accounts for a label of nodes. One that croft has no field for becomes a
+// label accounts for a label of nodes. A label without a field in croft becomes a
 // requirement, which Karpenter writes on the nodes as the label.
 func label(d *draft.Draft, name string, l source.Field, ties map[string]string, p *draft.Pool) {
 	key, value := l.Key(), l.Text()

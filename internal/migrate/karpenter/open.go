@@ -8,9 +8,9 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// isOpen leaves a NodePool alone whose nodes take every pod, and on which nobody
-// puts a tenant: it is the platform's own, and as a Pool it would put the platform's
-// pods out. A Provisioner cannot stay as it is: no Karpenter of today reads it.
+// isOpen leaves a NodePool alone whose nodes take every pod, and that has no tenant: it
+// is the platform's own, and as a Pool it would evict the platform's pods. A Provisioner
+// cannot stay: no present Karpenter reads it.
 func isOpen(d *draft.Draft, o *source.Object) bool {
 	n := nodeOf(o)
 	if len(n.ties()) > 0 {

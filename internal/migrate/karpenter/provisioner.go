@@ -128,7 +128,7 @@ func weight(name string, f source.Field, p *v1alpha1.PoolSpec) {
 	}
 }
 
-// unsupported accounts for what a Pool cannot say of its nodes.
+// unsupported accounts for settings of nodes that a Pool does not have.
 func unsupported(f source.Field) {
 	for _, a := range f.Fields() {
 		if a.Said() {

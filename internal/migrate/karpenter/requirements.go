@@ -26,8 +26,8 @@ var formerKeys = map[string]string{
 	"node.k8s.aws/capacity-type":               capacityKey,
 }
 
-// requirements puts each requirement into the field that croft has for it, or
-// among the pool's requirements as it stands.
+// requirements puts each requirement into croft's field for it, or unchanged among the
+// pool's requirements.
 func requirements(d *draft.Draft, name string, list source.Field, p *draft.Pool) {
 	in := &p.Spec.Instances
 	for _, r := range list.Items() {
@@ -89,13 +89,13 @@ func strictly(operator string, values source.Field) (corev1.NodeSelectorOperator
 	}
 }
 
-// says reports whether anything is asked of a label.
+// says reports whether there is a requirement for a label.
 func says(in *v1alpha1.Instances, keys ...string) bool {
 	return slices.ContainsFunc(in.Requirements, func(r v1alpha1.Requirement) bool { return slices.Contains(keys, r.Key) })
 }
 
-// webhookDefaults are what Karpenter's webhook wrote into a Provisioner that did
-// not say: no webhook does today.
+// webhookDefaults are the defaults that Karpenter's webhook wrote into a Provisioner; no
+// webhook does so today.
 func webhookDefaults(name string, list source.Field, in *v1alpha1.Instances) {
 	if in.CapacityTypes == nil && !says(in, capacityKey) {
 		in.CapacityTypes = []v1alpha1.CapacityType{"on-demand"}

@@ -95,8 +95,8 @@ func boundGroups(d *draft.Draft) []string {
 	return all
 }
 
-// binding turns a RoleBinding into access, as far as it binds people to what one
-// of croft's two roles is like.
+// binding turns a RoleBinding into access, if it binds people to a role that is similar
+// to one of croft's two.
 func binding(d *draft.Draft, name string, o *source.Object, prefix string) {
 	source.Frame(o, draft.TenantField(name, "access"))
 	ref := o.At("roleRef")

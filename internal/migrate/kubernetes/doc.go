@@ -1,3 +1,3 @@
-// Package kubernetes reads what Kubernetes itself has in the namespaces of tenants: the
-// namespaces, RoleBindings, ResourceQuotas and LimitRanges.
+// Package kubernetes reads Kubernetes' own objects of tenants: the namespaces,
+// RoleBindings, ResourceQuotas and LimitRanges.
 package kubernetes

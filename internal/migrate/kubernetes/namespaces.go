@@ -11,7 +11,7 @@ import (
 
 const podSecurity = "pod-security.kubernetes.io/"
 
-// Namespaces read what the namespaces of tenants are marked with.
+// Namespaces read the labels and annotations of tenants' namespaces.
 func Namespaces(d *draft.Draft) {
 	for _, o := range d.Of("", "Namespace") {
 		name := d.TenantOf(o.Name)
@@ -56,8 +56,8 @@ func namespace(d *draft.Draft, name string, o *source.Object) {
 // API server's PodNodeSelector plugin is on.
 const nodeSelectorAnnotation = "scheduler.alpha.kubernetes.io/node-selector"
 
-// NodeSelectorOf is what a namespace selects nodes by for its pods, by an annotation; empty
-// if it has none.
+// NodeSelectorOf is a namespace's default nodeSelector for its pods, by an annotation;
+// empty if it has none.
 func NodeSelectorOf(o *source.Object) map[string]string {
 	selector := map[string]string{}
 	for _, term := range strings.Split(o.At("metadata", "annotations", nodeSelectorAnnotation).Text(), ",") {

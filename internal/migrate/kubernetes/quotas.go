@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Quotas read what the namespaces of tenants may ask for.
+// Quotas read the quotas and limits of tenants' namespaces.
 func Quotas(d *draft.Draft) {
 	hard := map[string]map[string]corev1.ResourceList{} // by tenant and namespace
 	for _, o := range d.Of("", "ResourceQuota") {
@@ -32,7 +32,7 @@ func Quotas(d *draft.Draft) {
 			list = corev1.ResourceList{}
 		}
 		Hard(d, name, o.At("spec"), list)
-		// An empty quota lifts croft's own bounds, and only croft writes one to say so.
+		// An empty quota removes croft's own limits, and only croft writes one for that.
 		if len(list) > 0 || draft.Managed(o) {
 			hard[name][o.Namespace] = list
 		}
@@ -51,8 +51,8 @@ func Quotas(d *draft.Draft) {
 	}
 }
 
-// Hard adds one quota to those of its namespace. Of two on one thing the smaller
-// holds.
+// Hard adds one quota to those of its namespace. Of two values of one resource the
+// smaller counts.
 func Hard(d *draft.Draft, name string, spec source.Field, into corev1.ResourceList) {
 	to := draft.TenantField(name, "quota")
 	for _, key := range []string{"scopes", "scopeSelector"} {
@@ -78,8 +78,8 @@ func Hard(d *draft.Draft, name string, spec source.Field, into corev1.ResourceLi
 	spec.Kept(to)
 }
 
-// setQuota adds up the namespaces of a tenant: croft divides the whole among them,
-// by what each uses.
+// setQuota adds up the namespaces of a tenant: croft divides the whole among them, by
+// their use.
 func setQuota(d *draft.Draft, name string, namespaces map[string]corev1.ResourceList) {
 	if len(namespaces) == 0 {
 		return

@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// calico reads Calico's policies by their form: one that denies what comes from
-// other namespaces is croft's wall in other words.
+// calico reads Calico's policies by their form: a policy that denies ingress from other
+// namespaces is equivalent to croft's wall.
 func calico(d *draft.Draft) {
 	for _, group := range []string{"crd.projectcalico.org", "projectcalico.org"} {
 		for _, o := range d.Of(group, "GlobalNetworkPolicy") {
@@ -47,8 +47,8 @@ func calicoPolicy(d *draft.Draft, o *source.Object) {
 	spec.At("order").Changed(Wall, "croft's policies have no order: no tenant can write one that comes before them, as one with a lower order could")
 }
 
-// deniesOthers says whether all that a policy does is to keep out what comes from
-// some namespaces.
+// deniesOthers reports whether a policy does nothing but deny ingress from some
+// namespaces.
 func deniesOthers(spec source.Field) bool {
 	switch strings.ReplaceAll(spec.At("selector").Text(), " ", "") {
 	case "", "all()":

@@ -11,12 +11,12 @@ import (
 	"croft.dev/croft/internal/migrate/draft"
 )
 
-// most is how many namespaces a policy is asked about that it lets in by a label:
-// enough to say which they are like.
+// most is the maximum number of namespaces that are tried for a policy that selects them
+// by a label: enough to show which ones it selects.
 const most = 20
 
-// concerned are the namespaces that a policy may let in: those that it names, and
-// those that were read and have the labels that it asks for.
+// concerned are the namespaces that a policy may allow in: those that it names, and
+// those of the input with the selected labels.
 func concerned(d *draft.Draft, p Policy) []corev1.Namespace {
 	all := map[string]corev1.Namespace{}
 	for _, rule := range p.Spec.Ingress {
@@ -40,7 +40,7 @@ func concerned(d *draft.Draft, p Policy) []corev1.Namespace {
 func labelled(d *draft.Draft, s *metav1.LabelSelector, all map[string]corev1.Namespace) {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil || selector.Empty() {
-		return // one that selects everybody needs no list
+		return // a policy that selects all needs no list
 	}
 	if d.Labels == nil {
 		d.Labels = map[string]labels.Set{}

@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// dialects are the kinds that tell in which API croft wrote its network wall.
+// dialects are the kinds that show in which API croft wrote its network wall.
 var dialects = []struct {
 	group, kind string
 	dialect     v1alpha1.NetworkDialect
@@ -21,7 +21,7 @@ var dialects = []struct {
 	{draft.AWSPoliciesGroup, "ClusterNetworkPolicy", v1alpha1.DialectAWS},
 }
 
-// dialect reads back from croft's own policies in which API they are.
+// dialect reads the dialect from croft's own policies.
 func dialect(d *draft.Draft) {
 	for _, known := range dialects {
 		for _, o := range d.Of(known.group, known.kind) {
@@ -41,7 +41,7 @@ func dialect(d *draft.Draft) {
 	}
 }
 
-// ofCalico reads back what one of croft's Calico policies tells beside the dialect.
+// ofCalico reads the settings in one of croft's Calico policies, apart from the dialect.
 func ofCalico(d *draft.Draft, o *source.Object) {
 	how := v1alpha1.CalicoNetwork{TenantPolicies: tenantsWrite(d, o.Group(), "networkpolicies")}
 	if o.Group() != string(v1alpha1.CalicoGroup) {
@@ -72,8 +72,8 @@ func tenantsWrite(d *draft.Draft, group, resource string) bool {
 	})
 }
 
-// dnsPolicy is the name of croft's policy that lets pods resolve names: nothing else
-// tells the addresses of name servers that are no pods.
+// dnsPolicy is the name of croft's policy for DNS: only it shows the addresses of name
+// servers that are no pods.
 const dnsPolicy = "croft-dns"
 
 // resolvers takes the addresses of name servers from blocks of one address each, if

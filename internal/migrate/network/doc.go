@@ -1,3 +1,3 @@
-// Package network reads network policies, in every dialect, and says what croft's network
-// wall has in the place of each.
+// Package network reads network policies, in every dialect, and reports the equivalent
+// of each in croft's network wall.
 package network

@@ -13,19 +13,19 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-// meaning is what a policy does, judged by trying connections and not by how it
-// is written.
+// meaning is the effect of a policy, found by trying connections and not by its
+// notation.
 type meaning struct {
 	// everyPod says that it selects all pods of its namespace.
 	everyPod bool
 	// ingress and egress are the directions that it is about.
 	ingress, egress bool
-	// Who is let in: the namespace itself, a namespace that nobody knows and so
-	// everybody, addresses outside of the cluster.
+	// Who is allowed in: the namespace itself, an unknown namespace and so everybody,
+	// addresses outside of the cluster.
 	inOwn, inEverybody, inOutside bool
 	// in are the other namespaces that are known and let in.
 	in []string
-	// What is reached.
+	// The reachable destinations.
 	outOwn, dns, internet, metadata bool
 }
 
@@ -40,8 +40,8 @@ func newMeaning(p *networkingv1.NetworkPolicy, known []corev1.Namespace) (meanin
 	return m, err
 }
 
-// Defaulted fills in what the API server would: without types, a policy is about
-// ingress, and about egress if it has rules for it.
+// Defaulted sets the API server's defaults: without types, a policy is about ingress,
+// and about egress if it has rules for it.
 func Defaulted(p *networkingv1.NetworkPolicy) {
 	if len(p.Spec.PolicyTypes) > 0 {
 		return
@@ -114,7 +114,7 @@ func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) 
 	return m, nil
 }
 
-// ingressOnly asks the policies of the destination alone, egressOnly those of the
+// ingressOnly evaluates the policies of the destination alone, egressOnly those of the
 // source.
 func ingressOnly(judge *netpol.Map, from, to string) bool {
 	v, err := judge.Judge(attack.Flow{FromNamespace: from, ToNamespace: to, Port: 8080, Protocol: "TCP"})

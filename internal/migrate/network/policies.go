@@ -29,9 +29,9 @@ func NewPolicy(o *source.Object, spec source.Field) Policy {
 // Wall is where network policies go.
 const Wall = "network wall"
 
-// Policies reads the network policies in tenants' namespaces: one by one for what
-// is said of each, and together for what gets out. More are those of tenants that were
-// written in other objects.
+// Policies reads the network policies in tenants' namespaces: one by one for the report
+// on each, and together for the tenant's egress. More are policies of tenants in other
+// objects.
 func Policies(d *draft.Draft, more map[string][]Policy) {
 	byTenant := map[string][]Policy{}
 	for _, o := range d.Of("networking.k8s.io", "NetworkPolicy") {
@@ -59,7 +59,7 @@ func Policies(d *draft.Draft, more map[string][]Policy) {
 	dialect(d)
 }
 
-// Judged says of one policy what croft has in its place.
+// Judged reports croft's equivalent of one policy.
 func Judged(d *draft.Draft, name string, p Policy) {
 	whole := p.spec
 	where := ""
@@ -97,7 +97,7 @@ func Judged(d *draft.Draft, name string, p Policy) {
 	}
 }
 
-// ingressOf says what becomes of whom a policy lets in.
+// ingressOf returns the outcome of a policy's ingress.
 func ingressOf(d *draft.Draft, p Policy, m meaning, where string) (source.Outcome, string) {
 	const replaced = "croft's own wall replaces it: take it away once croft stands"
 	if !m.ingress {
@@ -131,7 +131,7 @@ func ingressOf(d *draft.Draft, p Policy, m meaning, where string) (source.Outcom
 	}
 }
 
-// egressOf says what becomes of where a policy lets pods out to.
+// egressOf returns the outcome of a policy's egress.
 func egressOf(m meaning, where string) (source.Outcome, string) {
 	switch {
 	case !m.egress:
@@ -212,8 +212,8 @@ func allowed(d *draft.Draft, name string, rule source.Field) {
 	}
 }
 
-// readBack finds in croft's own policies what only they tell: the addresses of
-// name servers.
+// readBack reads the addresses of name servers from croft's own policies, which alone
+// have them.
 func readBack(d *draft.Draft, p Policy) {
 	if p.Name != dnsPolicy {
 		return

@@ -4,8 +4,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// writtenOut says what croft writes of a class where nobody said anything, and
-// what that changes.
+// writtenOut reports croft's defaults for unset fields of a class, and the changes by
+// them.
 func writtenOut(spec source.Field, to target) {
 	if hops := spec.At("metadataOptions", "httpPutResponseHopLimit"); !spec.At("metadataOptions").Found() {
 		spec.At("metadataOptions").UnsetChanged(to.at("metadataOptions"), "no metadataOptions: %s", hopsOne)

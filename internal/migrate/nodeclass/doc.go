@@ -1,4 +1,4 @@
-// Package nodeclass reads what a pool's nodes are made from: AWSNodeTemplates of v1alpha1
-// and EC2NodeClasses. They become node classes in croft.yaml where it has words for all
-// that they say, and EC2NodeClasses beside it otherwise.
+// Package nodeclass reads the node classes of pools: AWSNodeTemplates of v1alpha1 and
+// EC2NodeClasses. They become node classes in croft.yaml if it has fields for all of
+// their settings, and EC2NodeClasses beside it otherwise.
 package nodeclass

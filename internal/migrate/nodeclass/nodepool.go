@@ -8,8 +8,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// OfNodePool gives a pool the node class that its NodePool names: as croft.yaml says
-// it where croft wrote it, otherwise the very one that stands.
+// OfNodePool gives a pool the node class that its NodePool names: in croft.yaml if croft
+// wrote it, otherwise as a reference to it.
 func OfNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	ref := o.At("spec", "template", "spec", "nodeClassRef")
 	group, kind, class := ref.At("group").Text(), ref.At("kind").Text(), ref.At("name").Text()
@@ -73,7 +73,7 @@ func standingSpec(d *draft.Draft, pool string, t template, to target) map[string
 	return spec
 }
 
-// betaHops writes out what v1beta1 did for those that did not say.
+// betaHops writes out the default of v1beta1.
 func betaHops(metadata source.Field, spec map[string]any, to target) {
 	if metadata.At("httpPutResponseHopLimit").Found() {
 		return
@@ -88,7 +88,7 @@ func betaHops(metadata source.Field, spec map[string]any, to target) {
 		"set it to 1 to keep pods from the node's rights")
 }
 
-// betaImages are those of the family, where v1beta1 asked for no others.
+// betaImages are the family's images, if a class of v1beta1 selects no others.
 func betaImages(t template, spec map[string]any, to target) {
 	if t.spec.At("amiSelectorTerms").Found() {
 		return

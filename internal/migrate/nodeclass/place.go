@@ -21,7 +21,7 @@ type target struct {
 	name string
 	// ours says that it is croft.yaml, and that croft writes the class.
 	ours bool
-	// at is where a field of an EC2NodeClass goes, and the whole for "".
+	// at is the new place of a field of an EC2NodeClass, and of the whole for "".
 	at func(field string) string
 }
 
@@ -52,11 +52,10 @@ func ofOnesOwn(class string) target {
 	}}
 }
 
-// giveClass gives a pool what its nodes are made from: in croft.yaml's own words
-// where it has them for all of it, otherwise by the name of an EC2NodeClass that
-// says it.
+// giveClass gives a pool its node class: in croft.yaml if it has fields for all
+// settings, otherwise by the name of an EC2NodeClass.
 func giveClass(d *draft.Draft, name string, t template, p *draft.Pool) {
-	class, ok := sayable(d, name, t)
+	class, ok := convertible(d, name, t)
 	if !ok {
 		ownClass(d, name, t, p)
 		return
@@ -70,9 +69,9 @@ func giveClass(d *draft.Draft, name string, t template, p *draft.Pool) {
 	p.Spec.NodeClass = &v1alpha1.NodeClass{AWS: class}
 }
 
-// sayable is the template in croft.yaml's own words, if it has words for all of it
-// and croft check would take them. Nothing is said of any field by it.
-func sayable(d *draft.Draft, name string, t template) (*v1alpha1.AWSNodeClass, bool) {
+// convertible is the template in croft.yaml's fields, if it has fields for all of it and
+// croft check would accept them. It sets no outcomes.
+func convertible(d *draft.Draft, name string, t template) (*v1alpha1.AWSNodeClass, bool) {
 	trial := *d
 	apart := t
 	apart.spec, apart.kubelet = t.spec.Apart(), t.kubelet.Apart()
@@ -92,8 +91,8 @@ func sayable(d *draft.Draft, name string, t template) (*v1alpha1.AWSNodeClass, b
 	return class, len(alone.Problems()) == 0
 }
 
-// classSpec is the template as the spec of an EC2NodeClass; without tags where it
-// goes into croft.yaml, since a Pool has its own.
+// classSpec is the template as the spec of an EC2NodeClass; without tags if it goes into
+// croft.yaml, since a Pool has its own.
 func classSpec(d *draft.Draft, pool string, t template, to target) map[string]any {
 	if t.standing {
 		return standingSpec(d, pool, t, to)
@@ -118,7 +117,7 @@ func croftClass(spec map[string]any) (*v1alpha1.AWSNodeClass, bool) {
 	return &class, true
 }
 
-// shorten writes terms in the short forms that stand for them.
+// shorten replaces terms by their short forms.
 func shorten(class *v1alpha1.AWSNodeClass) {
 	if terms := class.AMISelectorTerms; len(terms) == 1 && terms[0].Alias != "" {
 		class.AMIAlias, class.AMISelectorTerms = terms[0].Alias, nil

@@ -45,7 +45,7 @@ func croftsClass(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	p.Spec.NodeClass = &v1alpha1.NodeClass{AWS: class}
 }
 
-// nameServers are those that croft's own network policies let through, which are
+// nameServers are the DNS addresses that croft's own network policies allow, which are
 // the platform's; those of the class if there are none.
 func nameServers(d *draft.Draft, otherwise []string) []string {
 	var all []string

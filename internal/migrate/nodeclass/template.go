@@ -9,14 +9,14 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// template is what a pool's instances are made from: an AWSNodeTemplate, what a
-// Provisioner says itself, or an EC2NodeClass.
+// template is the source of a pool's instances: an AWSNodeTemplate, a Provisioner's own
+// settings, or an EC2NodeClass.
 type template struct {
-	// name is what an EC2NodeClass made of it is called.
+	// name is the name of the EC2NodeClass that is made from it.
 	name string
 	spec source.Field
-	// kubelet is what the Provisioner or NodePool says of kubelets, which went to the
-	// class.
+	// kubelet are the kubelet settings of the Provisioner or NodePool, which moved to
+	// the class.
 	kubelet source.Field
 	// standing says that it is an EC2NodeClass already.
 	standing bool
@@ -88,8 +88,8 @@ func dnsIsEverybodys(d *draft.Draft, dns []string) bool {
 	return true
 }
 
-// aliases are the images that a family of the time stands for today. Amazon Linux
-// 2, which was the default, has no images for a Kubernetes that croft runs on.
+// aliases are today's images of a family. Amazon Linux 2, the former default, has no
+// images for the Kubernetes versions that croft supports.
 var aliases = map[string]string{
 	"": "al2023@latest", "AL2": "al2023@latest", "AL2023": "al2023@latest", "Bottlerocket": "bottlerocket@latest",
 }
@@ -113,8 +113,8 @@ func keepFamily(t template, to string) {
 	}
 }
 
-// tags go to the pool, but for those that somebody sets anyway. The keys are those
-// that croft has others than the usual ones for.
+// tags go to the pool, except for those that croft or Karpenter sets anyway. The keys
+// are croft's tag keys if they are not the usual ones.
 func tags(name string, f source.Field, p *draft.Pool, keys *v1alpha1.AWSTagKeys) {
 	for _, tag := range f.Fields() {
 		key, value := tag.Key(), tag.Text()

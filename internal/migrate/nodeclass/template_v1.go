@@ -213,7 +213,7 @@ func images(d *draft.Draft, t template, spec map[string]any, to target) {
 	}
 }
 
-// kubeletFields are those of a Provisioner that an EC2NodeClass has too.
+// kubeletFields are a Provisioner's fields that an EC2NodeClass has too.
 var kubeletFields = []string{
 	"clusterDNS", "maxPods", "podsPerCore", "systemReserved", "kubeReserved", "evictionHard", "evictionSoft", "evictionSoftGracePeriod",
 	"evictionMaxPodGracePeriod", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "cpuCFSQuota",
@@ -242,8 +242,8 @@ func kubelet(d *draft.Draft, pool string, t template, spec map[string]any, to ta
 	serverOf(d, pool, t.kubelet.At("clusterDNS"))
 }
 
-// serverOf lets the platform know the addresses that pods ask for names, which the
-// network wall must let through.
+// serverOf adds the pods' DNS addresses to the platform: the network wall must allow
+// them.
 func serverOf(d *draft.Draft, pool string, dns source.Field) {
 	servers := dns.Texts()
 	switch {

@@ -9,7 +9,7 @@ import (
 // Outcome is what became of a field.
 type Outcome string
 
-// The outcomes, the one that asks most of a person last.
+// The outcomes, the most urgent last.
 const (
 	// Other fields are none of croft's business.
 	Other Outcome = "other"
@@ -24,8 +24,8 @@ const (
 
 var outcomes = []Outcome{Other, Kept, Changed, NotKept}
 
-// Finding says what became of one field, or of all fields in it of which nothing
-// else is said.
+// Finding is the outcome of one field, or of all fields in it without an outcome of
+// their own.
 type Finding struct {
 	Outcome Outcome `json:"outcome"`
 	File    string  `json:"file"`
@@ -33,32 +33,32 @@ type Finding struct {
 	Object  string  `json:"object"`
 	// Field is the path in the object; empty for the object as a whole.
 	Field string `json:"field,omitempty"`
-	// Value is what was written, abridged; empty for a field that was not.
+	// Value is the field's value, abridged; empty for an unset field.
 	Value string `json:"value,omitempty"`
 	// To are the fields that it went to, such as pools.jobs.ttl.
 	To      []string `json:"to,omitempty"`
 	Message string   `json:"message,omitempty"`
-	// Leaves is how many values the finding accounts for.
+	// Leaves is the number of values of the finding.
 	Leaves int `json:"leaves"`
 }
 
-// unknown is said of whatever nothing else was said of.
+// unknown is the text for fields without an outcome.
 const unknown = "croft migrate does not know this field: look whether you need it, and keep the object that has it if so"
 
-// entry is what was said of a path.
+// entry is the outcome of a path.
 type entry struct {
 	path     []string
 	outcome  Outcome
 	to       []string
 	messages []string
 	leaves   int
-	// general says that it was said of all of a kind, so that anything that is said
-	// of this field in particular takes its place.
+	// general says that the outcome was set for all fields of a kind, so that one of
+	// this field in particular replaces it.
 	general bool
 }
 
-// inGeneral marks what was said last of the field as said of all of its kind.
-func (f Field) inGeneral() {
+// markGeneral marks the field's last outcome as one for all fields of its kind.
+func (f Field) markGeneral() {
 	if e, ok := f.object.entries[f.key()]; ok {
 		e.general = true
 	}
@@ -66,14 +66,14 @@ func (f Field) inGeneral() {
 
 func (f Field) key() string { return strings.Join(f.path, "\x00") }
 
-// Said reports whether anything was said of the field.
+// Said reports whether the field has an outcome.
 func (f Field) Said() bool {
 	_, ok := f.object.entries[f.key()]
 	return ok
 }
 
-// Account says what became of the field: where it went, if anywhere, and why, if anybody has
-// to know. Of a field that was not written nothing is said.
+// Account sets the outcome of the field: its new field, if any, and the reason, if a
+// person needs it. An unset field gets none.
 func (f Field) Account(outcome Outcome, to, message string) {
 	if f.object == nil || !f.found {
 		return
@@ -105,7 +105,7 @@ func (f Field) KeptAs(to, format string, args ...any) {
 	f.Account(Kept, to, fmt.Sprintf(format, args...))
 }
 
-// Changed says that the field went to one that means something else.
+// Changed says that the field became one with another meaning.
 func (f Field) Changed(to, format string, args ...any) {
 	f.Account(Changed, to, fmt.Sprintf(format, args...))
 }
@@ -118,7 +118,7 @@ func (f Field) NotKept(format string, args ...any) {
 // Other says that the field is none of croft's business.
 func (f Field) Other(format string, args ...any) { f.Account(Other, "", fmt.Sprintf(format, args...)) }
 
-// Unset says that what it meant not to write a field is written out now.
+// Unset says that the meaning of an unset field is now written out.
 func (f Field) Unset(to, format string, args ...any) {
 	f.unwritten(Kept, to, fmt.Sprintf(format, args...))
 }

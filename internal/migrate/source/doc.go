@@ -1,4 +1,3 @@
-// Package source is what migrate reads: objects and values files, field by field, with the
-// account of what became of each field. Of every field something is said; of one that
-// nothing was said of, the account says that.
+// Package source is the input of migrate: objects and values files, field by field, with
+// the outcome of each field. A field without an outcome is reported as unknown.
 package source

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// Field is one field of an object, or one that it could have. What is said of a
-// field holds for everything in it of which nothing else is said.
+// Field is a set or unset field of an object. Its outcome applies to everything in it
+// without an outcome of its own.
 type Field struct {
 	object *Object
 	path   []string
@@ -23,7 +23,7 @@ type Field struct {
 // Object is the object that the field is of; nil for no field.
 func (f Field) Object() *Object { return f.object }
 
-// Value is what was written: nil, a bool, string, int64, float64, []any or
+// Value is the field's value: nil, a bool, string, int64, float64, []any or
 // map[string]any.
 func (f Field) Value() any { return f.value }
 
@@ -45,8 +45,7 @@ func (f Field) At(keys ...string) Field {
 	return f
 }
 
-// Apart is the field of a copy of its object: nothing that is said of it is said
-// of the object.
+// Apart is the field of a copy of its object: its outcomes do not affect the object's.
 func (f Field) Apart() Field {
 	if f.object != nil {
 		o := *f.object

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Findings accounts for every value of the object: each is under the deepest
-// entry that something was said of, and under one that says so if nothing was.
+// Findings accounts for every value of the object: each is under the deepest entry with
+// an outcome, or reported as unknown.
 func (o *Object) Findings() []Finding {
 	counts := map[string]int{}
 	extra := map[string]*entry{}
@@ -61,7 +61,7 @@ func (o *Object) finding(e *entry, written bool) Finding {
 	return f
 }
 
-// ValueAt is what is at a path.
+// ValueAt is the value at a path.
 func (o *Object) ValueAt(path []string) any {
 	var v any = o.Content
 	for _, step := range path {
@@ -92,7 +92,7 @@ func walk(f Field, do func(Field)) {
 	}
 }
 
-// Abridged keeps a value to what fits into a line.
+// Abridged shortens a value to fit into a line.
 func Abridged(v any) string {
 	text, ok := v.(string)
 	if !ok {

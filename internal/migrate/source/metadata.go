@@ -10,8 +10,8 @@ var served = []string{
 	"managedFields", "resourceVersion", "selfLink", "uid",
 }
 
-// Frame accounts for what every object has: its kind, its name and what the API
-// server wrote. The name goes to a field of croft.yaml.
+// Frame accounts for the fields of every object: its kind, its name and the API server's
+// metadata. The name goes to a field of croft.yaml.
 func Frame(o *Object, to string) {
 	for _, key := range []string{"apiVersion", "kind"} {
 		o.At(key).Kept(to)
@@ -37,6 +37,6 @@ func Frame(o *Object, to string) {
 		default:
 			mark.NotKept("croft does not carry labels and annotations over to what it writes in this object's place")
 		}
-		mark.inGeneral()
+		mark.markGeneral()
 	}
 }

@@ -20,11 +20,11 @@ type Object struct {
 
 	// Skip says that another object of this name counts.
 	Skip bool
-	// line tells where a field was written; nil for one from a cluster.
+	// line is the line of a field; nil for an object from a cluster.
 	line func(path ...string) int
-	// entries are what was said of its fields, by path.
+	// entries are the outcomes of its fields, by path.
 	entries map[string]*entry
-	// unset are what was said of fields that nobody wrote.
+	// unset are the outcomes of unset fields.
 	unset []*entry
 }
 
@@ -66,7 +66,7 @@ func (o *Object) Place() string {
 	return fmt.Sprintf("%s:%d", o.File, o.line())
 }
 
-// Accounted reports whether anything was said of any of its fields.
+// Accounted reports whether any of its fields has an outcome.
 func (o *Object) Accounted() bool { return len(o.entries) > 0 }
 
 // Root is the object as a whole.
@@ -123,7 +123,7 @@ func fromDocument(file string, number int, content map[string]any, line func(...
 	return []*Object{o}, nil
 }
 
-// NewObject is an object of a cluster, of which nothing is said yet.
+// NewObject is an object of a cluster, without outcomes.
 func NewObject(content map[string]any) *Object {
 	o := &Object{File: "cluster", Content: content, entries: map[string]*entry{}}
 	o.APIVersion, _ = content["apiVersion"].(string)

@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// selectorsCompared is how many random selectors TestSelectorsAgree tries.
+// selectorsCompared is the number of random selectors in TestSelectorsAgree.
 const selectorsCompared = 20_000
 
 // TestSelectorsAgree gives random selectors, well written and spoiled, to croft's parser

@@ -35,7 +35,7 @@ type Policy struct {
 	Tier string
 	// Namespace is empty for a policy of the whole cluster.
 	Namespace string
-	// Pods and Peers are labels of pods that it tells apart, at the near and at the
+	// Pods and Peers are labels of pods that it distinguishes, at the near and at the
 	// far end; Ports are the ports that it names.
 	Pods, Peers []map[string]string
 	Ports       []Port
@@ -81,7 +81,7 @@ func NameOf(o *unstructured.Unstructured) string {
 	return "Calico " + o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
 }
 
-// NewPolicy reads a policy. One that is not about pods is nil.
+// NewPolicy reads a policy. It is nil for a policy that is not about pods.
 func NewPolicy(o *unstructured.Unstructured, sets *Sets) (*Policy, error) {
 	name := NameOf(o)
 	var s spec
@@ -159,8 +159,8 @@ func (p *Policy) compile(s spec, sets *Sets) error {
 	return nil
 }
 
-// typesOf are the directions of a policy that does not say: those that it has
-// rules for, and ingress if it has none.
+// typesOf are the directions of a policy without types: those that it has rules for, and
+// ingress if it has none.
 func typesOf(s spec) []string {
 	var types []string
 	if len(s.Ingress) > 0 || len(s.Egress) == 0 {
@@ -192,8 +192,8 @@ func namespaceLabels(pod *tier.Pod) map[string]string {
 // metav1NameLabel is given to every namespace by Kubernetes.
 const metav1NameLabel = "kubernetes.io/metadata.name"
 
-// NewTier reads a Tier: its name, its place, and whether it denies what it does
-// not decide.
+// NewTier reads a Tier: its name, its order, and whether it denies undecided
+// connections.
 func NewTier(o *unstructured.Unstructured) (name string, t tier.Tier) {
 	t = tier.Tier{Order: math.Inf(1), Denies: true}
 	switch order, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "order"); order := order.(type) {

@@ -154,8 +154,8 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// TestUnreadable wants an error that names the policy where it cannot be read:
-// nothing can be said of the cluster then.
+// TestUnreadable expects an error that names an unreadable policy: nothing can then be
+// said about the cluster.
 func TestUnreadable(t *testing.T) {
 	for _, spec := range []string{"{selector: role = 'x'}", "{order: many}", "{ingress: [{action: Allow, source: {nets: [nowhere]}}]}"} {
 		if p, err := calico.NewPolicy(object(t, head+spec), nil); err == nil {

@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// entity is what a rule asks of one end of a connection.
+// entity are the conditions of a rule on one end of a connection.
 type entity struct {
 	Nets              []string             `json:"nets"`
 	NotNets           []string             `json:"notNets"`
@@ -106,15 +106,15 @@ func (r *compiled) matches(c *tier.Connection) tier.Match {
 		return tier.No
 	}
 	known := tier.Yes
-	// Nobody knows which port a connection comes from, or what is asked over it.
+	// The source port and the HTTP request of a connection are unknown.
 	if r.HTTP != nil || len(r.Source.Ports) > 0 || len(r.Source.NotPorts) > 0 {
 		known = tier.Maybe
 	}
 	return tier.All(known, r.source.matches(c.From), r.destination.matches(c.To), r.destination.ports(c))
 }
 
-// matches asks all but ports. Selectors are about pods, and about sets of
-// networks that somebody named.
+// matches evaluates all conditions but ports. Selectors select pods, and named sets of
+// networks.
 func (s *side) matches(end tier.End) tier.Match {
 	known := tier.Yes
 	if len(s.ServiceAccounts) > 0 || len(s.Services) > 0 {

@@ -10,14 +10,13 @@ import (
 type Selector struct {
 	text    string
 	matches func(labels map[string]string) bool
-	// pairs are labels that the expression asks for: pods that have them are told
-	// from those that have not.
+	// pairs are labels that the expression tests.
 	pairs []pair
 }
 
 type pair struct{ key, value string }
 
-// Everything selects whatever there is.
+// Everything selects everything.
 var Everything = Selector{text: "all()", matches: func(map[string]string) bool { return true }}
 
 // Parse reads a selector. An empty one selects everything.
@@ -40,7 +39,7 @@ func Parse(text string) (Selector, error) {
 // Matches reports whether labels are selected.
 func (s Selector) Matches(labels map[string]string) bool { return s.matches(labels) }
 
-// Samples are labels that the selector tells from none.
+// Samples are labels that the selector distinguishes from no labels.
 func (s Selector) Samples() []map[string]string {
 	together := map[string]string{}
 	var all []map[string]string
@@ -59,13 +58,13 @@ func (s Selector) String() string { return s.text }
 
 type predicate = func(map[string]string) bool
 
-// deepest is how far parentheses and negations may be nested.
+// deepest is the maximum nesting of parentheses and negations.
 const deepest = 100
 
 // parser reads with one token of look-ahead.
 type parser struct {
 	rest, token string
-	// literal says that the token is what was in quotes.
+	// literal says that the token was quoted.
 	literal bool
 	pairs   []pair
 	err     error
@@ -78,8 +77,8 @@ func (p *parser) fail(format string, args ...any) {
 	p.token, p.literal, p.rest = "", false, ""
 }
 
-// blanks may stand between two tokens, and space within one that Calico reads as a whole:
-// a function with its parentheses, and an operator of two words.
+// blanks may stand between two tokens, and space within a token that Calico reads as a
+// whole: a function with its parentheses, and an operator of two words.
 const blanks, space = " \t", " \t\n\f\r"
 
 func (p *parser) next() { p.after(blanks) }
@@ -175,8 +174,7 @@ func (p *parser) unary(depth int) predicate {
 
 func nobody(map[string]string) bool { return false }
 
-// operation reads what begins with a word: a function, or a label and what is
-// asked of it.
+// operation reads a function, or a label and its condition.
 func (p *parser) operation() predicate {
 	key := p.token
 	if strings.HasPrefix(p.rest, "(") {
@@ -237,7 +235,7 @@ func (p *parser) function(name string) predicate {
 	case "all", "global":
 		p.expect(")")
 		return func(labels map[string]string) bool {
-			// Whatever is in a namespace has its name, or is one.
+			// An object in a namespace has its name, and the namespace itself is one.
 			_, isNamespace := labels[nameLabel]
 			_, inNamespace := labels[namespaceLabel]
 			return name == "all" || !isNamespace && !inNamespace

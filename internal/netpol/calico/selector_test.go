@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSelectors are the examples of Calico's reference of selectors, and what its
-// text says of labels that are missing.
+// TestSelectors are the examples of Calico's reference of selectors, and its statements
+// about missing labels.
 func TestSelectors(t *testing.T) {
 	pod := map[string]string{"role": "frontend", "env": "production", "k8s-app": "kube-dns", "a.b/c-d_e": "x", "in": "1"}
 	for selector, want := range map[string]bool{
@@ -68,8 +68,8 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// FuzzSelector wants no panic, and of what can be read that negation turns it
-// around, and that it reads the same in parentheses.
+// FuzzSelector expects no panic, and that negation inverts a readable selector, and that
+// parentheses do not change it.
 func FuzzSelector(f *testing.F) {
 	for _, seed := range []string{"", "all()", "has(a) && !(b in {'c', \"d\"} || e not in {})", "a starts with 'b' || a endswith 'c'", "a!='b'", "((("} {
 		f.Add(seed)

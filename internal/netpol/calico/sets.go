@@ -34,8 +34,8 @@ func (s *Sets) Add(o *unstructured.Unstructured, namespaceLabels map[string]stri
 // match reports whether an address is in a set that a rule's selectors find.
 func (s *Sets) match(of *side, address netip.Addr) bool {
 	if s == nil {
-		// NotSelector alone, in a policy of the whole cluster, matches whatever it
-		// does not find.
+		// NotSelector alone, in a policy of the whole cluster, matches everything that
+		// it does not select.
 		return of.wide()
 	}
 	return of.wide() || slices.ContainsFunc(s.all, func(n set) bool {
@@ -61,7 +61,7 @@ func (s *Sets) match(of *side, address netip.Addr) bool {
 	})
 }
 
-// wide reports a side that asks only what an end must not be.
+// wide reports a side with only negative conditions.
 func (s *side) wide() bool {
 	return s.Selector == "" && s.NamespaceSelector == "" && len(s.ServiceAccounts) == 0 && s.namespace == ""
 }

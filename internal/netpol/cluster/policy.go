@@ -1,6 +1,6 @@
-// Package cluster turns cluster-wide policies into what package tier decides by:
-// ClusterNetworkPolicies of policy.networking.k8s.io, and those of the Amazon VPC
-// CNI, which differ in how ports are written.
+// Package cluster converts cluster-wide policies into the form of package tier:
+// ClusterNetworkPolicies of policy.networking.k8s.io, and those of the Amazon VPC CNI,
+// which differ in the notation of ports.
 package cluster
 
 import (
@@ -28,11 +28,11 @@ const (
 // Policy is a ClusterNetworkPolicy.
 type Policy struct {
 	*tier.Policy
-	// Baseline says that it is asked after NetworkPolicies, and not before them.
+	// Baseline says that it is evaluated after NetworkPolicies, and not before them.
 	Baseline bool
 	// Namespaces are labels that the namespaces have all that it selects.
 	Namespaces map[string]string
-	// Pods and Peers select pods that it tells apart, at the near and at the far end;
+	// Pods and Peers select pods that it distinguishes, at the near and at the far end;
 	// Ports are the ports that it names.
 	Pods, Peers []*metav1.LabelSelector
 	Ports       []Port
@@ -69,7 +69,7 @@ type peer struct {
 	Nodes       *metav1.LabelSelector `json:"nodes"`
 	Networks    []string              `json:"networks"`
 	DomainNames []string              `json:"domainNames"`
-	// What the selectors above come to.
+	// The parsed selectors above.
 	ofNamespaces, ofPods labels.Selector
 	nets                 []netip.Prefix
 }
@@ -170,8 +170,8 @@ func (r rule) matches(c *tier.Connection, d tier.Direction) tier.Match {
 	return tier.All(far, onPorts(r.ports, c))
 }
 
-// matches asks one end. A peer of a form that nobody knows yet is nobody's where
-// it would let through, and everybody's otherwise: so the API has it.
+// matches evaluates one end. A peer of an unknown form matches nothing in a rule that
+// allows, and everything otherwise, as the API requires.
 func (p *peer) matches(end tier.End, action tier.Action) tier.Match {
 	switch {
 	case p.Namespaces != nil || p.Pods != nil:

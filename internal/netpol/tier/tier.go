@@ -1,11 +1,11 @@
-// Package tier decides about connections by policies that are asked one after the
-// other: tiers in their order, in each of them policies in theirs, and of each
-// policy its rules. The first rule that matches decides, as Calico and the network
-// policy API have it. The packages beside it turn policies of either into this form.
+// Package tier decides about connections by policies that are evaluated in order: tiers
+// in their order, in each of them policies in theirs, and of each policy its rules. The
+// first rule that matches decides, as in Calico and in the network policy API. The
+// packages beside it convert policies of either into this form.
 //
-// A judge that does not know everything must not take what it does not know for a
-// wall. So a rule that may match, as by a service account, is taken to match if it
-// opens, and not to match if it denies.
+// A judge with incomplete knowledge must not treat the unknown as a wall. So a rule that
+// may match, such as one by a service account, is assumed to match if it allows, and not
+// to match if it denies.
 package tier
 
 import (
@@ -27,7 +27,7 @@ type End struct {
 	Address netip.Addr
 }
 
-// Connection is what is decided about. Its port has a number or a name.
+// Connection is the judged connection. Its port has a number or a name.
 type Connection struct {
 	From, To End
 	Port     int
@@ -36,17 +36,17 @@ type Connection struct {
 	Protocol string
 }
 
-// Direction says at which end policies are asked.
+// Direction is the end whose policies are evaluated.
 type Direction string
 
 const (
-	// Ingress is asked where a connection goes to.
+	// Ingress is evaluated at the destination.
 	Ingress Direction = "ingress"
-	// Egress is asked where it comes from.
+	// Egress is evaluated at the source.
 	Egress Direction = "egress"
 )
 
-// Near is the pod whose policies are asked, and Far the other end.
+// Near is the pod whose policies are evaluated, and Far the other end.
 func (c *Connection) Near(d Direction) *Pod {
 	if d == Ingress {
 		return c.To.Pod
@@ -68,7 +68,7 @@ type Match int
 const (
 	// No says that it is not.
 	No Match = iota
-	// Maybe says that it depends on what is not known.
+	// Maybe says that it depends on unknown facts.
 	Maybe
 	// Yes says that it is.
 	Yes
@@ -85,14 +85,14 @@ func Is(yes bool) Match {
 // All is what several that must all match come to.
 func All(matches ...Match) Match { return slices.Min(append(matches, Yes)) }
 
-// Any is what several come to of which one is enough.
+// Any is the result of several matches, one of which is enough.
 func Any(matches ...Match) Match { return slices.Max(append(matches, No)) }
 
-// Action is what a rule does.
+// Action is the action of a rule.
 type Action string
 
 const (
-	// Allow decides that a connection is let through.
+	// Allow allows a connection.
 	Allow Action = "Allow"
 	// Deny decides that it is not.
 	Deny Action = "Deny"
@@ -100,25 +100,26 @@ const (
 	Pass Action = "Pass"
 )
 
-// Policy is asked about connections of the pods that it selects.
+// Policy judges connections of the pods that it selects.
 type Policy struct {
 	// Name is what people know it by.
 	Name string
-	// Order says when it is asked: the lowest first.
+	// Order determines the order of evaluation: the lowest first.
 	Order float64
-	// Judge says whether the policy selects the near pod, and what it decides, if
-	// anything: "" leaves it to the next policy.
+	// Judge returns whether the policy selects the near pod, and its decision, if any:
+	// "" leaves it to the next policy.
 	Judge func(*Connection, Direction) (selects Match, decides Action)
 }
 
-// Tier is policies that are asked before those of the next tier.
+// Tier are policies that are evaluated before those of the next tier.
 type Tier struct {
 	Order    float64
 	Policies []*Policy
-	// Tied says that nobody knows which of several policies of one order is asked
-	// first. Otherwise their names say it.
+	// Tied says that the order among several policies of the same order is undefined.
+	// Otherwise their names decide.
 	Tied bool
-	// Denies what no policy decides, if any of the tier's selects the pod.
+	// Denies connections that no policy decides, if any of the tier's policies selects
+	// the pod.
 	Denies bool
 }
 
@@ -127,11 +128,11 @@ type Decision struct {
 	Allowed bool
 	// By is the policy that decided; "" where that no policy did decided.
 	By string
-	// Selecting are the policies that select the pod, so far as they were asked.
+	// Selecting are the evaluated policies that select the pod.
 	Selecting []string
 }
 
-// Sort puts tiers and their policies in the order in which they are asked.
+// Sort sorts tiers and their policies by the order of their evaluation.
 func Sort(tiers []Tier) {
 	slices.SortStableFunc(tiers, func(a, b Tier) int { return cmp.Compare(a.Order, b.Order) })
 	for _, t := range tiers {
@@ -141,8 +142,8 @@ func Sort(tiers []Tier) {
 	}
 }
 
-// Decide asks sorted tiers. What no policy decides is let through, as between pods
-// without any.
+// Decide evaluates sorted tiers. Undecided connections are allowed, as between pods
+// without policies.
 func Decide(tiers []Tier, c *Connection, d Direction) Decision {
 	decision := Decision{Allowed: true}
 	for _, t := range tiers {
@@ -194,7 +195,7 @@ func (t Tier) ask(c *Connection, d Direction, decision *Decision) (action Action
 
 var openness = map[Action]int{Deny: 1, Pass: 2, Allow: 3}
 
-// First is what the first of several rules does that matches.
+// First is the action of the first matching rule.
 func First[T any](rules []T, action func(T) Action, matches func(T) Match) Action {
 	for _, r := range rules {
 		does := action(r)

@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// Attacks try to read, to write and to become what the roles do not give.
+// Attacks try to read, write and gain more than the roles give.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	own, other := by.Namespaces[0], on.Namespaces[0]
 	colleagues := people(by)
@@ -54,7 +54,7 @@ func elsewhere(other string) []attack.Attack {
 // clusterWide are requests for objects of the whole cluster.
 func clusterWide(by *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
-	return attack.Because("what is the cluster's is every tenant's: whoever changes it changes the walls", nil,
+	return attack.Because("cluster-scoped objects affect every tenant: a change of them can change the walls", nil,
 		breach("read-nodes", "read the cluster's nodes", attack.List, &corev1.Node{TypeMeta: core("Node")}),
 		breach("read-volumes", "read the cluster's volumes", attack.List, &corev1.PersistentVolume{TypeMeta: core("PersistentVolume")}),
 		breach("list-namespaces", "list the cluster's namespaces", attack.List, &corev1.Namespace{TypeMeta: core("Namespace")}),
@@ -90,7 +90,7 @@ func clusterWide(by *estate.Tenant) []attack.Attack {
 func escalations(own, other string, colleagues []rbacv1.Subject) []attack.Attack {
 	narrow := role(own, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}})
 	narrow.Name = "croft-widen-own-role"
-	return attack.Because("whoever can give themselves a right has it", []string{"https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping"},
+	return attack.Because("a user who may grant rights to themselves has every right", []string{"https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping"},
 		breach("become-cluster-admin", "bind oneself to cluster-admin for the whole cluster", attack.Create, &rbacv1.ClusterRoleBinding{
 			TypeMeta:   typeMeta("ClusterRoleBinding"),
 			ObjectMeta: metav1.ObjectMeta{Name: "croft-become-cluster-admin"},
@@ -125,7 +125,7 @@ func escalations(own, other string, colleagues []rbacv1.Subject) []attack.Attack
 
 // viewers are requests of a viewer for more than looking.
 func viewers(own string, colleagues []rbacv1.Subject) []attack.Attack {
-	return attack.Because("a viewer is trusted to look, and not with the keys", nil,
+	return attack.Because("a viewer may read objects, but not Secrets", nil,
 		asViewer(breach("viewer-reads-secret", "read a Secret as a viewer", attack.Get, secret(own))),
 		asViewer(breach("viewer-lists-secrets", "list Secrets as a viewer", attack.List, secret(own))),
 		asViewer(breach("viewer-runs-pod", "create a pod as a viewer", attack.Create, pod(own))),
@@ -159,7 +159,8 @@ func mirrors(own string, colleagues []rbacv1.Subject) []attack.Attack {
 	}
 }
 
-// people are those of a tenant that has any, and otherwise a service account of it.
+// people are the people of a tenant that has any, and otherwise one of its service
+// accounts.
 func people(t *estate.Tenant) []rbacv1.Subject {
 	for _, role := range rolesOf(t) {
 		if all := subjects(t, role); len(all) > 0 {

@@ -39,7 +39,7 @@ func elevationAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack
 		request("forge-elevation", own, "somebody", short),
 		func(e *v1alpha1.Elevation) { e.Status.Phase = v1alpha1.ElevationActive })
 	forged.Request.Verb, forged.Request.Subresource = attack.Patch, "status"
-	all := attack.Because("an elevation is worth what its approval and its record are worth", nil,
+	all := attack.Because("an elevation is only as trustworthy as its approval and its record", nil,
 		attack.Creating("elevate-as-another", "request an elevation in another's name",
 			policy(RequesterRule),
 			request("elevate-as-another", own, "somebody", short)),

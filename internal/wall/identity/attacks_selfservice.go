@@ -12,8 +12,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// selfServiceAttacks ask for namespaces that nobody may have. What the controller alone can
-// refuse is tried in package operator.
+// selfServiceAttacks request namespaces that nobody may have. Refusals by the controller
+// alone are tested in package operator.
 func selfServiceAttacks(by, on *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
 	request := func(namespace, name string) *v1alpha1.TenantNamespace {
@@ -62,5 +62,5 @@ func selfServiceAttacks(by, on *estate.Tenant) []attack.Attack {
 	return attack.Because(whySelfService, nil, all...)
 }
 
-const whySelfService = "croft creates namespaces with rights of the whole cluster: whoever chooses their names without " +
-	"limits takes other tenants' and the platform's"
+const whySelfService = "croft creates namespaces with rights of the whole cluster: without limits on names, a tenant " +
+	"could take other tenants' and the platform's"

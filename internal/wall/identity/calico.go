@@ -9,9 +9,9 @@ import (
 	"croft.dev/croft/internal/rights"
 )
 
-// calicoRules let people see the policies of the dialect Calico and, where the
-// platform lets them, write their own. Calico's API server asks besides for the
-// tier that a policy is in: croft gives the default one, within the namespace.
+// calicoRules allow reading the policies of the dialect Calico and, if the platform
+// enables it, writing them. Calico's API server also requires the right to a policy's
+// tier: croft gives the one to the default tier, within the namespace.
 func calicoRules(n *v1alpha1.PlatformNetwork, writing bool) []rbacv1.PolicyRule {
 	if n.Dialect != v1alpha1.DialectCalico {
 		return nil

@@ -51,8 +51,8 @@ func approving() rbacv1.PolicyRule {
 	return rule
 }
 
-// elevatedRules are the operator's rights without those by which access could outlive the
-// elevation: to bind roles, and to make service accounts and their tokens.
+// elevatedRules are the operator's rights without those by which access could outlive
+// the elevation: binding roles, and creating service accounts and their tokens.
 func elevatedRules(p *estate.Platform) []rbacv1.PolicyRule {
 	lasting := []string{"roles", "rolebindings", "serviceaccounts", "serviceaccounts/token", "elevations"}
 	var all []rbacv1.PolicyRule
@@ -87,8 +87,8 @@ func elevatedRole(p *estate.Platform) []client.Object {
 	}}
 }
 
-// Policies are those on requests for namespaces and, where the Platform has them, for
-// elevation.
+// Policies are the policies on requests for namespaces and, if the Platform enables
+// them, for elevations.
 func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 	all := []admissionpolicy.Validating{checkSelfService()}
 	if p.Elevation != nil {
@@ -97,10 +97,9 @@ func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 	return all
 }
 
-// checkElevations sees to it that a request names the person who makes it, and that an
-// approval names another person, who is an approver. What else does not change is in the
-// schema. Admins may write requests for others, and are approvers only if the Platform
-// says so.
+// checkElevations requires a request to name its author, and an approval to name another
+// person, who is an approver. The schema makes the other fields immutable. Admins may
+// write requests for others, and are approvers only if the Platform says so.
 func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 	longest := admissionpolicy.Quote(p.Elevation.MaxDuration.Duration.String())
 	approvers := make([]string, len(p.Elevation.Approvers))
@@ -110,7 +109,7 @@ func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:     ElevationsPolicy,
 		Ruleless: true,
-		// Nobody can prepare a request in a namespace that becomes a tenant's later.
+		// So nobody can prepare a request in a namespace that becomes a tenant's later.
 		Anywhere: true,
 		Resources: []admissionpolicy.Resource{{
 			Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"elevations"},

@@ -21,8 +21,8 @@ const (
 	// AdminRole declares the estate and reads what AuditorRole reads. It is bound to
 	// the Platform's admins.
 	AdminRole = "croft-admin"
-	// AuditorRole reads what croft's commands read. It is bound to the Platform's
-	// auditors.
+	// AuditorRole reads the objects that croft's commands need. It is bound to the
+	// Platform's auditors.
 	AuditorRole = "croft-auditor"
 	// ClassesRole reads the names of classes. It is bound to the Platform's
 	// classReaders.
@@ -102,7 +102,7 @@ var classes = []rbacv1.PolicyRule{
 	{APIGroups: []string{"snapshot.storage.k8s.io"}, Resources: []string{"volumesnapshotclasses"}},
 }
 
-// declaring is what croft apply and croft delete write. It writes no object of
+// declaring are the writes of croft apply and croft delete. It includes no object of
 // Kubernetes' own: those are the operator's, and rights to policies, namespaces or
 // RoleBindings of the whole cluster would be rights to all of it.
 var declaring = rbacv1.PolicyRule{
@@ -136,9 +136,9 @@ func ownNodeClass(p *estate.Platform) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{ref.Group}, Resources: []string{kind.Resource}}}
 }
 
-// platformRoles are the ClusterRoles, and their bindings to the groups that the
-// Platform names. Groups are bound as they stand there, since admission policies
-// compare them so, too: groupPrefix is for tenants' groups alone.
+// platformRoles are the ClusterRoles, and their bindings to the Platform's groups.
+// Groups are bound unchanged, since admission policies also compare them unchanged:
+// groupPrefix is for tenants' groups only.
 func platformRoles(p *estate.Platform) []client.Object {
 	var all []client.Object
 	for _, name := range PlatformRoles {
@@ -181,7 +181,7 @@ func clusterBinding(role string, groups []string) *rbacv1.ClusterRoleBinding {
 	return binding
 }
 
-// givenBy tells what rules give, as RBAC reads them.
+// givenBy evaluates rules as RBAC does.
 func givenBy(rules []rbacv1.PolicyRule) func(group, resource string, verb attack.Verb) bool {
 	has := func(list []string, one string) bool {
 		return slices.Contains(list, one) || slices.Contains(list, rbacv1.ResourceAll)

@@ -10,10 +10,10 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// questions are about rights that no request shows by itself: verify acts as
-// somebody by impersonation, and cannot impersonate on top of that, and whether
-// a role may be escalated is asked only when one is written. So they ask the
-// cluster's authorizer, as the member.
+// questions are about rights that no request shows: verify acts as a member by
+// impersonation, and cannot impersonate on top of that; and the right to escalate a role
+// is checked only when one is written. So they ask the cluster's authorizer, as the
+// member.
 func questions(own string) []attack.Attack {
 	const rbac, certificates = "rbac.authorization.k8s.io", "certificates.k8s.io"
 	cluster := func(group, resource, verb string) authorizationv1.SelfSubjectAccessReviewSpec {
@@ -71,14 +71,14 @@ func questions(own string) []attack.Attack {
 	}
 }
 
-// denied wants the authorizer to say no.
+// denied expects the authorizer to deny.
 func denied(name, summary string, spec authorizationv1.SelfSubjectAccessReviewSpec) attack.Attack {
 	a := asked(name, summary, spec, false)
 	a.Kind, a.StoppedBy = attack.Breach, attack.Stopper{Name: attack.ByRBAC.Name}
 	return a
 }
 
-// allowed wants the authorizer to say yes.
+// allowed expects the authorizer to allow.
 func allowed(name, summary string, spec authorizationv1.SelfSubjectAccessReviewSpec) attack.Attack {
 	return asked(name, summary, spec, true)
 }

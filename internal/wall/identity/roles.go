@@ -46,8 +46,8 @@ func roles(p *estate.Platform) []client.Object {
 	return all
 }
 
-// ownRules are those of one of the Platform's own roles. They are within the
-// operator's, so whatever is refused to the operator is refused to them.
+// ownRules are the rules of one of the Platform's own roles. They are within the
+// operator's, so every refusal for the operator applies to them.
 func ownRules(role v1alpha1.OwnRole) []rbacv1.PolicyRule {
 	all := make([]rbacv1.PolicyRule, len(role.Rules))
 	for i, r := range role.Rules {
@@ -56,8 +56,8 @@ func ownRules(role v1alpha1.OwnRole) []rbacv1.PolicyRule {
 	return all
 }
 
-// rulesOf are the rights that a role gives. The attacks read them too: whatever
-// is not in them must be refused.
+// rulesOf are the rights of a role. The attacks read them too: all other requests must
+// be refused.
 func rulesOf(role v1alpha1.Role, p *estate.Platform) []rbacv1.PolicyRule {
 	n := &p.Network
 	if role == v1alpha1.RoleViewer {
@@ -75,7 +75,7 @@ func clusterRole(role v1alpha1.Role, rules []rbacv1.PolicyRule) *rbacv1.ClusterR
 	}
 }
 
-// bindings bind each role that somebody has, in each namespace.
+// bindings bind each role of the tenant's access, in each namespace.
 func bindings(t *estate.Tenant) []client.Object {
 	var all []client.Object
 	for _, namespace := range t.Namespaces {
@@ -112,7 +112,7 @@ func ends(t *estate.Tenant, role v1alpha1.Role) map[string]string {
 	return map[string]string{v1alpha1.UntilAnnotation: strings.Join(all, ", ")}
 }
 
-// rolesOf are the roles that somebody has in a tenant, croft's own first.
+// rolesOf are the roles in a tenant's access, croft's own first.
 func rolesOf(t *estate.Tenant) []v1alpha1.Role {
 	var own []v1alpha1.Role
 	for _, a := range t.Access {

@@ -17,8 +17,8 @@ const (
 )
 
 // checkSelfService refuses TenantNamespaces that croft would not grant, as far as a
-// namespace's own rules say so. The controller judges again, and all that needs more than
-// one tenant or one object: how many there are, and whose the name is.
+// namespace's own rules show that. The controller judges again, including conditions
+// across tenants and objects: the number of requests, and the owner of the name.
 func checkSelfService() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: SelfServicePolicy,

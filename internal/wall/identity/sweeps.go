@@ -16,8 +16,8 @@ var (
 	all     = verbsOf(slices.Concat(rights.Read, rights.Write))
 )
 
-// sweeps hold every kind that a cluster serves against the roles, also those
-// that somebody installs tomorrow.
+// sweeps check the roles against every kind that a cluster serves, including kinds that
+// are installed later.
 func sweeps(p *estate.Platform, own, other string) []attack.Attack {
 	return append([]attack.Attack{
 		sweep("read-anything-elsewhere", "read any kind of object in another tenant's namespace", attack.Sweep{Namespace: other, Verbs: reading}),
@@ -39,9 +39,8 @@ func sweeps(p *estate.Platform, own, other string) []attack.Attack {
 	}, platformMirrors(p)...)
 }
 
-// platformMirrors use all rights of the people who look after the platform. What
-// else these groups may do is not croft's to judge: somebody may have bound them to
-// more.
+// platformMirrors use all rights of the platform's people. Their other rights are out of
+// croft's scope: they may have further bindings.
 func platformMirrors(p *estate.Platform) []attack.Attack {
 	var all []attack.Attack
 	for _, role := range PlatformRoles {
@@ -84,13 +83,13 @@ func just(namespace string, resources ...string) attack.Sweep {
 	}}
 }
 
-// givenTo tells what a role gives, as RBAC reads its rules.
+// givenTo evaluates a role's rules as RBAC does.
 func givenTo(role v1alpha1.Role, p *estate.Platform) func(group, resource string, verb attack.Verb) bool {
 	return givenBy(rulesOf(role, p))
 }
 
-// everybodyMay is what Kubernetes' own role system:basic-user lets every
-// authenticated user do: ask about themselves.
+// everybodyMay reports the rights that Kubernetes' own role system:basic-user gives
+// every authenticated user: to ask about themselves.
 func everybodyMay(group, resource string, verb attack.Verb) bool {
 	if verb != attack.Create {
 		return false

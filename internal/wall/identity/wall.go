@@ -21,7 +21,7 @@ type Wall struct{}
 func (Wall) Name() string { return "identity" }
 
 // Platform returns the tenants' two roles, the platform's with their bindings, the
-// proxy's, and what elevations and requests for namespaces need.
+// proxy's, and the objects for elevations and requests for namespaces.
 func (w Wall) Platform(p *estate.Platform) []client.Object {
 	all := slices.Concat(roles(p), platformRoles(p), proxyRights(p), elevatedRole(p))
 	for _, policy := range w.Policies(p) {
@@ -33,8 +33,8 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 // Pool returns nothing: no tenant may see or touch a pool.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 
-// Tenant returns the bindings in each of the tenant's namespaces, and what its sources are
-// applied by.
+// Tenant returns the bindings in each of the tenant's namespaces, and the objects that
+// apply its sources.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	return append(bindings(t), gitops.Objects(p, t, ClusterRole(v1alpha1.RoleOperator))...)
 }

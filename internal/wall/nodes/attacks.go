@@ -32,7 +32,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	return attacks
 }
 
-// scene is what the attacks are about.
+// scene are the tenants and pools of the attacks.
 type scene struct {
 	key, namespace, pool, otherPool string
 	pools, runtimeClasses           []string
@@ -51,9 +51,9 @@ func (s scene) otherEngine() string {
 }
 
 func (s scene) breaches() []attack.Attack {
-	all := attack.Because("whoever chooses the node runs on machines of other tenants, or of the platform, beside their secrets", nil, s.strays()...)
+	all := attack.Because("a pod that chooses its node can run on nodes of other tenants, or of the platform, beside their Secrets", nil, s.strays()...)
 	all = append(all, attack.Because("a pod that is bound around the scheduler runs wherever its author says", nil, s.bindings()...)...)
-	all = append(all, attack.Because("what the template says comes true only when pods are made, and who wrote it is not looking any more", nil,
+	all = append(all, attack.Because("a mistake in a template shows only when pods are created, and its author no longer looks then", nil,
 		append(s.templates(), s.schedulingTemplates()...)...)...)
 	return slices.Concat(all, s.scheduling(), s.capacity())
 }
@@ -146,7 +146,7 @@ func (s scene) strays() []attack.Attack {
 	return all
 }
 
-// unplaced takes the placement off a DaemonSet that is there, which brings it back.
+// unplaced removes the placement from an existing DaemonSet, which the policy restores.
 func (s scene) unplaced() attack.Attack {
 	own := attack.Template()
 	a := attack.Changing("unplace-daemonset-later", "take the node selector and the tolerations off a DaemonSet that is there", attack.ByEngine(s.engine, DaemonSetPolicy),
@@ -161,8 +161,8 @@ func (s scene) unplaced() attack.Attack {
 	return a
 }
 
-// selecting asks for another's pool. Gatekeeper cannot tell it from one of several
-// of the tenant's own: it leaves the pod alone, which is refused then.
+// selecting selects another tenant's pool. Gatekeeper cannot tell it from one of several
+// of the tenant's own: it leaves the pod unchanged, which is then refused.
 func (s scene) selecting() attack.Attack {
 	const name, summary = "select-other-pool", "select another tenant's pool by nodeSelector"
 	other := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{s.key: s.otherPool} }
@@ -237,8 +237,8 @@ func (s scene) mirrors() []attack.Attack {
 	return append(all, s.schedulingMirrors()...)
 }
 
-// placedAlready is a pod as a DaemonSet's controller and people who copy one write it.
-// It has its place, and still has to get what other walls give it.
+// placedAlready is a pod as a DaemonSet's controller or a person who copies a pod writes
+// it. It is placed already, and still needs the other walls' mutations.
 func (s scene) placedAlready() attack.Attack {
 	return attack.Creating("write-own-place", "write a pod with its place in it, and an image that need not be pulled", attack.Nobody, attack.Pod(s.namespace, "croft-write-own-place", func(p *corev1.Pod) {
 		p.Spec.NodeSelector = map[string]string{s.key: s.pool}
@@ -247,7 +247,7 @@ func (s scene) placedAlready() attack.Attack {
 	}))
 }
 
-// choose is what a tenant with several pools may do.
+// choose are legitimate requests of a tenant with several pools.
 func (s scene) choose(pool string) attack.Attack {
 	chosen := s
 	chosen.pool = pool

@@ -29,7 +29,7 @@ func (s scene) bounds() []attack.Attack {
 	}
 	// Kubernetes adds tolerations, and croft that of the pool.
 	const added = 10
-	return attack.Because("the API server and the scheduler are everybody's, and what they take grows with the square of a list", nil,
+	return attack.Because("all tenants share the API server and the scheduler, whose time grows with the square of a list's length", nil,
 		s.create("tolerate-more", "write a pod with more tolerations than croft goes through", admissionpolicy.BoundsRule, func(p *corev1.Pod) { p.Spec.Tolerations = tolerating(mostTolerations + 1) }),
 		s.create("ask-for-more-nodes", "write a pod with more terms of node affinity than the scheduler should go through", admissionpolicy.BoundsRule, func(p *corev1.Pod) { p.Spec.Affinity = terms(21) }),
 		attack.Creating("tolerate-more-in-template", "write a Deployment whose pods have more tolerations than croft goes through", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, admissionpolicy.BoundsRule),

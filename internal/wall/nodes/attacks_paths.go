@@ -44,8 +44,8 @@ func (s scene) bindings() []attack.Attack {
 	}
 }
 
-// nobodys are what tenants may not do, done where no tenant is: every policy on tenants
-// must leave it alone.
+// nobodys are requests that tenants may not make, in a namespace of no tenant: every
+// policy on tenants must allow them there.
 func (s scene) nobodys() []attack.Attack {
 	// Namespaces that are new have no service account yet.
 	account := &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: metav1.ObjectMeta{Name: "croft-verify"}}
@@ -130,8 +130,8 @@ func (s scene) templates() []attack.Attack {
 	return all
 }
 
-// waiting takes a pod's scheduling gate away, which would refuse the binding too,
-// and lets it wait for a node that nobody can make instead.
+// waiting removes a pod's scheduling gate, which would also refuse the binding, and
+// makes it wait for a node that cannot exist instead.
 func waiting(p *corev1.Pod) {
 	p.Spec.SchedulingGates = nil
 	p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "croft-verify"}

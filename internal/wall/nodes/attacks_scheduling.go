@@ -117,7 +117,7 @@ func (s scene) scheduling() []attack.Attack {
 		return s.create(name, summary, AffinityRule, affine(affinity))
 	}
 	strangers := where(expression(corev1.LabelMetadataName, metav1.LabelSelectorOpNotIn, s.namespace))
-	all := attack.Because("anti-affinity holds against pods that come later, too: one pod keeps those of others Pending in the whole cluster; and affinity tells what others run", nil,
+	all := attack.Because("anti-affinity also applies to later pods: one pod keeps those of others Pending in the whole cluster; and affinity reveals where others' pods run", nil,
 		foreign("repel-others", "keep all pods of others off all nodes, by anti-affinity to every namespace but one's own", avoid(strangers)),
 		foreign("repel-every-namespace", "keep all pods off all nodes, by anti-affinity to every namespace", avoid(where(metav1.LabelSelector{}))),
 		foreign("repel-other-tenant", "keep another tenant's pods off all nodes, by the name of its namespace", avoid(in(s.other))),
@@ -143,7 +143,7 @@ func (s scene) scheduling() []attack.Attack {
 	tooMany := func(name, summary string, edit func(*corev1.Pod)) attack.Attack {
 		return s.create(name, summary, TermsRule, edit)
 	}
-	all = append(all, attack.Because("the scheduler and Karpenter go through the terms of all pods for every pod of anybody", nil,
+	all = append(all, attack.Because("the scheduler and Karpenter evaluate the terms of all pods for every tenant's pod", nil,
 		tooMany("ask-with-many-terms", "write more terms of anti-affinity than a pod may have", affine(avoid(many(maxTerms+1)...))),
 		tooMany("ask-with-many-terms-of-all-kinds", "write more terms of pod affinity than a pod may have, a few of each kind", func(p *corev1.Pod) {
 			three := many(3)
@@ -174,7 +174,7 @@ func (s scene) schedulingTemplates() []attack.Attack {
 		attack.Deployment(s.namespace, "croft-many-terms", attack.Template(func(t *corev1.PodTemplateSpec) { t.Spec.Affinity = avoid(many(maxTerms + 1)...) }))))
 }
 
-// schedulingMirrors are what a tenant may ask of the scheduler.
+// schedulingMirrors are legitimate constraints for the scheduler.
 func (s scene) schedulingMirrors() []attack.Attack {
 	may := func(name, summary string, edit func(*corev1.Pod)) attack.Attack {
 		return attack.Creating(name, summary, attack.Nobody, attack.Pod(s.namespace, "croft-"+name, edit))
@@ -199,13 +199,13 @@ func (s scene) schedulingMirrors() []attack.Attack {
 	}
 }
 
-// capacity asks for nodes by what is no pod.
+// capacity requests nodes by objects other than pods.
 func (s scene) capacity() []attack.Attack {
 	buffer := s.buffer
 	const name, summary = "reserve-nodes", "have Karpenter keep nodes for pods that are not there, by a template that no rule on pods has judged"
 	right := rbacv1.PolicyRule{APIGroups: []string{"autoscaling.x-k8s.io"}, Resources: []string{"capacitybuffers"}, Verbs: []string{"create", "get", "update"}}
 	byPolicy := attack.ByPolicy(CapacityPolicy, CapacityRule)
-	return append(s.groups(), attack.Because("Karpenter and the scheduler read such objects without any rule on pods being asked", []string{"https://karpenter.sh/docs/concepts/"},
+	return append(s.groups(), attack.Because("Karpenter and the scheduler read such objects without any rule on pods", []string{"https://karpenter.sh/docs/concepts/"},
 		attack.Creating(name, summary, attack.ByRBAC, buffer(name)),
 		attack.Mistake(attack.Creating(name+"-when-permitted", summary, byPolicy, buffer(name+"-when-permitted")), right),
 		attack.Mistake(attack.Changing(name+"-later-when-permitted", "have Karpenter keep more nodes for pods that are not there", byPolicy, buffer(name+"-later"), func(u *unstructured.Unstructured) {
@@ -245,5 +245,5 @@ func (s scene) groups() []attack.Attack {
 				_ = unstructured.SetNestedField(u.Object, int64(2), "spec", "count")
 			}), right(k.group, lower+"s")))
 	}
-	return attack.Because("the scheduler and cluster-autoscaler read such objects without any rule on pods being asked", nil, all...)
+	return attack.Because("the scheduler and cluster-autoscaler read such objects without any rule on pods", nil, all...)
 }

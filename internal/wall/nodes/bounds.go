@@ -12,8 +12,8 @@ const (
 	fewTerms = "the scheduler and Karpenter go through them for every node and instance type"
 )
 
-// podBounds are of what places a pod. Terms of node affinity are read by no rule,
-// but by the scheduler and by Karpenter, which all tenants share.
+// podBounds are the bounds of fields that place a pod. No rule reads terms of node
+// affinity, but the scheduler and Karpenter do, which all tenants share.
 var podBounds = []admissionpolicy.Bound{
 	{
 		Path: "spec.tolerations", Max: mostTolerations, Patched: true,
@@ -85,7 +85,7 @@ var podBounds = []admissionpolicy.Bound{
 
 const mostTolerations = 100
 
-// templateBounds are of what placeDaemonSets goes through.
+// templateBounds are the bounds of the lists that placeDaemonSets iterates over.
 func templateBounds() []admissionpolicy.Bound {
 	return []admissionpolicy.Bound{{Path: "spec.template.spec.tolerations", Max: mostTolerations}}
 }

@@ -22,8 +22,7 @@ import (
 	"croft.dev/croft/internal/wall/nodes"
 )
 
-// defaults are what an EC2NodeClass says of which croft.yaml says nothing but the
-// role: all that there is a default for.
+// defaults is the EC2NodeClass of a croft.yaml with nothing but the role: all defaults.
 const defaults = `{
 amiFamily: AL2023, amiSelectorTerms: [{alias: al2023@latest}], associatePublicIPAddress: false, detailedMonitoring: false,
 blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {deleteOnTermination: true, encrypted: true, volumeSize: 20Gi, volumeType: gp3}}],
@@ -32,9 +31,9 @@ metadataOptions: {httpEndpoint: enabled, httpProtocolIPv6: disabled, httpPutResp
 role: nodes, securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: demo}}], subnetSelectorTerms: [{tags: {karpenter.sh/discovery: demo}}],
 tags: {CostCode: org1, NodePool: jobs, Project: jobs}}`
 
-// classes are what a pool may say of its nodes, and what of the EC2NodeClass is
-// other than the defaults then; null is for what is not there. Every field of
-// AWSNodeClass is in one of them.
+// classes are a pool's settings of its nodes, and the resulting differences of the
+// EC2NodeClass from the defaults; null is for absent fields. Every field of AWSNodeClass
+// is in one of them.
 var classes = []struct{ name, says, gives string }{
 	{"nothing", `{}`, `{}`},
 	{"a role", `{role: other}`, `{role: other}`},
@@ -81,8 +80,8 @@ var classes = []struct{ name, says, gives string }{
 	{"detailed monitoring", `{detailedMonitoring: true}`, `{detailedMonitoring: true}`},
 }
 
-// TestEC2NodeClass wants of each class what the table says, and nothing else than
-// the defaults besides.
+// TestEC2NodeClass expects the table's result of each class, and the defaults for all
+// other fields.
 func TestEC2NodeClass(t *testing.T) {
 	for _, c := range classes {
 		t.Run(c.name, func(t *testing.T) {
@@ -112,10 +111,9 @@ func TestEveryFieldIsInTheTable(t *testing.T) {
 	}
 }
 
-// TestEC2NodeClassOnAServer creates each class by the definition that Karpenter
-// brings. Strictly, so that a field that it does not know is refused; and what is
-// there then is what was sent, so that nothing was left to the definition's
-// defaults either. The pools go through croft's own definition.
+// TestEC2NodeClassOnAServer creates each class with Karpenter's own CRD. It does so
+// strictly, so that unknown fields are refused; and the stored object must equal the
+// sent one, so that no default of the CRD applies. The pools pass croft's own CRD.
 func TestEC2NodeClassOnAServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -191,7 +189,7 @@ func plain(t *testing.T, v any) map[string]any {
 	return m
 }
 
-// gather marks the paths of all that is said. Lists are no steps of a path.
+// gather marks the paths of all set fields. Lists are no steps of a path.
 func gather(v any, path string, said map[string]bool) {
 	said[path] = true
 	switch v := v.(type) {
@@ -206,7 +204,7 @@ func gather(v any, path string, said map[string]bool) {
 	}
 }
 
-// fieldsOf are the paths of all fields of a type and of those in it.
+// fieldsOf are the paths of all fields of a type and of nested types.
 func fieldsOf(t reflect.Type, path string) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

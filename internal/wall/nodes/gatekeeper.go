@@ -17,9 +17,9 @@ func placementConstraint(poolKey string) admissionpolicy.Constrained {
 }
 
 // mutators place a tenant's pods where Gatekeeper is the engine, as place does.
-// Gatekeeper can set a field or leave it alone if it is there, but not judge what
-// is there: of a tenant with several pools a pod that selects another's is
-// refused, not moved; and it tolerates all of them, since its nodeSelector decides.
+// Gatekeeper can set a field or leave it alone if it is set, but not judge its value: in
+// a tenant with several pools a pod that selects another tenant's pool is refused, not
+// moved; and pods tolerate all of the tenant's pools, since their nodeSelector decides.
 func mutators(poolKey string, t *estate.Tenant) []client.Object {
 	var tolerations []any
 	for _, pool := range t.Pools {
@@ -30,7 +30,7 @@ func mutators(poolKey string, t *estate.Tenant) []client.Object {
 		suffix, group, kind, spec string
 		operations                []string
 	}{
-		// The nodeSelector of a pod that is there cannot change.
+		// The nodeSelector of an existing pod is immutable.
 		{"", "", "Pod", "spec", []string{"CREATE"}},
 		{"-daemonset", "apps", "DaemonSet", "spec.template.spec", []string{"CREATE", "UPDATE"}},
 	} {

@@ -15,7 +15,7 @@ const DaemonSetPolicy = "croft-placement-daemonsets"
 // BindingPolicy is the name of the policy on who may bind pods to nodes.
 const BindingPolicy = "croft-binding"
 
-// CapacityPolicy is the name of the policy on what stands for pods without being
+// CapacityPolicy is the name of the policy on objects that request nodes without being
 // pods.
 const CapacityPolicy = "croft-capacity"
 
@@ -30,9 +30,9 @@ const (
 	CapacityRule     = "pods-alone"
 )
 
-// podPart is the first two of the four layers of placement: pods are placed at
-// creation, and whatever became of them is checked. The other two, the taints and
-// the label that a node cannot forge, come with each pool.
+// podPart is the first two of the four layers of placement: pods are placed at creation,
+// and the result is checked. The other two, the taints and the label that a node cannot
+// forge, come with each pool.
 func podPart(poolKey string) admissionpolicy.Pods {
 	variables, patch := place(poolKey, "spec")
 	asked, scheduling := schedulingPart()
@@ -91,8 +91,8 @@ func podPart(poolKey string) admissionpolicy.Pods {
 				Message: `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: remove the field"`,
 			},
 		}, scheduling...),
-		// On an update only what changed is asked about, so that pods which are older
-		// than the policy can still be labelled, finished and deleted.
+		// On an update only changed fields are judged, so that pods which are older than
+		// the policy can still be labelled, finished and deleted.
 		PodRules: []admissionpolicy.Rule{{
 			Name: NodeSelectorRule, Says: "pods select one of the tenant's pools",
 			// Most tenants have one pool.
@@ -130,8 +130,8 @@ const alreadyPlaced = `has(object.spec.nodeSelector) && KEY in object.spec.nodeS
 		has(t.key) && t.key == KEY && has(t.value) && t.value == object.spec.nodeSelector[KEY] &&
 		(!has(t.operator) || t.operator == "Equal") && !has(t.effect))`
 
-// tolerated is true of a toleration t that pods of the tenant may have. Most are of
-// KEY or of what the API server adds itself.
+// tolerated is true for a toleration t that pods of the tenant may have. Most are of KEY
+// or of the API server's own tolerations.
 const tolerated = `has(t.key) && (t.key.startsWith("node.kubernetes.io/") ||
 		t.key == KEY && (!has(t.operator) || t.operator == "Equal") &&
 		has(t.value) && (t.value == params.written.pools || t.value in params.spec.pools)) ||
@@ -218,7 +218,7 @@ func checkBinding() admissionpolicy.Validating {
 const (
 	// everywhere asks the authorizer of such objects, and names no namespace.
 	everywhere = `authorizer.group(request.resource.group).resource(request.resource.resource)`
-	// clusterWide is true of whoever may write such objects in every namespace.
+	// clusterWide is true if the user may write such objects in every namespace.
 	clusterWide = everywhere + `.check("update").allowed() ||
 		` + everywhere + `.check("patch").allowed()`
 )

@@ -30,7 +30,7 @@ func nodePool(platform *estate.Platform, pool *estate.Pool) *karpenterv1.NodePoo
 				},
 				Spec: karpenterv1.NodeClaimTemplateSpec{
 					// NoSchedule keeps others' pods from being scheduled here, NoExecute
-					// throws out those that came around the scheduler.
+					// evicts pods that bypassed the scheduler.
 					Taints: []corev1.Taint{
 						{Key: platform.NodePoolKey, Value: pool.Name, Effect: corev1.TaintEffectNoSchedule},
 						{Key: platform.NodePoolKey, Value: pool.Name, Effect: corev1.TaintEffectNoExecute},

@@ -10,19 +10,19 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// The rules on what pods ask of the scheduler beside a node.
+// The rules on pods' constraints for the scheduler, apart from the node.
 const (
 	AffinityRule = "affinity-namespaces"
 	TermsRule    = "scheduling-terms"
 )
 
-// maxTerms is how many terms of a kind a pod may have. The scheduler and Karpenter go
-// through the terms of all pods for every pod that they place, whoever it belongs to.
+// maxTerms is the maximum number of terms of a kind in a pod. The scheduler and
+// Karpenter evaluate the terms of all pods for every pod that they place, of any tenant.
 const maxTerms = 10
 
-// schedulingPart is what pods may ask of the scheduler. Required anti-affinity holds
-// for pods that come later, too: a term that reaches into other namespaces keeps their
-// pods off nodes. Affinity to their pods shows by where a pod lands what runs there.
+// schedulingPart are the rules on constraints for the scheduler. Required anti-affinity
+// also applies to later pods: a term that selects other namespaces keeps their pods off
+// nodes. Affinity to their pods reveals where they run.
 func schedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) {
 	variables := []admissionpolicy.Variable{
 		// A pod's own affinity to pods never changes.
@@ -83,7 +83,7 @@ func podTerms(kind string) string {
 			[]))`, "KIND", kind)
 }
 
-// nodeTerms is how many terms of node affinity a pod spec has.
+// nodeTerms is the number of terms of node affinity of a pod spec.
 func nodeTerms(spec string) string {
 	return strings.ReplaceAll(`(!has(SPEC.affinity) || !has(SPEC.affinity.nodeAffinity) ? 0 :
 		(has(SPEC.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution) ?
@@ -92,8 +92,8 @@ func nodeTerms(spec string) string {
 			SPEC.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution.size() : 0))`, "SPEC", spec)
 }
 
-// ownNamespaces is true of a selector that can match the tenant's namespaces only.
-// All requirements of a selector hold together, so one that says so is enough.
+// ownNamespaces is true for a selector that can match the tenant's namespaces only. All
+// requirements of a selector must match, so one that ensures it is enough.
 func ownNamespaces(selector string) string {
 	return strings.NewReplacer("SELECTOR", selector, "NAME", corev1.LabelMetadataName).Replace(
 		`has(SELECTOR.matchLabels) && (

@@ -41,8 +41,8 @@ func (Wall) Pool(p *estate.Platform, pool *estate.Pool) []client.Object {
 	return append(nodeClass(pool), nodePool(p, pool))
 }
 
-// Tenant returns nothing, since what differs between tenants is in their
-// TenantRules; but Gatekeeper has mutators for each.
+// Tenant returns nothing, since tenants' differences are in their TenantRules; only
+// Gatekeeper has mutators for each.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	if p.Placement != v1alpha1.PlacementGatekeeper {
 		return nil

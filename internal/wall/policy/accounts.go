@@ -29,8 +29,8 @@ const (
 	BootstrapTokenRule  = "bootstrap-token"
 )
 
-// subjects are those to whom a tenant's RoleBindings may give roles: its people, and
-// whom it may share with.
+// subjects are the subjects to which a tenant's RoleBindings may give roles: its people,
+// and those of shareWith.
 func subjects(t *estate.Tenant) []string {
 	all := []string{}
 	add := func(kind, name string) {
@@ -50,8 +50,8 @@ func subjects(t *estate.Tenant) []string {
 	return all
 }
 
-// subjectsOf are the subjects of a RoleBinding in the words of TenantRules. Users and
-// groups that stand for service accounts are written as these.
+// subjectsOf are the subjects of a RoleBinding in the format of TenantRules. Users and
+// groups of service accounts are written as service accounts.
 func subjectsOf(binding string) string {
 	return with(`(has(BINDING.subjects) ? BINDING.subjects.map(s,
 		s.kind == "ServiceAccount" ?
@@ -64,8 +64,8 @@ func subjectsOf(binding string) string {
 		s.kind + ":" + s.name) : [])`, "BINDING", binding)
 }
 
-// refusedSubjects are the new subjects that the tenant may not give roles to. A star in
-// shareWith stands for all of a kind, but for none that is Kubernetes' own.
+// refusedSubjects are the new subjects to which the tenant may not give roles. A star in
+// shareWith allows all of a kind, except Kubernetes' own.
 const refusedSubjects = `variables.subjects.filter(s,
 	!(s in variables.everybody) && !(s in params.spec.subjects) && !(
 		s.startsWith("ServiceAccount:") ?
@@ -121,8 +121,9 @@ func checkRoleBindings(admins []string) admissionpolicy.Validating {
 	}
 }
 
-// checkRoles asks of Roles what RBAC does not: its names may hold anything but
-// slashes, so whoever prints them prints what a tenant likes.
+// checkRoles has the rules on Roles beyond RBAC: Kubernetes allows any characters but
+// slashes in their names, so a tenant could write control characters to a reader's
+// terminal.
 func checkRoles() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:     RolesPolicy,
@@ -178,8 +179,8 @@ var concernsIdentity = `request.resource.resource == "secrets" ?
 		has(object.metadata.annotations) &&
 		` + quoted(cloudIdentities) + `.exists(k, k in object.metadata.annotations)`
 
-// refusedIdentities are those identities at a cloud that a service account did not have
-// before and that the tenant may not use. An empty annotation names none.
+// refusedIdentities are a service account's new cloud identities that the tenant may not
+// use. An empty annotation names none.
 var refusedIdentities = `variables.isSecret || variables.isToken ? [] :
 	` + quoted(cloudIdentities) + `.filter(k, k in object.metadata.annotations)
 	.filter(k, !(k in variables.before && variables.before[k] == object.metadata.annotations[k]))` +
@@ -188,9 +189,8 @@ var refusedIdentities = `variables.isSecret || variables.isToken ? [] :
 		!params.spec.cloudIdentities.exists(i,
 			i == v || i.endsWith("*") && v.startsWith(i.substring(0, i.size() - 1))))`
 
-// checkAccounts bounds what a service account is good for: its identity at a cloud,
-// and how long its tokens live. Kubelets ask for the tokens that pods mount, which
-// end with the pod.
+// checkAccounts limits a service account's cloud identities, and the lifetime of its
+// tokens. Kubelets request the tokens that pods mount, which end with the pod.
 func checkAccounts() admissionpolicy.Validating {
 	create := []admissionv1.OperationType{admissionv1.Create}
 	return admissionpolicy.Validating{
@@ -252,7 +252,7 @@ func checkAccounts() admissionpolicy.Validating {
 	}
 }
 
-// sharesWith reports whether a tenant may share with a subject in the words of
+// sharesWith reports whether a tenant may share with a subject in the format of
 // TenantRules.
 func sharesWith(t *estate.Tenant, subject v1alpha1.Sharer) bool {
 	return slices.ContainsFunc(t.Allowances.ShareWith, func(s v1alpha1.Sharer) bool {

@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// The names of the policies on what makes add-ons act. What they ask of pods is in
-// the policies on pods.
+// The names of the policies on annotations and labels that make add-ons act. The rules
+// on pods are in the policies on pods.
 const (
 	AnnotationsPolicy        = "croft-annotations"
 	UnknownAnnotationsPolicy = "croft-unknown-annotations"
@@ -35,8 +35,7 @@ const (
 type classRule struct {
 	name, says string
 	classes    []addons.Class
-	// what says what to do about it, and exception the field that allows it, if what
-	// names one.
+	// what is the remedy, and exception the field that allows it, if what names one.
 	what, exception string
 }
 
@@ -98,12 +97,12 @@ const objects = `V.split(",").all(o,
 	o.trim().matches("^[A-Za-z0-9.-]*(/[a-z0-9.-]+)?([:@][A-Za-z0-9_.-]+)*$") &&
 	(!o.contains("/") || o.trim().split("/")[0] in params.spec.namespaces))`
 
-// urlForm keeps out what a URL's readers disagree about, such as users in it.
+// urlForm excludes URLs that parsers interpret differently, such as those with users.
 const urlForm = "^https?://([$]host|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:[0-9]{1,5})?" +
 	"([/?][^\\x00-\\x20\\x7f;{}\"'`\\\\#]*)?$"
 
-// multusJSON is the JSON of networks of which nothing is asked but a name, a namespace
-// and an interface: no address. multusNetwork is one of them.
+// multusJSON is the JSON of networks with nothing but a name, a namespace and an
+// interface: no address. multusNetwork is one of them.
 const (
 	multusJSON    = `^\s*\[\s*` + multusNetwork + `\s*(,\s*` + multusNetwork + `\s*)*\]\s*$`
 	multusNetwork = `\{\s*("(name|namespace|interface)"\s*:\s*"[a-z0-9.-]+"\s*,?\s*)+\}`
@@ -115,20 +114,20 @@ var networks = `V.size() <= 4096 && (` + objects + ` ||
 	V.findAll(` + admissionpolicy.Quote(`"namespace"\s*:\s*"[a-z0-9.-]+"`) + `).all(n,
 		n.findAll("[a-z0-9.-]+")[1] in params.spec.namespaces))`
 
-// settings is true of YAML or JSON whose keys are among those that CLASS lists. They are
-// found as text, so the characters by which YAML could write a key otherwise are refused.
+// settings is true for YAML or JSON whose keys are among those of CLASS. The keys are
+// found as text, so characters that allow other notations of keys are refused.
 var settings = `V.size() <= 4096 &&
 	V.matches(` + admissionpolicy.Quote(`^[A-Za-z0-9_.,:"'{}\[\]\s/-]*$`) + `) &&
 	V.findAll(` + admissionpolicy.Quote(`[^\s,:"'{}\[\]]+["']?\s*:`) + `).all(k,
 		k.find(` + admissionpolicy.Quote(`^[^\s,:"'{}\[\]]+`) + `) in CLASS.substring(9).split(","))`
 
-// valueChecks are true where the value V of a class CLASS is fine. The others are
-// refused whatever their value is.
+// valueChecks are true if the value V of a class CLASS is fine. Other classes are
+// refused with any value.
 var valueChecks = []struct {
 	class addons.Class
 	fine  string
 }{
-	// What ends a value in nginx's or HAProxy's configuration, or continues it.
+	// Characters that end a value in nginx's or HAProxy's configuration, or continue it.
 	{addons.Text, `!V.matches(` + admissionpolicy.Quote("[\\x00-\\x08\\x0a-\\x1f\\x7f;{}\"'`\\\\#]") + `)`},
 	{addons.Rules, `V.matches(` + admissionpolicy.Quote(`^[\t\n\x20-\x5b\x5d-\x7e]*$`) + `) &&
 		!V.lowerAscii().matches("host-?header|targetgroup")`},
@@ -151,9 +150,9 @@ var valueChecks = []struct {
 	{addons.Unknown, `params.spec.unknownAnnotations in ["Allow", "Warn"]`},
 }
 
-// classOf is a CEL expression: the class of an entry a of the variable asked. It is that
-// of the key, or else of the longest beginning of the key that the catalogue has. A key
-// that it does not have is harmless without a prefix, or with a host of the tenant as one.
+// classOf is a CEL expression: the class of an entry a of the variable asked. It is the
+// class of the key, or else of the key's longest prefix in the catalogue. Other keys are
+// harmless if they have no prefix, or a host of the tenant as one.
 func classOf() string {
 	return `a[2] in variables.catalogue ? variables.catalogue[a[2]] :
 		a[3] in variables.catalogue ? variables.catalogue[a[3]] :
@@ -170,10 +169,10 @@ const notAllowed = `!("*" in params.spec.annotations ||
 	a[0].split("/")[0] + "/" in params.spec.annotations)`
 
 // addonVariables judge the annotations that are new or changed. Their catalogue is a
-// constant, which the API server builds once: looking a key up costs the same however
-// long it is. The variables annotations and annotationsBefore are the object's;
-// handsOn says that there are the variables infrastructure and infrastructureBefore of
-// those that it hands on, as a Gateway does.
+// constant, which the API server builds once: a lookup costs the same for any size. The
+// variables annotations and annotationsBefore are the object's; handsOn says that there
+// are also the variables infrastructure and infrastructureBefore for annotations that it
+// passes on, as a Gateway does.
 func addonVariables(table, harmless string, classes []addons.Class, handsOn bool) []admissionpolicy.Variable {
 	changed := func(now, before string) string {
 		return with(`NOW.transformList(k, v,
@@ -186,7 +185,7 @@ func addonVariables(table, harmless string, classes []addons.Class, handsOn bool
 	if handsOn {
 		asked = `(` + asked + `) + (variables.infrastructure.size() == 0 ? [] :
 			` + changed("variables.infrastructure", "variables.infrastructureBefore") + `)`
-		// Whatever controller it is: a snippet is of its configuration.
+		// For any controller: a snippet is part of its configuration.
 		snippet = `a[0].contains("snippet") && a[0].contains("/") ? "never" : `
 	}
 	var fine strings.Builder
@@ -199,7 +198,7 @@ func addonVariables(table, harmless string, classes []addons.Class, handsOn bool
 	}
 	return []admissionpolicy.Variable{
 		{Name: "catalogue", Expression: table},
-		// Of each: its key, its value, and what the catalogue may have it under.
+		// Of each: its key, its value, and its possible keys in the catalogue.
 		{Name: "asked", Expression: `(` + asked + `).map(a, a[2].contains("/")
 			? [string(a[0]), string(a[1]), string(a[2]),
 				string(a[2].split("/")[0] + "/" + a[2].split("/")[1].split(".")[0] + "."),
@@ -215,13 +214,13 @@ func addonVariables(table, harmless string, classes []addons.Class, handsOn bool
 	}
 }
 
-// normal is what the catalogue has a key under: see addons.Normal.
+// normal is the catalogue's key of an annotation: see addons.Normal.
 func normal(key string) string {
 	return with(`(KEY.contains("external-dns") && KEY.contains("/") && KEY.split("/")[0].contains("external-dns") ?
 		"external-dns.alpha.kubernetes.io/" + KEY.split("/")[1] : KEY)`, "KEY", key)
 }
 
-// valueClasses are the classes that a table has, and that of what it does not have.
+// valueClasses are the classes of a table, and that of keys outside of it.
 func valueClasses(tables ...map[string]string) []addons.Class {
 	all := []addons.Class{addons.Unknown}
 	for _, table := range tables {
@@ -279,8 +278,8 @@ func addonRules(classes []addons.Class) []admissionpolicy.Rule {
 const unknownAdvice = `": croft does not know the add-on that reads it: remove it; ` +
 	`a platform admin allows it by policy.annotations, or all that are not known by policy.unknownAnnotations"`
 
-// podAnnotationsRule says the same of pods as addonRules does of other kinds, in one
-// rule. What keeps a node is another's.
+// podAnnotationsRule has the same requirements for pods as addonRules have for other
+// kinds, in one rule. Another rule covers annotations that keep a node.
 func podAnnotationsRule(classes []addons.Class) admissionpolicy.Rule {
 	const of = `variables.refused.filter(a, !a[2].startsWith("keeps-node"))`
 	var what strings.Builder
@@ -321,7 +320,7 @@ func ofClasses(classes []addons.Class) string {
 // valued are the classes that have their values behind a colon.
 var valued = []addons.Class{addons.OneOf, addons.KeepsNode, addons.Settings}
 
-// setOf is a list as a map, in which CEL looks a key up at once.
+// setOf is a list as a map, for fast lookups in CEL.
 func setOf(keys []string) string {
 	all := make([]string, len(keys))
 	for i, k := range keys {
@@ -362,7 +361,7 @@ func annotated() []admissionpolicy.Resource {
 }
 
 // annotationsOf is a policy on all annotated kinds, without rules, and the classes that
-// its variables tell apart.
+// its variables distinguish.
 func annotationsOf(name string) (admissionpolicy.Validating, []addons.Class) {
 	edge, data := addons.Table(addons.Edge), addons.Table(addons.Data)
 	infrastructure := func(object string) string { return handedOn(object, "annotations") }
@@ -384,7 +383,8 @@ func annotationsOf(name string) (admissionpolicy.Validating, []addons.Class) {
 	}, classes
 }
 
-// handedOn are the annotations or the labels that a Gateway puts on what is made for it.
+// handedOn are the annotations or the labels that a Gateway puts on the objects that are
+// created for it.
 func handedOn(object, marks string) string {
 	return with(`(has(OBJECT.spec) && has(OBJECT.spec.infrastructure) && has(OBJECT.spec.infrastructure.MARKS) ?
 		OBJECT.spec.infrastructure.MARKS : {})`, "OBJECT", object, "MARKS", marks)
@@ -394,8 +394,8 @@ func intersection(a, b []string) []string {
 	return slices.DeleteFunc(a, func(v string) bool { return !slices.Contains(b, v) })
 }
 
-// checkAnnotations keeps tenants from having an add-on do what they may not. What an
-// object carried before it may keep.
+// checkAnnotations keeps tenants from using an add-on's rights. Existing annotations may
+// stay.
 func checkAnnotations() admissionpolicy.Validating {
 	policy, classes := annotationsOf(AnnotationsPolicy)
 	// Most objects carry none.
@@ -412,7 +412,8 @@ func checkAnnotations() admissionpolicy.Validating {
 func warnOfAnnotations() admissionpolicy.Validating {
 	policy, _ := annotationsOf(UnknownAnnotationsPolicy)
 	policy.Warns = true
-	// The other policy refuses what has more. The Gateway API bounds what Gateways hand on.
+	// The other policy refuses longer lists. The Gateway API bounds the annotations that
+	// Gateways pass on.
 	policy.Bounds = nil
 	policy.Only = map[string]string{"annotated": fmt.Sprintf(`has(object.metadata.annotations) ?
 		object.metadata.annotations.size() <= %d : object.kind == "Gateway"`, mostMarks)}
@@ -420,7 +421,7 @@ func warnOfAnnotations() admissionpolicy.Validating {
 	return policy
 }
 
-// unknownWarning warns of what is not known; fine is the rule's Fine.
+// unknownWarning warns of unknown annotations; fine is the rule's Fine.
 func unknownWarning(fine string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name:      UnknownWarningRule,
@@ -456,7 +457,7 @@ func labelVariables(on addons.Kinds) []admissionpolicy.Variable {
 	}
 }
 
-// refusedLabels are those that are new or changed and make an add-on act.
+// refusedLabels are labels that are new or changed and make an add-on act.
 func refusedLabels(on addons.Kinds, of ...string) admissionpolicy.Variable {
 	var changed, allowed []string
 	for _, labels := range of {

@@ -20,9 +20,8 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// TestAnnotations fails if the rules on annotations let through a value that reaches
-// beyond the tenant, or refuse one that does not. It evaluates them with the API
-// server's own CEL.
+// TestAnnotations fails if the rules on annotations allow a value that affects others,
+// or refuse one that does not. It evaluates them with the API server's own CEL.
 func TestAnnotations(t *testing.T) {
 	policy := compile(t, checkAnnotations())
 	const nginx, alb = "nginx.ingress.kubernetes.io/", "alb.ingress.kubernetes.io/"
@@ -370,7 +369,7 @@ func environmentOf(t *testing.T) *cel.Env {
 	return env
 }
 
-// declared are a policy's variables, with those that it has for its bounds.
+// declared are a policy's variables, including those for its bounds.
 func declared(policy admissionpolicy.Validating) []admissionpolicy.Variable {
 	return slices.Concat(policy.Early, []admissionpolicy.Variable{{Name: "comparable", Expression: `request.operation == "UPDATE"`}}, policy.Variables)
 }
@@ -404,8 +403,8 @@ func compile(t *testing.T, policy admissionpolicy.Validating) *compiled {
 	return c
 }
 
-// broken names the rules that do not hold for a tenant a beside a tenant b, and says
-// what it costs to find out.
+// broken names the rules that an object breaks for a tenant a beside a tenant b, and
+// returns their cost.
 func (c *compiled) broken(t *testing.T, object, before map[string]any) ([]string, uint64) {
 	t.Helper()
 	variables := map[string]any{}
@@ -441,7 +440,7 @@ func (c *compiled) broken(t *testing.T, object, before map[string]any) ([]string
 		cost += *details.ActualCost()
 		if err != nil || out.Value() != true {
 			broken = append(broken, r.name)
-			// The API server throws away what has line breaks, or more than 5 KiB.
+			// The API server discards messages with line breaks, or of more than 5 KiB.
 			if text, _, err := c.messages[i].Eval(in); err != nil || text.Value() == "" || strings.ContainsAny(text.Value().(string), "\n\x1b") || len(text.Value().(string)) > 5<<10 {
 				t.Errorf("the message of %s is %v: %v", r.name, text, err)
 			}

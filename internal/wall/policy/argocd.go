@@ -10,11 +10,11 @@ const ArgoCDPolicy = "croft-argocd"
 // ApplicationsRule is its one rule.
 const ApplicationsRule = "applications"
 
-// checkArgoCD keeps tenants from writing what Argo CD applies with its own rights. No role
-// of croft's gives a right to these kinds; but Argo CD may be told to read Applications
-// and ApplicationSets in any namespace, and other roles may give one. There is no
-// exception for updates of less than the spec: an Application also has an operation, which
-// Argo CD carries out at once.
+// checkArgoCD keeps tenants from writing objects that Argo CD applies with its own
+// rights. No role of croft's gives a right to these kinds; but Argo CD may be configured
+// to read Applications and ApplicationSets in any namespace, and other roles may give
+// the right. Updates outside of the spec are refused, too: an Application also has an
+// operation, which Argo CD runs at once.
 func checkArgoCD() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:     ArgoCDPolicy,

@@ -7,13 +7,13 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// scene is what the attacks are about.
+// scene are the tenants and hosts of the attacks.
 type scene struct {
 	platform *estate.Platform
 	by, on   *estate.Tenant
 	// own and other are namespaces of the two.
 	own, other string
-	// host is one that by may serve, or "", and otherHost one that on may serve, or
+	// host is a host that by may serve, or "", and otherHost one that on may serve, or
 	// that nobody may.
 	host, otherHost string
 }
@@ -22,8 +22,8 @@ func (s scene) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name}
 }
 
-// Attacks try to get out of the pod, to take more than the tenant's share, to
-// pass for others, and to undo what croft put there.
+// Attacks try to escape from the pod, to take more than the tenant's share, to
+// impersonate others, and to undo croft's objects.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	s := scene{platform: p, by: by, on: on, own: by.Namespaces[0], other: on.Namespaces[0], otherHost: "www.example.org"}
 	if len(by.Domains) > 0 {

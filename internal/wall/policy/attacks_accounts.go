@@ -29,7 +29,7 @@ func account(namespace, name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
 }
 
-// personOf is somebody of a tenant.
+// personOf is a member of a tenant.
 func personOf(t *estate.Tenant) rbacv1.Subject {
 	switch {
 	case len(t.Access) == 0:
@@ -55,7 +55,7 @@ func (s scene) bindings() []attack.Attack {
 	}
 	own := personOf(s.by)
 	byEverybody := attack.ByPolicy(RoleBindingsPolicy, EverybodyRule)
-	all := attack.Because("what is open to everybody is open to every other tenant", nil,
+	all := attack.Because("a role for everybody is a role for every other tenant", nil,
 		attack.Creating("let-everybody-read", "bind a role to everybody who is signed in", byEverybody, binding("let-everybody-read", group("system:authenticated"))),
 		attack.Creating("let-strangers-read", "bind a role to everybody who is not signed in", byEverybody, binding("let-strangers-read", group("system:unauthenticated"))),
 		attack.Creating("let-anonymous-read", "bind a role to the anonymous user", byEverybody, binding("let-anonymous-read", user("system:anonymous"))),
@@ -88,7 +88,7 @@ func (s scene) bindings() []attack.Attack {
 	if !sharesWith(s.by, v1alpha1.Sharer{User: "mallory"}) {
 		strangers = append(strangers, in("bind-unknown-user", "bind a role to a user who is not the tenant's", user("mallory")))
 	}
-	all = append(all, attack.Because("whoever is let in reads, or writes, what the tenant may, and the platform has not been asked", nil, strangers...)...)
+	all = append(all, attack.Because("the new subjects get the tenant's rights without the platform's consent", nil, strangers...)...)
 	all = append(all,
 		attack.Creating("bind-own-people", "bind a role to the tenant's own people", attack.Nobody, binding("bind-own-people", own)),
 		attack.Creating("bind-own-account", "bind a role to a service account that is named without its namespace", attack.Nobody, binding("bind-own-account", account("", "default"))),
@@ -138,7 +138,7 @@ func (s scene) accounts() []attack.Attack {
 		many[fmt.Sprint("l-", i)] = "x"
 	}
 	byAggregation := attack.ByPolicy(RolesPolicy, AggregationRule)
-	all := attack.Because("whoever lists Roles has the screen cleared, or reads what the tenant likes", nil,
+	all := attack.Because("control characters in names change the terminal of a user who lists Roles", nil,
 		attack.Creating("name-role-by-escapes", "name a Role by what a terminal obeys", attack.ByPolicy(RolesPolicy, RoleNameRule), role("role \x1b[2J", nil)),
 		attack.Creating("name-binding-by-escapes", "name a RoleBinding by what a terminal obeys", attack.ByPolicy(RoleBindingsPolicy, RoleNameRule), bound),
 		attack.Creating("aggregate-role", "label a Role for aggregation into others", byAggregation, role("aggregate-role", aggregates)),
@@ -180,7 +180,7 @@ func (s scene) identities() []attack.Attack {
 	} {
 		all = append(all, attack.Creating("take-"+cloud.name, "give a ServiceAccount an identity at a cloud that is not the tenant's, by "+cloud.key, by, annotated("take-"+cloud.name, cloud.key, cloud.identity)))
 	}
-	return attack.Because("where the trust at the cloud is written for more than one namespace, the identity is another's: its buckets, keys and databases",
+	return attack.Because("if the cloud's trust policy covers several namespaces, the identity gives access to another's buckets, keys and databases",
 		[]string{"https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html"},
 		append(all, attack.Changing("take-aws-role-later", "give a ServiceAccount that is there a role at AWS that is not the tenant's", by, annotated("take-aws-role-later", "", ""),
 			func(o *corev1.ServiceAccount) {
@@ -188,7 +188,7 @@ func (s scene) identities() []attack.Attack {
 			}))...)
 }
 
-// tokens live longer than whoever got them.
+// tokens outlive their owner's access.
 func (s scene) tokens() []attack.Attack {
 	token := func(name, summary string, by attack.Stopper, seconds int64) attack.Attack {
 		owner := &corev1.ServiceAccount{TypeMeta: core("ServiceAccount"), ObjectMeta: s.meta(name)}
@@ -217,5 +217,5 @@ func (s scene) tokens() []attack.Attack {
 	} else {
 		all = append(all, attack.Creating("keep-token-for-ever", "have a token of a service account that never expires written into a Secret", attack.ByPolicy(AccountsPolicy, TokenSecretRule), secret("keep-token-for-ever", tokenSecretType)))
 	}
-	return attack.Because("whoever has copied a token has the account until it expires, also after they have left", nil, all...)
+	return attack.Because("a copied token is valid until it expires, also after its owner has left", nil, all...)
 }

@@ -19,16 +19,16 @@ const (
 	nginx = "nginx.ingress.kubernetes.io/"
 	alb   = "alb.ingress.kubernetes.io/"
 	lb    = "service.beta.kubernetes.io/"
-	// unknownAnnotation is of an add-on that nobody has written.
+	// unknownAnnotation is of an add-on that does not exist.
 	unknownAnnotation = "croft-verify.example.net/act"
-	// outsideURL is one that a platform may grant, and grantedCertificate what is
-	// granted by its key.
+	// outsideURL is a URL that a platform may grant, and grantedCertificate an
+	// annotation that is granted by its key.
 	outsideURL         = "https://login.corp.example.org/auth"
 	grantedCertificate = alb + "certificate-arn"
 	aws                = "arn:aws:acm:eu-west-1:111122223333:certificate/other"
 )
 
-// asked is what an annotation tries.
+// asked is an attempt by an annotation.
 type asked struct{ name, summary, rule, key, value string }
 
 // addons have add-ons act with their own rights.
@@ -69,7 +69,7 @@ func (s scene) refusedAnnotations(why string, references []string, all ...asked)
 
 func (s scene) annotatedHosts() []attack.Attack {
 	rule := AnnotatedHostsRule
-	all := s.refusedAnnotations("whoever serves another's host reads its users' passwords", nil,
+	all := s.refusedAnnotations("a tenant that serves another's host can read its users' passwords", nil,
 		asked{"serve-alias", "serve a foreign host as an alias", rule, serverAlias, s.otherHost},
 		asked{"serve-alias-by-expression", "serve every host by an alias that is a regular expression, and ends like a host of one's own", rule, serverAlias, "~^.*$|x." + s.host},
 		asked{"serve-alias-by-haproxy", "serve a foreign host as an alias of HAProxy", rule, "haproxy-ingress.github.io/server-alias", s.otherHost},
@@ -87,7 +87,7 @@ func (s scene) annotatedHosts() []attack.Attack {
 			announce(i)
 			i.Labels = map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 		})
-		all = append(all, attack.Because("whoever serves another's host reads its users' passwords", nil,
+		all = append(all, attack.Because("a tenant that serves another's host can read its users' passwords", nil,
 			attack.Changing("announce-ingress-as-other-host-later", "have external-dns point another tenant's host at an Ingress that is there", by,
 				s.ingress("announce-ingress-later"), func(i *networkingv1.Ingress) { announce(i) }),
 			attack.Changing("announce-gateway-as-other-host-later", "have external-dns point another tenant's host at a Gateway that is there", by,
@@ -106,7 +106,7 @@ func (s scene) annotatedURLs() []attack.Attack {
 	call := func(name, summary, url string) asked {
 		return asked{name, "have the ingress controller call " + summary, URLsRule, nginx + "auth-url", url}
 	}
-	all := s.refusedAnnotations("the controller reaches every tenant: who sends it reaches them too", []string{"CVE-2025-24514"},
+	all := s.refusedAnnotations("the controller reaches every tenant, and so does a tenant that directs it", []string{"CVE-2025-24514"},
 		call("call-other-by-auth-url", "another tenant's Service", "http://web."+s.other+".svc.cluster.local/"),
 		call("call-other-by-short-url", "another tenant's Service by its short name", "http://web."+s.other+"/"),
 		call("call-other-in-capitals", "another tenant's Service, in capitals", "http://web."+s.other+".SVC/"),
@@ -126,7 +126,7 @@ func (s scene) annotatedURLs() []attack.Attack {
 	if slices.Contains(s.by.Allowances.Annotations, nginx+"auth-url="+outsideURL) {
 		all = append(all, s.may([4]string{"sign-in-by-another-host-as-allowed", "have ingress-nginx ask a host outside who may come in, as the tenant may", nginx + "auth-url", outsideURL})...)
 	} else {
-		all = append(all, s.refusedAnnotations("a name outside may stand for any address", nil, call("sign-in-by-another-host", "a host outside that nobody granted", outsideURL))...)
+		all = append(all, s.refusedAnnotations("a name outside of the cluster may resolve to any address", nil, call("sign-in-by-another-host", "a host outside that nobody granted", outsideURL))...)
 	}
 	if platform := s.platform.Network.PlatformNamespaces; len(platform) > 0 {
 		all = append(all, s.may([4]string{"sign-in-by-platform-service", "have ingress-nginx ask a Service of the platform who may come in", nginx + "auth-url", "http://auth." + platform[0] + ".svc.cluster.local/oauth2/auth"})...)
@@ -217,7 +217,7 @@ func (s scene) annotatedRights() []attack.Attack {
 		withheld("write-skipper-route", "write routes into Skipper", "zalando.org/skipper-routes", `x: * -> "http://web.`+s.other+`.svc";`),
 		withheld("match-aliases-by-expression", "serve hosts that match an expression", "haproxy-ingress.github.io/server-alias-regex", ".*"),
 	)
-	more := s.refusedAnnotations("what is the account's is shared by all tenants", nil,
+	more := s.refusedAnnotations("all tenants share the cloud account's resources", nil,
 		withheld("use-firewall", "put a firewall of the account before a load balancer", alb+"wafv2-acl-arn", aws),
 		withheld("write-access-logs", "write access logs to any bucket", alb+"load-balancer-attributes", "access_logs.s3.enabled=true,access_logs.s3.bucket=other"),
 		withheld("use-security-groups", "put a load balancer into any security group", lb+"aws-load-balancer-security-groups", "sg-other"),
@@ -248,10 +248,10 @@ func (s scene) annotatedRights() []attack.Attack {
 		[4]string{"balance-by-hetzner", "say how a load balancer of Hetzner Cloud balances", "load-balancer.hetzner.cloud/algorithm-type", "least_connections"},
 		[4]string{"balance-by-cilium", "say how Cilium balances", "service.cilium.io/lb-algorithm", "maglev"},
 	)...)
-	return append(all, s.refusedAnnotations("whoever has the certificate is the host", nil, withheld("use-certificate", "use any certificate of the account", grantedCertificate, aws))...)
+	return append(all, s.refusedAnnotations("the holder of the certificate can impersonate the host", nil, withheld("use-certificate", "use any certificate of the account", grantedCertificate, aws))...)
 }
 
-// annotatedGateways have a Gateway's controller put annotations on what it makes.
+// annotatedGateways have a Gateway's controller annotate the objects that it creates.
 func (s scene) annotatedGateways() []attack.Attack {
 	if s.host == "" {
 		return nil
@@ -293,7 +293,7 @@ func (s scene) copied() []attack.Attack {
 	rego.Labels = map[string]string{"openpolicyagent.org/policy": "rego"}
 	config := &corev1.ConfigMap{TypeMeta: core("ConfigMap"), ObjectMeta: s.meta("copy-everywhere-by-kubed")}
 	config.Annotations = map[string]string{"kubed.appscode.com/sync": ""}
-	return attack.Because("what copies Secrets reads and writes those of every tenant", nil,
+	return attack.Because("a controller that copies Secrets reads and writes those of every tenant", nil,
 		one("copy-other-secret-by-reflector", "have Reflector copy another tenant's Secret", ReferencesRule, reflector+"reflects", s.other+"/passwords"),
 		one("copy-other-secret-by-replicator", "have kubernetes-replicator copy another tenant's Secret", ReferencesRule, replicator+"replicate-from", s.other+"/passwords"),
 		one("copy-everywhere-by-reflector", "have Reflector copy a Secret into every namespace", WithheldRule, reflector+"reflection-auto-enabled", "true"),
@@ -316,7 +316,7 @@ func (s scene) copied() []attack.Attack {
 	)
 }
 
-// annotatedPods have what looks after pods act.
+// annotatedPods have the controllers of pods act.
 func (s scene) annotatedPods() []attack.Attack {
 	var all []attack.Attack
 	annotate := func(key, value string) map[string]string { return map[string]string{key: value} }
@@ -401,10 +401,10 @@ func (s scene) annotatedPods() []attack.Attack {
 		may("use-vault-of-platform", "have Vault's agent ask a Vault of the platform", "vault.hashicorp.com/service", "http://vault."+platform[0]+".svc:8200")
 	}
 	may("note-a-build", "note something for oneself, without a prefix", "build.url", "https://ci.example.org/1")
-	return attack.Because("what looks after pods has the node's rights, and its network", nil, all...)
+	return attack.Because("controllers of pods have the node's rights, and its network", nil, all...)
 }
 
-// unwarned carry an annotation that nobody knows on each kind that add-ons read.
+// unwarned carry an unknown annotation on each kind that add-ons read.
 func (s scene) unwarned() []attack.Attack {
 	by := attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule)
 	carry := func(o client.Object) client.Object {
@@ -457,7 +457,7 @@ func (s scene) unknownAnnotations() []attack.Attack {
 			attack.Creating("carry-annotation-unwarned-in-template", "carry an annotation that nobody knows on the pods of a Deployment, without a word about it",
 				attack.ByWarning(admissionpolicy.PodTemplatesPolicy, UnknownWarningRule), template("carry-unwarned")))
 	case v1alpha1.UnknownAllow:
-		// Nothing is said of them.
+		// They get no warning.
 	}
 	if s.by.Allowances.UnknownAnnotations != v1alpha1.UnknownDeny {
 		carried := attack.Creating("carry-unknown-annotation-as-allowed", "carry an annotation that nobody knows, as the tenant may", attack.Nobody, ingress("carry-as-allowed"))
@@ -468,5 +468,5 @@ func (s scene) unknownAnnotations() []attack.Attack {
 	if s.host != "" {
 		all = append(all, s.may([4]string{"carry-own-annotation", "carry an annotation of a domain of one's own", s.host + "/owner", "team"})...)
 	}
-	return attack.Because("a list of what is bad misses what the next add-on reads", nil, all...)
+	return attack.Because("a list of harmful annotations misses those of the next add-on", nil, all...)
 }

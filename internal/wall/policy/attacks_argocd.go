@@ -10,7 +10,7 @@ import (
 
 const argoCDVersion = "argoproj.io/v1alpha1"
 
-// argoCD is what Argo CD would do on the tenant's behalf, where it reads Applications in
+// argoCD are attacks by Argo CD on the tenant's behalf, if it reads Applications in
 // tenants' namespaces.
 func (s scene) argoCD() []attack.Attack {
 	const inCluster = "https://kubernetes.default.svc"

@@ -108,5 +108,5 @@ func (s scene) bounds() []attack.Attack {
 	if s.host != "" {
 		all = append(all, attack.Creating("serve-many", "write an Ingress with as many rules as croft goes through", attack.Nobody, s.ingress("serve-many", rules(mostHosts))))
 	}
-	return attack.Because("the API server is everybody's, and what CEL takes grows with the square of a list", nil, all...)
+	return attack.Because("all tenants share the API server, and the time of CEL grows with the square of a list's length", nil, all...)
 }

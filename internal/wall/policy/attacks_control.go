@@ -23,7 +23,7 @@ func right(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// controls undo what holds the tenant, or write what controllers act upon.
+// controls undo the tenant's limits, or write objects that controllers act upon.
 func (s scene) controls() []attack.Attack {
 	endpoints := func(name string) *corev1.Endpoints { //nolint:staticcheck // the older API does the same, and is as dangerous
 		return &corev1.Endpoints{ //nolint:staticcheck // see above
@@ -41,7 +41,7 @@ func (s scene) controls() []attack.Attack {
 	byController := attack.ByPolicy(EndpointsPolicy, EndpointsRule)
 	move := func(e *corev1.Endpoints) { e.Subsets[0].Addresses[0].IP = "10.244.8.8" } //nolint:staticcheck // see above
 	relabel := func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.244.8.8"} }
-	all := attack.Because("a Service would send its traffic to another tenant's pods, from which it is let in", []string{"CVE-2021-25740"},
+	all := attack.Because("a Service would send its traffic to another tenant's pods, which accept it from there", []string{"CVE-2021-25740"},
 		attack.Creating("write-endpoints", "write the addresses behind a Service as Endpoints", attack.ByRBAC, endpoints("write-endpoints")),
 		attack.Creating("write-endpointslice", "write the addresses behind a Service as an EndpointSlice", attack.ByRBAC, slice("write-endpointslice")),
 		attack.Mistake(attack.Creating("write-endpoints-when-permitted", "write the addresses behind a Service as Endpoints", byController, endpoints("endpoints-when-permitted")),
@@ -64,7 +64,8 @@ func (s scene) controls() []attack.Attack {
 		o.SetFinalizers(finalizers)
 		return o
 	}
-	// As a controller of the whole cluster, which makes what a tenant's template says.
+	// As a controller of the whole cluster, which creates objects from a tenant's
+	// template.
 	toldByTenant := func(a attack.Attack) attack.Attack {
 		a.AsGroups = []string{"system:masters"}
 		return a
@@ -72,7 +73,7 @@ func (s scene) controls() []attack.Attack {
 	template := func(name string) client.Object {
 		return s.deployment(name, func(t *corev1.PodTemplateSpec) { t.Finalizers = []string{"example.com/stay"} })
 	}
-	all = append(all, attack.Because("a finalizer that nobody takes off keeps its namespace, and the tenant's name, for ever", nil,
+	all = append(all, attack.Because("a finalizer that no controller removes keeps its namespace, and the tenant's name, for ever", nil,
 		attack.Creating("stay-for-ever", "write an object that cannot be deleted, by a finalizer", byFinalizers, finalized(held("stay"), "example.com/stay")),
 		attack.Creating("stay-for-ever-as-pod", "write a pod that cannot be deleted, by a finalizer", byPods, finalized(s.pod("stay"), "example.com/stay")),
 		attack.Changing("stay-for-ever-later", "keep an object that is there from being deleted, by a finalizer", byFinalizers, held("stay-for-ever-later"),
@@ -93,15 +94,15 @@ func (s scene) controls() []attack.Attack {
 		return o
 	}
 	byOwners := attack.ByPolicy(FinalizersPolicy, OwnersRule)
-	all = append(all, attack.Because("what owns others waits for them when it is deleted, and whatever is looked up in vain keeps the garbage collector busy", nil,
+	all = append(all, attack.Because("an owner is deleted only after its dependents, and lookups of missing owners keep the garbage collector busy", nil,
 		attack.Creating("be-owned-by-namespace", "write an object that its Namespace waits for when it is deleted", byOwners, owned(held("of-namespace"), "v1", "Namespace")),
 		attack.Creating("be-owned-by-node", "write an object that a Node waits for when it is deleted", byOwners, owned(held("of-node"), "v1", "Node")),
 		attack.Creating("be-owned-by-nodeclaim", "write an object that a NodeClaim waits for when it is deleted", byOwners, owned(held("of-nodeclaim"), "karpenter.sh/v1", "NodeClaim")),
 		attack.Creating("be-owned-by-tenant", "write an object that the Tenant waits for when it is deleted", byOwners, owned(held("of-tenant"), v1alpha1.GroupVersion.String(), "Tenant")),
 		attack.Changing("be-owned-by-node-later", "make an object that is there one that a Node waits for", byOwners, held("of-node-later"),
 			func(c *corev1.ConfigMap) { owned(c, "v1", "Node") }),
-		// Of a kind that nobody knows: where the garbage collector finds that an owner is not
-		// there, it deletes what is owned, at times before the attack changes it.
+		// Of an unknown kind: if the garbage collector finds that an owner does not
+		// exist, it deletes the owned object, at times before the attack changes it.
 		attack.Changing("be-owned-by-node-of-that-uid", "make an object that another one owns one that a Node of the same uid waits for", byOwners,
 			owned(held("of-unknown-later"), "example.com/v1", "Owner"), func(o client.Object) { owned(o, "v1", "Node") }),
 		attack.Creating("be-owned-by-node-as-pod", "write a pod that a Node waits for when it is deleted", attack.ByPolicy(admissionpolicy.PodsPolicy, OwnersRule), owned(s.pod("of-node"), "v1", "Node")),
@@ -114,7 +115,7 @@ func (s scene) controls() []attack.Attack {
 // none.
 const LeaseCount corev1.ResourceName = "count/leases.coordination.k8s.io"
 
-// shares are what a tenant takes beside others.
+// shares take more than the tenant's share.
 func (s scene) shares() []attack.Attack {
 	var all []attack.Attack
 	open := attack.Creating("leave-memory-open", "run a container without a memory request or limit, which could take the whole node", attack.ByMutation("LimitRange"),
@@ -155,5 +156,5 @@ func (s scene) shares() []attack.Attack {
 	} else {
 		all = append(all, attack.Creating("hold-a-lease", "hold a Lease, as whoever elects a leader does", attack.Nobody, lease))
 	}
-	return attack.Because("what one tenant takes, the others cannot have", nil, all...)
+	return attack.Because("resources that one tenant takes are missing for the others", nil, all...)
 }

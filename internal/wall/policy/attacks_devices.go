@@ -15,13 +15,13 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// devices are asked for as a team does, as only an administrator may, and in ways
-// that keep the scheduler busy.
+// devices are requested as a team does, as only an administrator may, and in ways that
+// keep the scheduler busy.
 func (s scene) devices() []attack.Attack {
 	return slices.Concat(s.deviceClaims(), s.slowClaims(), s.podsWithDevices())
 }
 
-// deviceClass is one that the tenant may ask for, and "" if it may ask for none.
+// deviceClass is a class that the tenant may request, and "" if there is none.
 func (s scene) deviceClass() string {
 	switch classes := s.by.Allowances.DeviceClasses; {
 	case len(classes) == 0:
@@ -77,18 +77,18 @@ func each(n int, of func(name string) resourcev1.DeviceRequest) []resourcev1.Dev
 	return all
 }
 
-// deviceClaims are of classes that the tenant may not ask for, and of those that it may.
+// deviceClaims are of classes that the tenant may not request, and of those that it may.
 func (s scene) deviceClaims() []attack.Attack {
 	own, byClass := s.deviceClass(), attack.ByPolicy(DevicesPolicy, DeviceClassRule)
 	const other = "other.example.com"
 	as := func(admin *resourcev1.ExactDeviceRequest) { admin.AdminAccess = ptr.To(true) }
-	all := attack.Because("an administrator's access reaches devices that are in use by others", []string{"https://github.com/kubernetes/enhancements/issues/5018"},
+	all := attack.Because("admin access reaches devices that others use", []string{"https://github.com/kubernetes/enhancements/issues/5018"},
 		attack.Creating("claim-device-as-admin", "claim devices that others use, as an administrator", attack.ByAdminAccess, s.claim("claim-device-as-admin", exactly("gpu", other, 1, as))))
 	if !slices.Contains(s.by.Allowances.DeviceClasses, "*") {
 		creating := func(name, summary string, o client.Object) attack.Attack {
 			return attack.Creating(name, summary, byClass, o)
 		}
-		all = append(all, attack.Because("devices cost most of what a node costs, and the scheduler searches for them while everybody waits", nil,
+		all = append(all, attack.Because("devices are the most expensive part of a node, and every tenant's pods wait while the scheduler searches for them", nil,
 			creating("claim-other-device", "claim a device of a class that is not the tenant's", s.claim("claim-other-device", exactly("gpu", other, 1))),
 			creating("claim-all-other-devices", "claim all devices of a class that is not the tenant's", s.claim("claim-all-other-devices", exactly("gpu", other, 0,
 				func(r *resourcev1.ExactDeviceRequest) { r.AllocationMode = resourcev1.DeviceAllocationModeAll }))),
@@ -186,5 +186,5 @@ func (s scene) podsWithDevices() []attack.Attack {
 	if own := s.deviceClass(); own != "" {
 		all = append(all, attack.Creating("run-with-a-device", "ask for a device by a container's resources", attack.Nobody, pod("run-with-a-device", device(own, container))))
 	}
-	return attack.Because("devices cost most of what a node costs, and the scheduler searches for them while everybody waits", nil, all...)
+	return attack.Because("devices are the most expensive part of a node, and every tenant's pods wait while the scheduler searches for them", nil, all...)
 }

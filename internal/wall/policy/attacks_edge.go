@@ -70,7 +70,7 @@ func (s scene) services() []attack.Attack {
 	}
 	byIPs := attack.ByPolicy(ServicesPolicy, ExternalIPsRule)
 	ips := func(svc *corev1.Service) { svc.Spec.ExternalIPs = []string{"203.0.113.7"} }
-	all = append(all, attack.Because("whatever is sent to the address from within the cluster would go to the tenant", []string{"CVE-2020-8554"},
+	all = append(all, attack.Because("the cluster's own traffic to the address would go to the tenant", []string{"CVE-2020-8554"},
 		attack.Creating("claim-external-ip", "claim an address by spec.externalIPs", byIPs, service("claim-external-ip", ips)),
 		attack.Changing("claim-external-ip-later", "claim an address by spec.externalIPs of a Service that is there", byIPs, service("claim-external-ip-later"), ips),
 	)...)
@@ -79,7 +79,7 @@ func (s scene) services() []attack.Attack {
 		all = append(all, attack.Creating("choose-cluster-ip-as-allowed", "choose the address of a Service, as the tenant may", attack.Nobody, service("choose-cluster-ip", chosen)))
 	} else {
 		byClusterIP := attack.ByPolicy(ServicesPolicy, ClusterIPRule)
-		all = append(all, attack.Because("the address may be the one that the cluster's DNS, or another tenant's Service that is being made anew, is about to take", nil,
+		all = append(all, attack.Because("the address may be that of the cluster's DNS, or of another tenant's Service that is being re-created", nil,
 			attack.Creating("choose-cluster-ip", "choose the address of a Service", byClusterIP, service("choose-cluster-ip", chosen)),
 			attack.Creating("choose-cluster-ips", "choose the address of a Service in the list of addresses too", byClusterIP, service("choose-cluster-ips", chosen, func(svc *corev1.Service) {
 				svc.Spec.ClusterIPs = []string{attack.FreeClusterIP}
@@ -104,7 +104,7 @@ func (s scene) services() []attack.Attack {
 	if s.host != "" {
 		all = append(all, attack.Creating("announce-service", "have external-dns point a host of one's own at a Service", attack.Nobody, service("announce-service", announce(externalDNS, s.host))))
 	}
-	return attack.Because("a Service that reaches out of its namespace takes ports, addresses or names that others use", nil, all...)
+	return attack.Because("a Service outside of its namespace can take ports, addresses or names that others use", nil, all...)
 }
 
 func (s scene) ingress(name string, edits ...func(*networkingv1.Ingress)) *networkingv1.Ingress {
@@ -126,7 +126,7 @@ func (s scene) ingress(name string, edits ...func(*networkingv1.Ingress)) *netwo
 
 var backend = networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80}}}
 
-// ingresses serve what is not the tenant's.
+// ingresses serve other tenants' hosts.
 func (s scene) ingresses() []attack.Attack {
 	var all []attack.Attack
 	refused := func(name, summary, rule string, edit func(*networkingv1.Ingress)) {
@@ -169,7 +169,7 @@ func (s scene) ingresses() []attack.Attack {
 			i.Annotations = map[string]string{"kubernetes.io/ingress.class": "internal"}
 		})
 	}
-	all = attack.Because("whoever serves another's host reads its users' passwords", nil, all...)
+	all = attack.Because("a tenant that serves another's host can read its users' passwords", nil, all...)
 
 	if s.host == "" {
 		return all

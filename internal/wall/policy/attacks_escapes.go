@@ -77,7 +77,7 @@ func (s scene) escapes() []attack.Attack {
 			escape("keep-capabilities", "keep the capabilities that containers get", container(func(c *corev1.SecurityContext) { c.Capabilities.Drop = nil })),
 		)
 	}
-	return attack.Because("whoever is out of the pod has the node, its credentials and every pod on it", []string{podSecurityStandards}, all...)
+	return attack.Because("an escaped container controls the node, its credentials and every pod on it", []string{podSecurityStandards}, all...)
 }
 
 // ephemeral is a container that even the restricted level lets into a pod.

@@ -37,7 +37,7 @@ func (s scene) events() []attack.Attack {
 		}
 	}
 	by := attack.ByPolicy(EventsPolicy, EventSourceRule)
-	return attack.Because("whoever looks for the cause of a failure, and what is alerted by events, believes the cluster", nil,
+	return attack.Because("people who look for the cause of a failure, and alerts on events, trust the cluster's own events", nil,
 		attack.Creating("pass-for-kubelet", "write an event in the name of the kubelet", by, old("pass-for-kubelet", of("kubelet"))),
 		attack.Creating("pass-for-scheduler", "write an event in the name of the scheduler", by, old("pass-for-scheduler", of("default-scheduler"))),
 		attack.Creating("pass-for-kubelet-as-reporter", "write an event that the kubelet is said to have reported", by, old("pass-for-reporter", func(e *corev1.Event) {

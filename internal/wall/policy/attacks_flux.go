@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// flux is what Flux would do on the tenant's behalf, where the cluster has it.
+// flux are attacks by Flux on the tenant's behalf, if the cluster has it.
 func (s scene) flux() []attack.Attack {
 	const kustomize, helm, source = "kustomize.toolkit.fluxcd.io/v1", "helm.toolkit.fluxcd.io/v2", "source.toolkit.fluxcd.io/v1"
 	kustomization := func(name string, edit func(map[string]any)) *unstructured.Unstructured {
@@ -162,7 +162,7 @@ func (s scene) fluxBounds(kustomization func(string, func(map[string]any)) *unst
 			m["decryption"] = map[string]any{"provider": "sops", "secretRef": map[string]any{"name": "age"}}
 		})),
 	)
-	return append(all, attack.Because("Flux's controllers reach what no tenant does", nil, sources...)...)
+	return append(all, attack.Because("Flux's controllers have network access that no tenant has", nil, sources...)...)
 }
 
 // sourceHost is a host that the tenant's sources may be at.

@@ -61,7 +61,7 @@ func (s scene) gateways() []attack.Attack {
 			}))
 		all = append(all, attack.Creating("listen-for-own-host", "listen for a host of one's own by a Gateway", attack.Nobody, listener("listen-for-own-host", s.host)))
 	}
-	all = attack.Because("whoever routes another's host reads its users' passwords", nil, all...)
+	all = attack.Because("a tenant that routes another's host can read its users' passwords", nil, all...)
 	return slices.Concat(all, s.certificates(), s.issuers())
 }
 

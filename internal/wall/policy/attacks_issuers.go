@@ -33,7 +33,7 @@ func (s scene) issuer() string {
 	return "letsencrypt"
 }
 
-// certificates vouch for what is not the tenant's.
+// certificates are for hosts and names of others.
 func (s scene) certificates() []attack.Attack {
 	certificate := s.certificate
 	by := attack.ByPolicy(CertificatesPolicy, HostsRule)
@@ -65,7 +65,7 @@ func (s scene) certificates() []attack.Attack {
 	if s.host != "" {
 		all = append(all, attack.Creating("certify-own-host", "ask cert-manager to certify a host of one's own", attack.Nobody, certificate("certify-own-host", []any{s.host})))
 	}
-	return attack.Because("whoever has the certificate is the host, for everybody who trusts it", nil, all...)
+	return attack.Because("the holder of the certificate can impersonate the host to clients that trust it", nil, all...)
 }
 
 // fromIssuers ask more of an issuer than the tenant's names.
@@ -101,7 +101,7 @@ func (s scene) fromIssuers() []attack.Attack {
 		"annotations": map[string]any{"reflector.v1.k8s.emberstack.com/reflection-auto-enabled": "true"}}))
 	refused(SecretTemplateRule, "certify-and-register-cluster", "have cert-manager label a Secret so that Argo CD takes it for a cluster", with("secretTemplate", map[string]any{
 		"labels": map[string]any{"argocd.argoproj.io/secret-type": "cluster"}}))
-	all = attack.Because("whoever trusts the platform's issuer trusts what the certificate says", nil, all...)
+	all = attack.Because("clients that trust the platform's issuer trust the names in the certificate", nil, all...)
 	issuers := s.by.Allowances.Issuers
 	if !slices.Contains(issuers, "*") {
 		refused(IssuerRule, "choose-external-issuer", "ask an issuer of another API group", with("issuerRef", map[string]any{"name": "internal", "kind": "ClusterIssuer", "group": "awspca.cert-manager.io"}))
@@ -191,5 +191,5 @@ func (s scene) issuers() []attack.Attack {
 	}
 	all = append(all, attack.ByPlatform(attack.Creating("issue-by-any-vault-as-platform", "write an Issuer of a Vault in another tenant's namespace", attack.Nobody,
 		issuer("issue-by-any-vault", vault("https://vault."+s.other+".svc:8200")))))
-	return attack.Because("cert-manager's controller reaches what no tenant does, and shows the answers", nil, all...)
+	return attack.Because("cert-manager has network access that no tenant has, and shows the answers", nil, all...)
 }

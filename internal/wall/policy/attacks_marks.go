@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// marks are attacks on what croft put there.
+// marks are attacks on croft's own objects.
 func (s scene) marks() []attack.Attack {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: s.own, Name: name} }
 	isolation := &networkingv1.NetworkPolicy{
@@ -90,10 +90,10 @@ func (s scene) marks() []attack.Attack {
 			attack.Deleting("delete-quota", "delete the ResourceQuota", attack.ByRBAC, quota),
 			attack.Mistake(present(attack.Changing("edit-quota-when-permitted", "edit the ResourceQuota", byPolicy, quota, raise)), right("", "resourcequotas", "get", "update")))
 	}
-	return attack.Because("whoever can undo a wall has none around them", nil, all...)
+	return attack.Because("a tenant that can undo a wall has none around it", nil, all...)
 }
 
-// sourceMarks are attacks on what croft has Flux apply a tenant's sources by.
+// sourceMarks are attacks on the objects that apply a tenant's sources.
 func (s scene) sourceMarks() []attack.Attack {
 	byPolicy := attack.ByPolicy(ProtectionPolicy, ProtectionRule)
 	marks := map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
@@ -165,7 +165,7 @@ func (s scene) calicoMarks() []attack.Attack {
 		attack.Mistake(attack.Creating("forge-calico-guard-when-permitted", "put croft's mark on a Calico NetworkPolicy of one's own", byPolicy, forged), right(group, "networkpolicies", "create")),
 		attack.Deleting("delete-calico-guard", "delete the Calico NetworkPolicy that denies other tenants", by, guard),
 		present(attack.Changing("edit-calico-guard", "let everybody in by editing croft's Calico NetworkPolicy", by, guard, open)),
-		// With what a tenant may write in it, so that only the mark is at stake.
+		// With a legitimate spec, so that only the mark is refused.
 		present(attack.Changing("unmark-calico-guard", "take croft's mark off its Calico NetworkPolicy", by, guard, func(np *unstructured.Unstructured) {
 			np.SetLabels(nil)
 			np.Object["spec"] = map[string]any{"order": int64(500), "ingress": []any{map[string]any{"action": "Deny"}}}
@@ -173,8 +173,8 @@ func (s scene) calicoMarks() []attack.Attack {
 	}
 }
 
-// present is an attack on something that stands already, as croft's own objects
-// do: it is not made beforehand.
+// present is an attack on an existing object, as croft's own objects are: it is not
+// created beforehand.
 func present(a attack.Attack) attack.Attack {
 	a.Setup = nil
 	return a
@@ -216,7 +216,7 @@ func (s scene) namespaces() []attack.Attack {
 	seize := attack.Mistake(attack.Changing("seize-namespace-when-permitted", "take a namespace that is nobody's by labelling it", byMarks, free,
 		func(n *corev1.Namespace) { n.Labels[v1alpha1.TenantLabel] = s.by.Name }), update)
 	seize.References = []string{"CVE-2024-39690", "CVE-2025-55205"}
-	// The namespace before what is in it.
+	// The namespace before its objects.
 	slices.SortStableFunc(seize.Setup, func(a, b client.Object) int { return rank(a) - rank(b) })
 	// By the tenant's people alone: the namespace is made for the whole cluster.
 	made := &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-made", Labels: map[string]string{v1alpha1.TenantLabel: s.on.Name}}}

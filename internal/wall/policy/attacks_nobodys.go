@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// nobodys are what tenants may not do, done where no tenant is: every policy on tenants
-// must leave it alone.
+// nobodys are requests that tenants may not make, in a namespace of no tenant: every
+// policy on tenants must allow them there.
 func (s scene) nobodys() []attack.Attack {
 	may := func(name, summary string, o client.Object, groups, resources string, verbs ...string) attack.Attack {
 		return attack.InNobodys(s.own, attack.Creating("free-"+name, summary, attack.Nobody, o),

@@ -18,7 +18,7 @@ import (
 
 const podSecurityStandards = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
 
-// asks are pods that ask for what they may not have, beside a place.
+// asks are pods with forbidden fields, apart from placement.
 func (s scene) asks() []attack.Attack {
 	may, asking := s.by.Allowances, &asking{scene: s}
 	if !slices.Contains(may.Registries, "*") {
@@ -37,10 +37,10 @@ func (s scene) asks() []attack.Attack {
 	}
 	asking.disruption()
 	asking.names()
-	return attack.Because("what one tenant takes beyond its own, others miss, or lose to it", nil, append(asking.all, s.terminations()...)...)
+	return attack.Because("a tenant that takes more than its share takes it from others", nil, append(asking.all, s.terminations()...)...)
 }
 
-// asking collects attacks on what a pod may ask for.
+// asking collects attacks by fields of pods.
 type asking struct {
 	scene
 	all []attack.Attack
@@ -86,7 +86,7 @@ func (s *asking) images() {
 	})
 }
 
-// cachedImages were pulled to the node by somebody else.
+// cachedImages were pulled to the node by another tenant.
 func (s *asking) cachedImages() {
 	pulled := func(name, summary string, a attack.Attack, containers func(*corev1.Pod) []corev1.PullPolicy) attack.Attack {
 		a.Name, a.Summary, a.Kind = name, summary, attack.Breach
@@ -200,7 +200,7 @@ func (s *asking) inlineVolumes() {
 	inline := func(driver string) []corev1.Volume {
 		return []corev1.Volume{{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driver}}}}
 	}
-	// The restricted level would refuse a driver that nobody labelled, too.
+	// The restricted level would also refuse a driver without a label.
 	s.refused("mount-inline-driver", "mount an inline volume of a CSI driver", InlineCSIRule, func(p *corev1.Pod) { p.Spec.Volumes = inline("csi.example.com") })
 	s.inTemplate("mount-inline-driver-in-template", "mount an inline volume of a CSI driver by a Deployment", InlineCSIRule, func(t *corev1.PodTemplateSpec) { t.Spec.Volumes = inline("csi.example.com") })
 }
@@ -233,7 +233,7 @@ func (s *asking) names() {
 // terminations keep nodes waiting.
 func (s scene) terminations() []attack.Attack {
 	late := *s.by.Allowances.MaxTerminationGracePeriodSeconds + 1
-	// A pod without a node is given no time to end, whatever is asked for.
+	// A pod without a node gets no grace period, whatever the request says.
 	slow := s.pod("delete-never", func(p *corev1.Pod) {
 		p.Spec.SchedulingGates = nil
 		p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "croft-verify"}

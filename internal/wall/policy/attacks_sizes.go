@@ -26,12 +26,12 @@ import (
 )
 
 const (
-	// etcdTakes is the most that etcd takes of one object, less what is around it.
+	// etcdTakes is the maximum size of an object in etcd, less its envelope.
 	etcdTakes = 1 << 20
 	helm      = corev1.SecretType("helm.sh/release.v1")
 )
 
-// sizes are objects that are larger than what a quota on their number allows for.
+// sizes are objects that are too large for a quota on their number to be effective.
 func (s scene) sizes() []attack.Attack {
 	data, releases, others := *s.by.Allowances.MaxObjectBytes, *s.by.Allowances.MaxHelmReleaseBytes, *s.by.Allowances.MaxOtherObjectBytes
 	long := func(bytes int64) string { return strings.Repeat("x", int(bytes)) }
@@ -125,7 +125,7 @@ func (s scene) sizes() []attack.Attack {
 			})))
 		all = append(all, s.largeOfPlatform(func(o client.Object) client.Object { return annotated(o, others) })...)
 	}
-	return attack.Because("etcd keeps a few gigabytes for the whole cluster, and takes no more writes from anybody when it is full",
+	return attack.Because("etcd stores a few gigabytes for the whole cluster, and refuses all writes when it is full",
 		[]string{"https://etcd.io/docs/latest/op-guide/maintenance/#space-quota"}, all...)
 }
 
@@ -135,7 +135,7 @@ func (s scene) largeOfPlatform(large func(client.Object) client.Object) []attack
 	rules := &v1alpha1.TenantRules{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"}, ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: v1alpha1.TenantRulesName},
 	}
-	endpoints := &corev1.Endpoints{TypeMeta: core("Endpoints"), ObjectMeta: s.meta("fill-endpoints-as-platform")} //nolint:staticcheck // the older API is there, too
+	endpoints := &corev1.Endpoints{TypeMeta: core("Endpoints"), ObjectMeta: s.meta("fill-endpoints-as-platform")} //nolint:staticcheck // the older API is served, too
 	slice := &discoveryv1.EndpointSlice{
 		TypeMeta:   metav1.TypeMeta{APIVersion: discoveryv1.SchemeGroupVersion.String(), Kind: "EndpointSlice"},
 		ObjectMeta: s.meta("fill-a-slice-as-platform"), AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{},

@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// inTree are the types of volumes that are refused by default, each with what it
-// would mount. Who only knows the ID, the address or the path has the data.
+// inTree are the types of volumes that are refused by default, each with an example. The
+// ID, the address or the path is enough to read the data.
 var inTree = []struct {
 	name, mounts string
 	source       corev1.VolumeSource
@@ -49,7 +49,7 @@ var inTree = []struct {
 	{"quobyte-volume", "a Quobyte volume, from the network of the node", corev1.VolumeSource{Quobyte: &corev1.QuobyteVolumeSource{Registry: "10.0.0.7:7861", Volume: "volume-of-another"}}},
 }
 
-// storageClass is one that the tenant may use.
+// storageClass is a class that the tenant may use.
 func (s scene) storageClass() string {
 	for _, name := range s.by.Allowances.StorageClasses {
 		if name != "*" && name != "" {
@@ -59,7 +59,7 @@ func (s scene) storageClass() string {
 	return "croft-verify"
 }
 
-// volumes are what pods mount past the claims.
+// volumes are mounted without claims.
 func (s scene) volumes() []attack.Attack {
 	var all []attack.Attack
 	mounting := func(sources ...corev1.VolumeSource) func(*corev1.PodSpec) {
@@ -72,7 +72,7 @@ func (s scene) volumes() []attack.Attack {
 	pod := func(name string, edit func(*corev1.PodSpec)) client.Object {
 		return s.pod(name, func(p *corev1.Pod) { edit(&p.Spec) })
 	}
-	// The restricted level refuses these types, too, and is asked first.
+	// The restricted level refuses these types, too, and is evaluated first.
 	by := attack.ByPolicy(admissionpolicy.PodsPolicy, VolumeTypesRule)
 	restricted := s.by.PodSecurity == v1alpha1.PodSecurityRestricted
 	if restricted {
@@ -97,7 +97,7 @@ func (s scene) volumes() []attack.Attack {
 				attack.ByWarning(admissionpolicy.PodTemplatesPolicy, VolumeTypesRule), o))
 		}
 	}
-	all = attack.Because("the disk, or the server, holds another tenant's data, and no NetworkPolicy is asked on a node", []string{podSecurityStandards}, all...)
+	all = attack.Because("the disk, or the server, may hold another tenant's data, and no NetworkPolicy applies on a node", []string{podSecurityStandards}, all...)
 
 	ephemeral := func(edit func(*corev1.PersistentVolumeClaimTemplate)) corev1.VolumeSource {
 		t := corev1.PersistentVolumeClaimTemplate{Spec: s.claimSpec()}
@@ -167,7 +167,7 @@ func (s scene) volumes() []attack.Attack {
 	}
 	claims = append(claims, attack.Creating("mount-volumes-by-statefulset", "claim a volume for each pod of a StatefulSet", attack.Nobody,
 		set("mount-volumes-by-statefulset", func(*corev1.PersistentVolumeClaim) {})))
-	return append(all, attack.Because("a controller would make the claim that the tenant itself may not", nil, claims...)...)
+	return append(all, attack.Because("a controller would create the claim that the tenant itself may not", nil, claims...)...)
 }
 
 // typeOf is a volume's type, by the name that the API has for it.
@@ -272,5 +272,5 @@ func (s scene) claims() []attack.Attack {
 		all = append(all, attack.Creating("claim-faster-volume-as-allowed", "claim a volume of a volume attributes class, as the tenant may", attack.Nobody,
 			claim("claim-faster-volume-as-allowed", func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = ptr.To("io-of-another") })))
 	}
-	return attack.Because("a volume holds another tenant's data, or costs what the tenant was not given", nil, all...)
+	return attack.Because("a volume may hold another tenant's data, or exceed the tenant's allowance", nil, all...)
 }

@@ -15,7 +15,7 @@ const mostMarks = 250
 const fewMarks = "objects have some tens; " +
 	"what is configured by more of them is read from elsewhere by every controller that croft knows"
 
-// annotationBounds are those of objects whose annotations add-ons read: see
+// annotationBounds are the bounds of annotations that add-ons read: see
 // earlyAnnotations.
 func annotationBounds() []admissionpolicy.Bound {
 	return []admissionpolicy.Bound{
@@ -37,7 +37,7 @@ func annotationBounds() []admissionpolicy.Bound {
 	}
 }
 
-// infrastructureBounds are those of annotations that an object hands on.
+// infrastructureBounds are the bounds of annotations that an object passes on.
 func infrastructureBounds() []admissionpolicy.Bound {
 	return []admissionpolicy.Bound{
 		{
@@ -59,16 +59,16 @@ func infrastructureBounds() []admissionpolicy.Bound {
 	}
 }
 
-// listedIn is how many names there are in annotations whose values are lists of them.
+// listedIn is the number of names in annotations whose values are lists of names.
 func listedIn(annotations string) string {
 	return with(`ANNOTATIONS.transformList(k, v,
 		KEY in variables.listing || k.split("/")[0] + "/" in variables.listing,
 		v.split(",").size()).sum()`, "ANNOTATIONS", annotations, "KEY", normal("k"))
 }
 
-// earlyAnnotations are what annotationBounds ask about, and granted. The variable
-// annotations is the object's. Most objects have only annotations that are harmless
-// whatever they say: one pass finds that out, and nothing else is asked.
+// earlyAnnotations are the variables that annotationBounds and granted read. The
+// variable annotations is the object's. Most objects have only annotations that are
+// harmless with any value: one pass finds that out, and nothing else is evaluated.
 func earlyAnnotations(harmless []string, tables ...map[string]string) []admissionpolicy.Variable {
 	var keys []string
 	for _, table := range tables {
@@ -94,8 +94,8 @@ var listing = []addons.Class{
 }
 
 const (
-	// mostHosts times the 256 domains that a tenant may have is what the API server
-	// lets one expression cost.
+	// mostHosts times the 256 domains of a tenant is the API server's limit for one
+	// expression.
 	mostHosts = 250
 	manyHosts = "an object with more is split by host without any change for those who call it"
 )
@@ -136,8 +136,8 @@ var certificateBounds = []admissionpolicy.Bound{
 	},
 }
 
-// serviceBounds: what a node's kube-proxy and a load balancer have to be told of each
-// Service is as long as these lists.
+// serviceBounds: the configuration of a Service in each node's kube-proxy and in a load
+// balancer grows with these lists.
 var serviceBounds = []admissionpolicy.Bound{
 	{
 		Path:    "spec.clusterIPs",

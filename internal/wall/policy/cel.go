@@ -14,14 +14,13 @@ func annotations(metadata string) string {
 	return with(`(has(META.annotations) ? META.annotations : {})`, "META", metadata)
 }
 
-// before is an expression about oldObject, where there is one that rules may look
-// at.
+// before is an expression about oldObject, if there is one that rules may read.
 func before(expression, otherwise string) string {
 	return admissionpolicy.Comparable + ` ? ` + expression + ` : ` + otherwise
 }
 
-// specVariables are the spec of an object of a custom resource, as it is and as it
-// was, empty where the object is new.
+// specVariables are the spec and the old spec of a custom resource; the old one is empty
+// for a new object.
 func specVariables() []admissionpolicy.Variable {
 	return []admissionpolicy.Variable{
 		{Name: "spec", Expression: `dyn(object).spec`},
@@ -30,8 +29,8 @@ func specVariables() []admissionpolicy.Variable {
 	}
 }
 
-// refusedNew are those values of variables.spec that were not there before and of
-// which an expression on VALUE does not hold.
+// refusedNew are the new values of variables.spec for which an expression on VALUE is
+// false.
 func refusedNew(name, values, holds string) admissionpolicy.Variable {
 	return admissionpolicy.Variable{Name: name, Expression: with(`NOW.filter(v, !HOLDS && !(v in EARLIER))`,
 		"NOW", values,
@@ -44,7 +43,7 @@ func allowed(list, name string) string {
 	return with(`("*" in params.spec.LIST || NAME in params.spec.LIST)`, "LIST", list, "NAME", name)
 }
 
-// listed is what a list of the tenant's rules holds, for a person.
+// listed is a list of the tenant's rules, for people.
 func listed(list string) string {
 	return with(`(params.spec.LIST.size() == 0 ? "none" : `+some("params.spec.LIST", 12)+`)`, "LIST", list)
 }
@@ -57,16 +56,15 @@ func some(list string, atMost int) string {
 		"LIST", list, "MOST", strconv.Itoa(atMost))
 }
 
-// granted is true where a host is one that the tenant may serve. "*.example.org"
-// grants everything below example.org at any depth, wildcards included, but not
-// example.org.
+// granted is true if the tenant may serve the host. "*.example.org" grants everything
+// below example.org at any depth, wildcards included, but not example.org.
 func granted(host string) string {
 	return with(`(HOST in params.spec.domains ||
 		variables.wildcards.exists(w, HOST.endsWith(w) && HOST.size() > w.size()))`, "HOST", host)
 }
 
-// wildcards is the variable that granted needs: what the hosts below each wildcard
-// among the tenant's domains end with.
+// wildcards is the variable that granted needs: the suffixes of hosts below each
+// wildcard among the tenant's domains.
 func wildcards() admissionpolicy.Variable {
 	return admissionpolicy.Variable{
 		Name:       "wildcards",

@@ -6,8 +6,8 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// The names of the policies on what RBAC alone should withhold, or cannot tell
-// apart.
+// The names of the policies that complement RBAC, where it cannot distinguish requests
+// or is too coarse.
 const (
 	EndpointsPolicy  = "croft-endpoints"
 	FinalizersPolicy = "croft-finalizers"
@@ -20,18 +20,18 @@ const (
 	OwnersRule     = "owners"
 )
 
-// clusterWide is true where whoever asks may do so in every namespace, as the
-// controllers of the cluster and of the platform may, and no tenant: so these
-// need not be known by name.
+// clusterWide is true if the user may do so in every namespace, as the controllers of
+// the cluster and of the platform may, and no tenant: so the policies need not know them
+// by name.
 const clusterWide = everyNamespace + `.check("update").allowed() ||
 	` + everyNamespace + `.check("patch").allowed()`
 
-// everyNamespace asks the authorizer about the request's resource. It names no namespace,
-// which stands for all of them.
+// everyNamespace asks the authorizer about the request's resource. Without a namespace,
+// it asks about all of them.
 const everyNamespace = `authorizer.group(request.resource.group).resource(request.resource.resource)`
 
-// checkEndpoints keeps traffic to Services from being sent to whatever address
-// somebody writes (CVE-2021-25740).
+// checkEndpoints keeps tenants from sending Services' traffic to arbitrary addresses
+// (CVE-2021-25740).
 func checkEndpoints() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:     EndpointsPolicy,
@@ -48,9 +48,9 @@ func checkEndpoints() admissionpolicy.Validating {
 	}
 }
 
-// The finalizers that Kubernetes puts on objects that tenants write. Each is taken
-// off by a controller that looks at one kind alone, and on any other kind by nobody.
-// foregroundDeletion and orphan come with a deletion, not with what is written.
+// The finalizers that Kubernetes puts on objects that tenants write. Each is removed by
+// a controller that handles one kind alone, and on any other kind by none.
+// foregroundDeletion and orphan come with a deletion, not with a write.
 const (
 	claimFinalizer = "kubernetes.io/pvc-protection"
 	jobFinalizer   = "batch.kubernetes.io/job-tracking"
@@ -65,12 +65,12 @@ var hasFinalizersOrOwners = `object != null && has(object.metadata) &&
 			object.metadata.ownerReferences.exists(o,
 				` + ofTheCluster + `)))`
 
-// checkDeletion keeps objects, and so namespaces, from staying for ever. It looks at
-// every kind of object, but only at those that have something to be asked; pods are
-// asked the same with everything else that pods are asked.
+// checkDeletion keeps objects, and so namespaces, from becoming undeletable. It matches
+// every kind of object, but only objects with finalizers or owners to check; for pods,
+// croft-pods has the same rules.
 //
-// Claims are made by controllers of the whole cluster from what tenants write in
-// StatefulSets, finalizers included: so controllers put none on a claim that is new.
+// Controllers of the whole cluster create claims from tenants' StatefulSets, finalizers
+// included: so a controller may put none on a new claim.
 func checkDeletion(more []string) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:     FinalizersPolicy,
@@ -104,8 +104,8 @@ func refusedOfPods(more []string) admissionpolicy.Variable {
 	return refusedFinalizers(`f in ` + quoted(append([]string{jobFinalizer}, more...)))
 }
 
-// refusedFinalizers are those that are not allowed and were not there before. Of more
-// than can be compared any may be taken off.
+// refusedFinalizers are the new finalizers that are not allowed. From a list too long to
+// be compared, any may be removed.
 func refusedFinalizers(allowed string) admissionpolicy.Variable {
 	const refused = `variables.finalizersBefore.size() > MOST &&
 			variables.finalizers.size() < variables.finalizersBefore.size() ? [] :
@@ -118,8 +118,8 @@ func refusedFinalizers(allowed string) admissionpolicy.Variable {
 	}
 }
 
-// finalizersRule lets controllers of the whole cluster put on what they like, where
-// they have not been told to by a tenant.
+// finalizersRule allows controllers of the whole cluster any finalizer, unless a
+// tenant's template may have set it.
 func finalizersRule(untold string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: FinalizersRule,

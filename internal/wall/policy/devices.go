@@ -34,9 +34,9 @@ const (
 // of a class without a claim of its own.
 const deviceResource = "deviceclass.resource.kubernetes.io/"
 
-// checkDevices lets claims ask for devices of the tenant's classes, within bounds. A
-// claim's devices never change. Claims that the scheduler and the claims' controller
-// make for pods are judged like others: what they say comes from the tenant.
+// checkDevices allows claims for devices of the tenant's classes, within bounds. A
+// claim's devices are immutable. Claims that the scheduler and the claims' controller
+// create for pods are judged like others: their content comes from the tenant.
 func checkDevices() admissionpolicy.Validating {
 	allowedClass := `has(o.deviceClassName) && ` + allowed("deviceClasses", "o.deviceClassName")
 	bounds := strings.NewReplacer(
@@ -55,8 +55,8 @@ func checkDevices() admissionpolicy.Validating {
 				dyn(object).spec.spec : dyn(object).spec`},
 			{Name: "requests", Expression: `has(variables.spec.devices) && has(variables.spec.devices.requests) ?
 				variables.spec.devices.requests : []`},
-			// The alternatives of each request. Those of older versions of the API say what
-			// they ask for without exactly.
+			// The alternatives of each request. Requests of older API versions lack the
+			// field exactly.
 			{Name: "options", Expression: `variables.requests.map(r,
 				has(r.firstAvailable) && r.firstAvailable.size() > 0 ? r.firstAvailable :
 				has(r.exactly) ? [r.exactly] : [r])`},
@@ -94,7 +94,7 @@ func checkDevices() admissionpolicy.Validating {
 	}
 }
 
-// podDevices are asked of pods, and of templates.
+// podDevices apply to pods, and to templates.
 func podDevices() []admissionpolicy.Rule {
 	return []admissionpolicy.Rule{
 		{

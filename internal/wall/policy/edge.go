@@ -6,7 +6,7 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// The names of the policies on what routes traffic from outside.
+// The names of the policies on objects that route traffic from outside.
 const (
 	IngressesPolicy    = "croft-ingresses"
 	RoutesPolicy       = "croft-routes"
@@ -63,7 +63,8 @@ func checkIngresses() admissionpolicy.Validating {
 			+ ("kubernetes.io/ingress.class" in ANNOTATIONS ? [ANNOTATIONS["kubernetes.io/ingress.class"]] : [])`,
 			"OBJECT", object, "ANNOTATIONS", annotations)
 	}
-	// What may end a path in the configuration of a controller, or keep a quote from ending it.
+	// Characters that may end a path in a controller's configuration, or keep a quote
+	// from ending it.
 	endOfPath := admissionpolicy.Quote("[\\x00-\\x20\\x7f;{}\"'`#]|\\\\$")
 	return admissionpolicy.Validating{
 		Name: IngressesPolicy,
@@ -136,10 +137,9 @@ func checkIngresses() admissionpolicy.Validating {
 	}
 }
 
-// checkRoutes is for the routes of the Gateway API that are told apart by host. Its
-// definitions bound the lists that are gone through, before any policy is asked: 16
-// hostnames, and 64 listeners of a Gateway.
-// A cluster without it is not concerned.
+// checkRoutes is for the routes of the Gateway API that match by host. Its CRDs bound
+// the lists before any policy is evaluated: 16 hostnames, and 64 listeners of a Gateway.
+// It costs nothing in a cluster without the API.
 func checkRoutes() admissionpolicy.Validating {
 	hostnames := func(object string) string {
 		return with(`(has(OBJECT.spec.hostnames) && OBJECT.spec.hostnames.size() > 0 ?
@@ -209,8 +209,8 @@ func checkGateways() admissionpolicy.Validating {
 	}
 }
 
-// hostForm is what a host, or all hosts below one, look like: what reads a certificate may
-// take anything else for two names.
+// hostForm is the form of a host, or of all hosts below one: readers of a certificate
+// may take anything else for two names.
 const hostForm = `^([*][.])?([a-z0-9_]([-a-z0-9_]*[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 
 // unchecked is true where a certificate has what cannot be compared with a tenant's hosts.

@@ -10,8 +10,8 @@ const EventsPolicy = "croft-events"
 // EventSourceRule is its one rule.
 const EventSourceRule = "event-source"
 
-// systemComponents are those in whose name only controllers of the whole cluster, and
-// nodes, write events: people, alerts and croft why believe them.
+// systemComponents are the components whose name only controllers of the whole cluster,
+// and nodes, may use in events: people, alerts and croft why believe them.
 var systemComponents = []string{
 	"kubelet", "default-scheduler", "karpenter", "cluster-autoscaler", "croft",
 	"attachdetach-controller", "controllermanager", "cronjob-controller", "daemonset-controller",
@@ -22,7 +22,7 @@ var systemComponents = []string{
 }
 
 // checkEvents keeps tenants from writing events in the name of the cluster, and from
-// changing those that are.
+// changing the cluster's events.
 func checkEvents() admissionpolicy.Validating {
 	// Of the two APIs, each has names of its own for the same. An event that is one of these
 	// already is none of the tenant's to change.

@@ -35,7 +35,8 @@ const fluxNamespaces = `((has(variables.spec.targetNamespace) ? [variables.spec.
 	+ (has(variables.spec.healthChecks)
 		? variables.spec.healthChecks.filter(o, has(o.namespace)).map(o, o.namespace) : []))`
 
-// fluxTimeouts are for how long Flux waits: of a HelmRelease, each action may have its own.
+// fluxTimeouts are the timeouts of a Flux object: in a HelmRelease, each action may have
+// its own.
 func fluxTimeouts() string {
 	return `(` + fields("variables.spec", "timeout") + `
 		+ ["install", "upgrade", "rollback", "uninstall", "test"]
@@ -117,7 +118,7 @@ func checkFlux() admissionpolicy.Validating {
 	}
 }
 
-// fields is a CEL expression of those of some fields that are there.
+// fields is a CEL expression of those of some fields that are set.
 func fields(of string, names ...string) string {
 	return with(`NAMES.filter(f, f in OF).map(f, string(OF[f]))`, "NAMES", quoted(names), "OF", of)
 }
@@ -136,8 +137,8 @@ func intervalRule() admissionpolicy.Rule {
 	}
 }
 
-// refusedTimeouts are those that are too long, also for Go: one object with a duration that
-// cannot be read keeps Flux from reading any of that kind, of all tenants.
+// refusedTimeouts are those that are too long, also for Go: one object with an
+// unreadable duration keeps Flux from reading any object of that kind, of all tenants.
 func refusedTimeouts(timeouts string) admissionpolicy.Variable {
 	return refusedNew("refusedTimeouts", timeouts,
 		`(VALUE.matches("`+goDuration+`") && duration(VALUE) <= duration("`+longestFluxTimeout+`"))`)
@@ -171,10 +172,10 @@ func allowedSourceHost() string {
 		h.matches("` + hostname + `") && ` + clusterNames("h") + `)`
 }
 
-// checkFluxSources keeps Flux from fetching from where no tenant could connect to,
-// and with the cloud identity of its own controller. Names are all that can be
-// judged here: what they resolve to, where a server redirects to, and what a
-// repository's submodules name, is for the network policies of Flux's namespace.
+// checkFluxSources keeps Flux from fetching from hosts that no tenant could connect to,
+// and from using its controller's own cloud identity. It judges names only: the network
+// policies of Flux's namespace must cover the addresses that they resolve to, redirects,
+// and a repository's submodules.
 func checkFluxSources() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: FluxSourcesPolicy,

@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// constraints are the rules that Gatekeeper holds too, where it is the engine:
-// those that platforms have long given to it, on Services and on hosts.
+// constraints are the rules that Gatekeeper enforces too, where it is the engine: those
+// that platforms commonly use it for, on Services and on hosts.
 func constraints() []admissionpolicy.Constrained {
 	return []admissionpolicy.Constrained{
 		{Kind: "CroftServices", Matches: map[string][]string{"": {"Service"}}, Audits: true, Policy: checkServices()},
@@ -40,9 +40,9 @@ func constraints() []admissionpolicy.Constrained {
 	}
 }
 
-// pullPolicyMutators give containers and image volumes the tenant's pull policy where Gatekeeper is
-// the engine. It cannot tell which of several a container asks for: a tenant with
-// more than one that asks for another is refused.
+// pullPolicyMutators give containers and image volumes the tenant's pull policy where
+// Gatekeeper is the engine. Gatekeeper cannot check a container's policy against
+// several: if a tenant has more than one, a container with another policy is refused.
 func pullPolicyMutators(t *estate.Tenant) []client.Object {
 	if len(t.Allowances.ImagePullPolicies) != 1 {
 		return nil
@@ -51,7 +51,7 @@ func pullPolicyMutators(t *estate.Tenant) []client.Object {
 	for _, containers := range []struct{ name, list, operation string }{
 		{"pull", "containers", "CREATE"},
 		{"pull-init", "initContainers", "CREATE"},
-		// They come to a pod that is there.
+		// They are added to an existing pod.
 		{"pull-debug", "ephemeralContainers", "UPDATE"},
 	} {
 		all = append(all, admissionpolicy.Mutator{

@@ -7,7 +7,7 @@ import (
 // IssuersPolicy is the name of the policy on cert-manager's Issuers.
 const IssuersPolicy = "croft-issuers"
 
-// The rules on issuers, and on what is asked of them.
+// The rules on issuers, and on Certificates.
 const (
 	IssuerRule         = "issuer"
 	AuthorityRule      = "authority"
@@ -20,21 +20,21 @@ const (
 )
 
 const (
-	// longestCertificate is how long a certificate of the platform's issuers lasts at
-	// most: 398 days, as browsers take them.
+	// longestCertificate is the maximum lifetime of a certificate of the platform's
+	// issuers: 398 days, the limit of browsers.
 	longestCertificate = "9552h"
 	// goDuration is how cert-manager and Flux write a duration. CEL's duration() takes
 	// the same, and fails on anything else, as it does where there is more than Go can count:
 	// some 292 years.
 	goDuration = `^([0-9]{1,5}([.][0-9]{1,9})?h|[0-9]{1,7}([.][0-9]{1,9})?m|` +
 		`[0-9]{1,9}([.][0-9]{1,9})?(s|ms|us|µs|ns)){1,6}$`
-	// harmlessUsages are those by which a certificate vouches for its own names alone.
+	// harmlessUsages are usages by which a certificate vouches for its own names alone.
 	harmlessUsages = `["signing", "digital signature", "content commitment", "key encipherment", "key agreement",
 		"data encipherment", "encipher only", "decipher only", "server auth", "client auth"]`
 )
 
-// issuerVariables are who issues a Certificate. What the namespace's own Issuer
-// vouches for nobody else trusts: a tenant may have a CA of its own.
+// issuerVariables describe the issuer of a Certificate. Nobody else trusts the
+// namespace's own Issuer: a tenant may have a CA of its own.
 func issuerVariables() []admissionpolicy.Variable {
 	return append(specVariables(),
 		admissionpolicy.Variable{
@@ -49,7 +49,7 @@ func issuerVariables() []admissionpolicy.Variable {
 			Expression: `"issuerRef" in variables.specBefore &&
 				variables.spec.issuerRef == variables.specBefore.issuerRef`,
 		},
-		// What an issuer of the platform's is asked for, and was not before.
+		// New requests to an issuer of the platform.
 		admissionpolicy.Variable{
 			Name: "asked",
 			Expression: `variables.issuerKind == "Issuer" ? [] :
@@ -67,8 +67,8 @@ func issuerVariables() []admissionpolicy.Variable {
 	)
 }
 
-// issuerRules are what a Certificate asks of its issuer. The platform's issuers are
-// trusted by others than the tenant.
+// issuerRules are the rules on a Certificate's request to its issuer. Others than the
+// tenant trust the platform's issuers.
 func issuerRules() []admissionpolicy.Rule {
 	return []admissionpolicy.Rule{
 		{
@@ -130,10 +130,10 @@ const harmlessSolver = `!(has(VALUE.rfc2136) || has(VALUE.acmeDNS) || has(VALUE.
 	has(VALUE.cloudDNS) && !has(VALUE.cloudDNS.serviceAccountSecretRef) ||
 	has(VALUE.azureDNS) && (has(VALUE.azureDNS.managedIdentity) || !has(VALUE.azureDNS.clientSecretSecretRef)))`
 
-// checkIssuers keeps tenants from sending cert-manager's controller, which reaches
-// what no tenant does, to addresses of their choice. What solvers make in the
-// namespace, such as pods and Ingresses, is judged there as the tenant's own.
-// Issuers of the platform's admins are theirs, in tenants' namespaces too.
+// checkIssuers keeps tenants from sending cert-manager's controller, whose network
+// access tenants do not have, to addresses of their choice. Solvers' objects in the
+// namespace, such as pods and Ingresses, are judged there as the tenant's own. Platform
+// admins may write any issuer, in tenants' namespaces too.
 func checkIssuers(admins []string) admissionpolicy.Validating {
 	of := func(path, field string) string {
 		return with(`(has(variables.spec.PATH) && has(variables.spec.PATH.FIELD) ? [variables.spec.PATH.FIELD] : [])`,

@@ -13,9 +13,9 @@ import (
 // Name is the name of the quota and of the limits in every tenant namespace.
 const Name = "croft"
 
-// namespace carries the label that puts it under every policy, and its Pod
-// Security level. The level is warned of too, so that a Deployment whose pods
-// would be refused says so when it is written.
+// namespace carries the label by which every policy selects it, and its Pod Security
+// level. It also warns by the level, so that a Deployment whose pods would be refused
+// gets a warning.
 func namespace(t *estate.Tenant, name string) *corev1.Namespace {
 	labels := map[string]string{
 		v1alpha1.TenantLabel:                         t.Name,
@@ -37,7 +37,7 @@ func namespace(t *estate.Tenant, name string) *corev1.Namespace {
 	}
 }
 
-// sizes are how large objects may be.
+// sizes are the maximum sizes of objects.
 func sizes(may *v1alpha1.Allowances) map[string]string {
 	return map[string]string{
 		v1alpha1.MaxObjectBytesAnnotation:      strconv.FormatInt(*may.MaxObjectBytes, 10),
@@ -46,7 +46,7 @@ func sizes(may *v1alpha1.Allowances) map[string]string {
 	}
 }
 
-// tenantRules are what the admission policies of all walls read.
+// tenantRules are the rules that the admission policies of all walls read.
 func tenantRules(p *estate.Platform, t *estate.Tenant, namespace string) *v1alpha1.TenantRules {
 	return &v1alpha1.TenantRules{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"},
@@ -55,8 +55,8 @@ func tenantRules(p *estate.Platform, t *estate.Tenant, namespace string) *v1alph
 	}
 }
 
-// rulesOf are the same in all namespaces, but for SelfService. Lists are never null: the policies would
-// have to ask.
+// rulesOf are the same in all namespaces, except for SelfService. Lists are never null:
+// otherwise the policies would have to check.
 func rulesOf(p *estate.Platform, t *estate.Tenant, namespace string) v1alpha1.TenantRulesSpec {
 	return v1alpha1.TenantRulesSpec{
 		Tenant:             t.Name,

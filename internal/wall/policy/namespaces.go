@@ -19,17 +19,16 @@ const (
 	NamespaceDeletionRule = "deletion"
 )
 
-// markKeys is a regular expression for the keys of what checkNamespaces calls marks.
+// markKeys is a regular expression for the keys of marks: see checkNamespaces.
 const markKeys = `^croft[.]dev/|^app[.]kubernetes[.]io/managed-by$|^pod-security[.]kubernetes[.]io/` +
 	`|^resource[.]kubernetes[.]io/|^scheduler[.]alpha[.]kubernetes[.]io/|^admission[.]gatekeeper[.]sh/`
 
-// checkNamespaces keeps the marks on tenants' namespaces as they are: those of
-// croft, and those by which Kubernetes and its neighbours decide what may be done
-// there. A namespace would choose by its own labels which policies look at it, so
-// this one looks at all of them.
+// checkNamespaces protects the marks on tenants' namespaces: those of croft, and those
+// that Kubernetes and other components evaluate. By its own labels a namespace could
+// choose the policies that match it, so this policy matches all of them.
 func checkNamespaces(admins []string) admissionpolicy.Validating {
 	only := admissionpolicy.NotByPlatform(admins)
-	// One that has more marks than can be gone through may be anybody's.
+	// A namespace with more marks than the bound may be any tenant's.
 	only["of-a-tenant"] = with(`[object, oldObject].exists(n, n != null && (
 		has(n.metadata.labels) &&
 			(n.metadata.labels.size() > MOST || n.metadata.labels.exists(k, k.startsWith("croft.dev/"))) ||

@@ -19,23 +19,23 @@ const (
 	VolumeTypesRule  = "volume-types"
 	DoNotDisruptRule = "do-not-disrupt"
 	PodMarksRule     = "marks"
-	// ClaimTemplatesRule is about what a pod's ephemeral volumes, and a StatefulSet's
-	// volumes, are claimed by.
+	// ClaimTemplatesRule is on the claim templates of a pod's ephemeral volumes, and of
+	// a StatefulSet.
 	ClaimTemplatesRule = "claim-templates"
 )
 
-// plainVolumes are those that every pod may mount without a look: they hold what is the
-// namespace's or the pod's own. hostPath is Pod Security's, which allows it at the
-// level privileged alone.
+// plainVolumes are the types that every pod may mount unchecked: they hold the
+// namespace's or the pod's own data. Pod Security decides about hostPath, and allows it
+// at the level privileged alone.
 var plainVolumes = []string{
 	"projected", "configMap", "secret", "downwardAPI", "emptyDir", "persistentVolumeClaim", "hostPath",
 }
 
-// examinedVolumes are those that other rules look into.
+// examinedVolumes are the types that other rules check.
 var examinedVolumes = []string{"csi", "ephemeral", "image"}
 
-// podPart is what pods may ask for beside a place. Of what cannot change in a
-// pod's life only new pods are asked.
+// podPart are the rules on pods apart from placement. Immutable fields are checked for
+// new pods only.
 func podPart(finalizers []string) admissionpolicy.Pods {
 	variables, patch := setPullPolicy()
 	onPods, harmless := addons.Table(addons.Pods), addons.HarmlessPrefixes(addons.Pods)
@@ -43,7 +43,8 @@ func podPart(finalizers []string) admissionpolicy.Pods {
 		Bounds: slices.Concat(annotationBounds(), podBounds, finalizerBounds),
 		Early:  append(earlyAnnotations(harmless, onPods), usual),
 		Variables: slices.Concat([]admissionpolicy.Variable{
-			// As a container runtime reads them: what has no registry is docker.io's.
+			// As a container runtime reads them: images without a registry are
+			// docker.io's.
 			{
 				Name:       "imagesBefore",
 				Expression: `variables.specBefore.size() == 0 ? [] : ` + images("variables.specBefore[0]"),
@@ -104,9 +105,9 @@ func podPart(finalizers []string) admissionpolicy.Pods {
 	}
 }
 
-// pulledAsSaid is true where a pod pulls its images by the tenant's imagePullPolicies.
-// Of a pod that is there only new ephemeral containers are asked: its other pull
-// policies cannot change.
+// pulledAsSaid is true if a pod pulls its images by the tenant's imagePullPolicies. In
+// an existing pod only new ephemeral containers are checked: its other pull policies are
+// immutable.
 const pulledAsSaid = `variables.new
 	? variables.spec.containers.all(c,
 		c.imagePullPolicy == params.written.imagePullPolicies || c.imagePullPolicy in params.spec.imagePullPolicies) &&
@@ -136,7 +137,7 @@ func hasAny(object string, fields []string) string {
 	return strings.Join(each, " || ")
 }
 
-// images are those of all containers of a pod spec.
+// images are the images of all containers of a pod spec.
 func images(spec string) string {
 	return with(`(SPEC.containers.map(c, c.image)
 		+ (has(SPEC.initContainers) ? SPEC.initContainers.map(c, c.image) : [])
@@ -146,7 +147,7 @@ func images(spec string) string {
 		"SPEC", spec)
 }
 
-// podRules are asked of pods, and of the templates that pods are made from.
+// podRules apply to pods, and to pod templates.
 func podRules() []admissionpolicy.Rule {
 	return slices.Concat([]admissionpolicy.Rule{
 		{
@@ -220,8 +221,8 @@ func podRules() []admissionpolicy.Rule {
 				someAnnotations(`variables.refused.filter(a, a[2].startsWith("keeps-node"))`) +
 				` + ": remove it, and use a PodDisruptionBudget; a platform admin allows it by policy.doNotDisrupt"`,
 		},
-		// A controller of the whole cluster makes pods from what a tenant wrote in a
-		// template, finalizers included: so it puts none on a new pod.
+		// A controller of the whole cluster creates pods from a tenant's template,
+		// finalizers included: so it may put none on a new pod.
 		finalizersRule(`!variables.new`),
 		{
 			Name: PodMarksRule,
@@ -248,9 +249,9 @@ const plainVolumed = `variables.volumes.size() == 0`
 // unannotated spares most pods the rules on annotations.
 const unannotated = `variables.annotations.size() == 0 || variables.within && variables.plain`
 
-// ofAddonsThemselves is true where an add-on writes to a pod that is there: it may
-// change the pods of the whole cluster, which no tenant may. A new pod is judged
-// whoever makes it, since controllers make what tenants write.
+// ofAddonsThemselves is true if an add-on writes to an existing pod: it may change the
+// pods of the whole cluster, which no tenant may. A new pod is judged regardless of its
+// creator, since controllers create pods from tenants' templates.
 const ofAddonsThemselves = ` || !variables.new && (` + clusterWide + `)`
 
 // everyContainer is true where a condition on c holds for all containers and init
@@ -261,16 +262,15 @@ func everyContainer(condition string) string {
 		"CONDITION", condition)
 }
 
-// probeEnds is true where a probe of container c gives it no more time to end than the
-// tenant may take. Only two kinds of probes end a container.
+// probeEnds is true if a probe of container c gives it no longer to end than the tenant
+// may take. Only two kinds of probes end a container.
 func probeEnds(probe string) string {
 	return with(`(!has(c.PROBE) || !has(c.PROBE.terminationGracePeriodSeconds) ||
 		c.PROBE.terminationGracePeriodSeconds <= params.spec.maxTerminationGracePeriodSeconds)`, "PROBE", probe)
 }
 
-// setPullPolicy gives containers the first of the tenant's pull policies, where
-// they ask for one that is not among them: with Always, whoever runs an image has
-// shown a secret that may pull it.
+// setPullPolicy gives containers the first of the tenant's pull policies, if theirs is
+// not among them: with Always, every container start re-checks the pull secret.
 func setPullPolicy() ([]admissionpolicy.Variable, string) {
 	each := func(list string) string {
 		return with(`(has(object.spec.LIST) ? object.spec.LIST.transformList(i, c,
@@ -278,7 +278,7 @@ func setPullPolicy() ([]admissionpolicy.Variable, string) {
 			JSONPatch{op: "replace", path: "/spec/LIST/" + string(i) + "/imagePullPolicy",
 				value: string(params.spec.imagePullPolicies[0])}) : [])`, "LIST", list)
 	}
-	// Of a pod that is there, only the ephemeral containers to come can change.
+	// In an existing pod, only new ephemeral containers can change.
 	before := admissionpolicy.Variable{Name: "before", Expression: `variables.new ? [] :
 		oldObject.spec.containers.map(c, c.name)
 		+ (has(oldObject.spec.initContainers) ? oldObject.spec.initContainers.map(c, c.name) : [])

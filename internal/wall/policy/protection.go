@@ -7,21 +7,20 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// ProtectionPolicy is the name of the policy that keeps what croft manages as it
-// is.
+// ProtectionPolicy is the name of the policy that protects croft's objects.
 const ProtectionPolicy = "croft-protection"
 
 // ProtectionRule is its one rule.
 const ProtectionRule = "managed-objects"
 
 // keptByControllers are resources of which controllers of the whole cluster change
-// croft's objects, too: Flux' put their finalizers on, and note that a source is to be
+// croft's objects, too: Flux' controllers add finalizers, and annotate a source to be
 // fetched at once; those of clouds and of OpenShift annotate service accounts.
 var keptByControllers = []string{"serviceaccounts", "gitrepositories", "ocirepositories", "kustomizations"}
 
-// protection lets nobody but the platform change or delete what carries croft's
-// mark, or put that mark on something else. Tenants may write kinds of which
-// some objects are croft's, so RBAC alone cannot tell them apart.
+// protection allows only the platform to change or delete objects with croft's mark, or
+// to put that mark on others. Some objects of kinds that tenants may write are croft's,
+// so RBAC alone cannot tell them apart.
 func protection(admins []string) admissionpolicy.Validating {
 	operations := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
 	return admissionpolicy.Validating{

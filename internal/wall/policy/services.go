@@ -20,7 +20,7 @@ const (
 var write = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 
 // checkServices keeps Services inside of the cluster, and out of other tenants'
-// namespaces. What a Service was before it may stay.
+// namespaces. Existing fields may stay.
 func checkServices() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:      ServicesPolicy,
@@ -74,8 +74,9 @@ func checkServices() admissionpolicy.Validating {
 			},
 			{
 				Name: ClusterIPRule, Says: "Services choose no address, but of the tenant's clusterIPs",
-				// The address is there already, whoever chose it: who did is in the
-				// managed fields. Where the API server could not tell, there are none.
+				// A chosen address and an allocated one look alike; the managed fields
+				// tell them apart. If the API server could not track them, there are
+				// none.
 				Holds: `variables.refusedIPs.size() == 0 || !(request.operation in ["CREATE", "UPDATE"]) ||
 					has(object.metadata.managedFields) && object.metadata.managedFields.size() > 0 &&
 					!object.metadata.managedFields.exists(m,

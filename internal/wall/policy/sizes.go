@@ -9,10 +9,10 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// SizesPolicy is the name of the policy on how large objects are.
+// SizesPolicy is the name of the policy on the size of objects.
 const SizesPolicy = "croft-sizes"
 
-// Its rules, which pods are asked by croft-pods.
+// Its rules, which croft-pods has for pods.
 const (
 	SizeRule       = "size"
 	OwnerCountRule = "number-of-owners"
@@ -26,17 +26,17 @@ const (
 )
 
 const (
-	// maxOwners is how many owners an object may name. The garbage collector looks
-	// each of them up, whether or not it is there, before it goes on to others.
+	// maxOwners is the maximum number of an object's owners. The garbage collector looks
+	// each of them up, also missing ones, before it goes on to other objects.
 	maxOwners = 10
-	// maxMetrics is how many metrics a HorizontalPodAutoscaler may have. Each is a
-	// request every 15 s, of the 20 a second that all tenants share by default.
+	// maxMetrics is the maximum number of metrics of a HorizontalPodAutoscaler. Each is
+	// a request every 15 s, of the 20 a second that all tenants share by default.
 	maxMetrics = 10
 )
 
-// growth is by how many bytes an object may still grow that was too large before
-// croft came, or before a bound was lowered: enough for a label, and for what
-// metadata.managedFields then says of it.
+// growth is the number of bytes by which an object may still grow that was too large
+// before croft, or before a bound was lowered: enough for a label, and for its entry in
+// metadata.managedFields.
 const growth = 4 << 10
 
 // text is an expression for an object as text, whose length comes within a few percent of
@@ -44,17 +44,17 @@ const growth = 4 << 10
 // at once.
 func text(object string) string { return with(`"%s".format([OBJECT])`, "OBJECT", object) }
 
-// bytesOf is an expression for how many bytes a text has. CEL counts characters, which have
-// up to four bytes: they are only looked at where that matters for the bound.
+// bytesOf is an expression for the number of bytes of a text. CEL counts characters,
+// which have up to four bytes: bytes are only counted if that matters for the bound.
 func bytesOf(text, most string) string {
 	return with(`(TEXT.size() * 4 <= MOST || TEXT.size() > MOST ? TEXT.size() : bytes(TEXT).size())`,
 		"TEXT", text, "MOST", most)
 }
 
-// checkSizes holds objects to a size, so that a quota on their number bounds what a
-// tenant takes of etcd. It looks at every kind, since whatever it left out would be
-// where the bytes go. Hence it reads no TenantRules: the API server finds them late
-// in a new namespace, and after its own restart, and everything would wait for them.
+// checkSizes limits the size of objects, so that a quota on their number bounds a
+// tenant's space in etcd. It matches every kind, since a tenant would use any kind that
+// it left out. Hence it reads no TenantRules: the API server sees them late in a new
+// namespace, and after its own restart, and every write would wait for them.
 func checkSizes() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:     SizesPolicy,
@@ -65,7 +65,8 @@ func checkSizes() admissionpolicy.Validating {
 		Except: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"pods"}, Operations: write},
 			{Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"*"}, Operations: write},
-			// Tenants write none, and those of a Service with a thousand pods are larger.
+			// Tenants cannot write these, and those of a Service with a thousand pods
+			// are larger.
 			{Version: "v1", Resources: []string{"endpoints"}, Operations: write},
 			{Group: "discovery.k8s.io", Version: "*", Resources: []string{"endpointslices"}, Operations: write},
 		},
@@ -114,7 +115,7 @@ func checkSizes() admissionpolicy.Validating {
 	}
 }
 
-// ownerCountRule bounds what one object costs the garbage collector.
+// ownerCountRule bounds the garbage collector's work for one object.
 func ownerCountRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: OwnerCountRule, Says: "objects name at most " + strconv.Itoa(maxOwners) + " owners",
@@ -127,7 +128,7 @@ func ownerCountRule() admissionpolicy.Rule {
 	}
 }
 
-// checkAutoscalers bounds what one HorizontalPodAutoscaler costs its controller.
+// checkAutoscalers bounds the work of one HorizontalPodAutoscaler's controller.
 func checkAutoscalers() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:     AutoscalersPolicy,
@@ -162,7 +163,7 @@ var podControllers = []string{
 	"system:serviceaccount:kube-system:replication-controller",
 }
 
-// podSizeRule asks pods what checkSizes asks other kinds.
+// podSizeRule is the rule of checkSizes for pods.
 func podSizeRule() admissionpolicy.Rule {
 	of := most(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)
 	return admissionpolicy.Rule{
@@ -186,10 +187,10 @@ var podTexts = []admissionpolicy.Variable{
 	{Name: "textBefore", Expression: text("oldObject")},
 }
 
-// mostOfNewPod is an expression for what a new pod takes at most, in bytes. The API server
-// adds managedFields, which name each field and each key of a list again, in JSON that
-// escapes some characters by six: they are longer than the fields, and take longer to
-// measure. Names and finalizers are bounded.
+// mostOfNewPod is an expression for the maximum size of a new pod, in bytes. The API
+// server adds managedFields, which repeat the name of each field and each key of a list,
+// in JSON that escapes some characters by six: they are longer than the fields, and cost
+// more to measure. Names and finalizers are bounded.
 var mostOfNewPod = func() string {
 	const times, rest = 8, 4 << 10
 	sum := text("object.spec") + ".size()"
@@ -200,9 +201,9 @@ var mostOfNewPod = func() string {
 	return fmt.Sprintf("(%s) * %d + %d", sum, times, rest)
 }()
 
-// grownFrom is true where an object was too large before and has hardly grown: it can still
-// be labelled, scaled and deleted. Growth is counted in characters, for what it costs: such
-// an object may gain bytes where longer characters take the place of others.
+// grownFrom is true if an object was too large before and has hardly grown: it can still
+// be labelled, scaled and deleted. Growth is counted in characters, which is cheaper:
+// such an object may gain bytes if longer characters replace others.
 func grownFrom(text, before, most string) string {
 	return with(`BYTES > MOST && TEXT.size() <= BEFORE.size() + `+strconv.Itoa(growth),
 		"BYTES", bytesOf(before, most), "MOST", most, "TEXT", text, "BEFORE", before)
@@ -215,5 +216,5 @@ func most(annotation string, otherwise int) string {
 		"KEY", admissionpolicy.Quote(annotation), "OTHERWISE", strconv.Itoa(otherwise))
 }
 
-// lengths are those of all values of a map of strings, added up.
+// lengths is the sum of the lengths of all values of a map of strings.
 func lengths(of string) string { return with(`MAP.map(k, MAP[k].size()).sum()`, "MAP", of) }

@@ -6,7 +6,7 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// The names of the policies on what tenants share without seeing it.
+// The names of the policies on resources that tenants share without seeing it.
 const (
 	ClaimsPolicy      = "croft-volume-claims"
 	DisruptionPolicy  = "croft-disruption-budgets"
@@ -27,25 +27,25 @@ const (
 // classAnnotation chooses a claim's storage class, before the field does.
 const classAnnotation = "volume.beta.kubernetes.io/storage-class"
 
-// BindingAnnotations tell the volume controller and provisioners what the scheduler
-// and the volume controller have decided: which node's disks a volume is made of,
-// who makes it, and that a claim has its volume.
+// BindingAnnotations tell the volume controller and provisioners the decisions of the
+// scheduler and the volume controller: the node of a volume's disks, its provisioner,
+// and that a claim is bound.
 var BindingAnnotations = []string{
 	"volume.kubernetes.io/selected-node",
 	"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner",
 	"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller",
 }
 
-// byVolumeControllers is true for the scheduler and the volume controller, which
-// may change the claims of the whole cluster. So may GitOps controllers and
-// operators, but these write what a tenant tells them to; they are known by the
-// namespaces of their service accounts.
+// byVolumeControllers is true for the scheduler and the volume controller, which may
+// change the claims of the whole cluster. So may GitOps controllers and operators, but
+// these write a tenant's content; they are recognised by the namespaces of their service
+// accounts.
 const byVolumeControllers = `(!request.userInfo.username.startsWith("system:serviceaccount:") ||
 		request.userInfo.username.startsWith("system:serviceaccount:kube-system:")) &&
 	authorizer.group("").resource("persistentvolumeclaims").check("update").allowed()`
 
-// classesOf are all storage classes that a claim or a template of one names. The
-// annotation decides, but the field stays, and what else reads it.
+// classesOf are all storage classes that a claim or a claim template names. The
+// annotation decides, but the field is stored, and other readers use it.
 func classesOf(claim string) string {
 	return with(`((has(CLAIM.metadata) && has(CLAIM.metadata.annotations) && KEY in CLAIM.metadata.annotations
 			? [CLAIM.metadata.annotations[KEY]] : []) +
@@ -74,7 +74,7 @@ func ownSource(claim string) string {
 		CLAIM.spec.dataSourceRef.namespace in params.spec.namespaces)`, "CLAIM", claim)
 }
 
-// sizeOf is how much storage a claim asks for, as text.
+// sizeOf is the storage that a claim requests, as text.
 func sizeOf(claim string) string {
 	return with(`(has(CLAIM.spec.resources) && has(CLAIM.spec.resources.requests) &&
 		"storage" in CLAIM.spec.resources.requests
@@ -85,10 +85,10 @@ func tooLarge(size string) string {
 	return with(`quantity(SIZE).isGreaterThan(quantity(params.spec.maxVolumeSize))`, "SIZE", size)
 }
 
-// checkClaims keeps claims from taking a volume that is not theirs. Controllers
-// create claims of templates that tenants write, so whoever creates a claim is
-// asked alike; only the platform's admins, who restore volumes, may name one. A
-// claim that is there gets its volume from the volume controller.
+// checkClaims keeps claims from taking other tenants' volumes. Controllers create claims
+// from tenants' templates, so every creator of a claim is judged alike; only the
+// platform's admins, who restore volumes, may name one. The volume controller binds
+// existing claims.
 func checkClaims(admins []string) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: ClaimsPolicy,
@@ -174,9 +174,9 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 	}
 }
 
-// refusedClassMessage tells three mistakes apart: a class that the tenant may not use, the
-// empty class, and no class where the cluster has no default. It names the annotation,
-// since whoever changes the field alone would be refused again.
+// refusedClassMessage tells three mistakes apart: a class that the tenant may not use,
+// the empty class, and no class where the cluster has no default. It names the
+// annotation, since a change of the field alone would be refused again.
 func refusedClassMessage() string {
 	return `"spec.storageClassName: " +
 		(variables.refusedClasses[0] != ""
@@ -210,8 +210,8 @@ func refusedClaimFields() admissionpolicy.Variable {
 		].filter(f, f != "")`}
 }
 
-// claimTemplatesRule says where people write it what checkClaims would say to a
-// controller.
+// claimTemplatesRule gives the author of a template the messages that checkClaims would
+// give a controller.
 func claimTemplatesRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: ClaimTemplatesRule, Says: "templates of claims ask for what claims may have",
@@ -225,9 +225,9 @@ func claimTemplatesRule() admissionpolicy.Rule {
 	}
 }
 
-// checkDisruption refuses budgets that no node could ever be emptied under: those of
-// which that can be seen. How many pods a budget is about is not known here, so the
-// pool's terminationGracePeriod ends those that come to the same by numbers.
+// checkDisruption refuses budgets that never allow emptying a node, as far as the budget
+// shows that. It does not know the number of selected pods, so the pool's
+// terminationGracePeriod ends the effect of budgets that do so by numbers.
 func checkDisruption() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: DisruptionPolicy,
@@ -247,9 +247,9 @@ func checkDisruption() admissionpolicy.Validating {
 	}
 }
 
-// checkTermination holds whoever deletes or evicts a pod to the grace period that
-// the pod itself could have asked for. Of a pod without a node the API server
-// says none here, and gives it none.
+// checkTermination limits the grace period of deletions and evictions to the one that
+// the pod itself could have. For a pod without a node the API server passes none here,
+// and uses none.
 func checkTermination() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: TerminationPolicy,

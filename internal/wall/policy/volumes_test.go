@@ -73,7 +73,7 @@ func newJudge(t *testing.T) *judge {
 // compiled is a policy as the API server compiles it.
 type compiled struct{ rules, messages apicel.ConditionEvaluator }
 
-// expression is one of a policy, and what it gives.
+// expression is an expression of a policy, and its result.
 type expression struct {
 	name, text string
 	gives      *cel.Type
@@ -120,13 +120,13 @@ func toUnstructured(t testing.TB, o client.Object) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// somebody may write the claims of the whole cluster, or not.
+// somebody is a user who may write the claims of the whole cluster, or not.
 type somebody struct {
 	user.DefaultInfo
 	everywhere bool
 }
 
-// GetGroups implements user.Info. Whoever is signed in is in one.
+// GetGroups implements user.Info. Every authenticated user is in this group.
 func (s *somebody) GetGroups() []string { return append([]string{user.AllAuthenticated}, s.Groups...) }
 
 // Authorize implements authorizer.Authorizer.
@@ -137,7 +137,7 @@ func (s *somebody) Authorize(context.Context, authorizer.Attributes) (authorizer
 	return authorizer.DecisionDeny, "", nil
 }
 
-// refusals are what a policy says of an object; old is nil for a new one.
+// refusals are a policy's refusals of an object; old is nil for a new one.
 func (j *judge) refusals(t testing.TB, name string, by *somebody, o, old client.Object) []string {
 	t.Helper()
 	gvk := o.GetObjectKind().GroupVersionKind()
@@ -175,7 +175,7 @@ func (j *judge) refusals(t testing.TB, name string, by *somebody, o, old client.
 	return all
 }
 
-// defaulted has what the API server gives a pod, as far as rules read it.
+// defaulted sets the API server's defaults of a pod, as far as rules read them.
 func defaulted(o client.Object) client.Object {
 	pod, ok := o.(*corev1.Pod)
 	if !ok {
@@ -190,8 +190,8 @@ func defaulted(o client.Object) client.Object {
 	return pod
 }
 
-// about are the refusals of the rules that these tests are about, and whatever is
-// none of a rule, such as an expression that fails.
+// about are the refusals by the rules under test, and those without a rule, such as a
+// failing expression.
 func about(refusals []string) []string {
 	return slices.DeleteFunc(refusals, func(message string) bool {
 		rule, _, _ := strings.Cut(strings.TrimPrefix(message, "["), "] ")
@@ -248,9 +248,8 @@ func TestVolumeRules(t *testing.T) {
 	}
 }
 
-// TestWhoWritesClaims wants the exceptions of the controllers of Kubernetes for the
-// claims that are there, and for the new ones none: theirs are of templates that
-// tenants write.
+// TestWhoWritesClaims expects exceptions for Kubernetes' controllers on existing claims,
+// and none on new ones: those come from tenants' templates.
 func TestWhoWritesClaims(t *testing.T) {
 	j := newJudge(t)
 	var namespace string
@@ -329,8 +328,8 @@ func TestWhoWritesClaims(t *testing.T) {
 	}
 }
 
-// TestVolumesFromBefore wants a pod that mounted what the rules refuse today to be
-// changed otherwise, and to be let go.
+// TestVolumesFromBefore expects a pod with volumes that the rules refuse today to stay
+// changeable in other fields, and deletable.
 func TestVolumesFromBefore(t *testing.T) {
 	j := newJudge(t)
 	for namespace := range j.rules {
@@ -352,8 +351,8 @@ func TestVolumesFromBefore(t *testing.T) {
 	}
 }
 
-// TestUnknownVolumeType wants a type that a later Kubernetes may have to be
-// refused, although no rule names it.
+// TestUnknownVolumeType expects a type of a later Kubernetes to be refused, although no
+// rule names it.
 func TestUnknownVolumeType(t *testing.T) {
 	j := newJudge(t)
 	for namespace := range j.rules {

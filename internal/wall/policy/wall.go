@@ -1,5 +1,5 @@
-// Package policy is the wall of rules that the other three do not hold: what may
-// be asked for, how much of it, and that nobody undoes what croft put there.
+// Package policy is the wall of rules outside of the other three: on what objects may
+// contain, on their number and size, and on protecting croft's own objects.
 package policy
 
 import (
@@ -16,7 +16,7 @@ type Wall struct{}
 // Name implements wall.Wall.
 func (Wall) Name() string { return "policy" }
 
-// Policies are what requests other than for pods are checked by.
+// Policies check requests on other objects than pods.
 func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 	return []admissionpolicy.Validating{
 		checkTermination(), checkDisruption(), checkClaims(p.Admins), checkDevices(),
@@ -43,7 +43,7 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 	return all
 }
 
-// Pods returns what pods may ask for beside a place.
+// Pods returns the rules on pods apart from placement.
 func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return podPart(p.Finalizers) }
 
 // Constraints are the rules that Gatekeeper holds too.

@@ -1,11 +1,11 @@
 // Package ruletest tries single rules of the walls on the API server's own admission code,
 // without a cluster, by tables in YAML: one file of cases for each group of rules.
 //
-//	# The policy that the rules are of.
+//	# The policy of the rules.
 //	policy: croft-pods
-//	# The tenant of all cases, laid over one that is allowed nothing.
+//	# The tenant of all cases, merged over one without exceptions.
 //	tenant: {policy: {priorityClasses: [low]}}
-//	# What the cases change.
+//	# The object that the cases change.
 //	object: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}
 //	cases:
 //	- name: a class that is not the tenant's
@@ -18,10 +18,9 @@
 //	  old: {spec: {priorityClassName: high}}
 //	  set: {spec: {priorityClassName: high}}
 //
-// `set`, `old` and `tenant` are laid over what they change as a JSON merge patch: null takes
-// a field away, lists are replaced. {$repeat: N, of: VALUE} stands for a list of N times
-// VALUE, and {$text: N, of: "ab"} for a text of N times ab; INDEX in their texts is the number
-// of the item.
+// `set`, `old` and `tenant` are JSON merge patches: null removes a field, lists are replaced.
+// {$repeat: N, of: VALUE} is a list of N times VALUE, and {$text: N, of: "ab"} a text of N
+// times ab; INDEX in their texts is the number of the item.
 package ruletest
 
 import (
@@ -71,7 +70,7 @@ type Case struct {
 	Rule    string   `json:"rule"`
 	Refused bool     `json:"refused"`
 	Also    []string `json:"also"`
-	// Message is a part of what the rule says; empty for any.
+	// Message is a part of the rule's message; empty for any.
 	Message string `json:"message"`
 	// Warning is a part of a warning that the request gets; empty if it gets none by Rule.
 	Warning string `json:"warning"`
@@ -174,7 +173,7 @@ func try(t *testing.T, worlds *worlds, file File, c Case) {
 	compare(t, file.Policy, c, answer)
 }
 
-// compare holds an answer against what the case expects.
+// compare compares an answer with the case's expectation.
 func compare(t *testing.T, policy string, c Case, answer evaluator.Answer) {
 	t.Helper()
 	refused := false
@@ -211,7 +210,7 @@ func who(c Case) user.Info {
 	return &user.DefaultInfo{Name: cmp.Or(c.By, "ann"), Groups: append(groups, Tenant+"-devs")}
 }
 
-// worlds are evaluators by what is declared, which share what was compiled.
+// worlds are evaluators by their declared objects, which share compiled policies.
 type worlds struct {
 	mutex sync.Mutex
 	first *evaluator.Evaluator
@@ -260,8 +259,8 @@ func controller() []client.Object {
 	}
 }
 
-// declaration is of a platform and a tenant that differ from the usual ones. What the
-// tenant is laid over in turn is not put together before: null would be lost then.
+// declaration is of a platform and a tenant that differ from the usual ones. The patches
+// of the tenant are applied one by one: merging them first would lose null.
 func declaration(t testing.TB, platform map[string]any, tenant ...map[string]any) map[string]any {
 	t.Helper()
 	var content map[string]any
@@ -289,7 +288,7 @@ func build(t testing.TB, content map[string]any) *estate.Estate {
 	return e
 }
 
-// filled is a mapping that is there: null would take away what it is laid over.
+// filled is a non-nil mapping: null would remove the field that it is merged over.
 func filled(m map[string]any) map[string]any {
 	if m == nil {
 		return map[string]any{}
@@ -316,7 +315,7 @@ func merged(t testing.TB, base, patch map[string]any) map[string]any {
 	return content
 }
 
-// expanded writes out $repeat and $text, and puts numbers in the place of INDEX.
+// expanded expands $repeat and $text, and replaces INDEX by numbers.
 func expanded(v any, index int) any {
 	switch v := v.(type) {
 	case string:

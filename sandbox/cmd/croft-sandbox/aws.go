@@ -57,7 +57,7 @@ func (g *global) account(ctx context.Context) (cloud.Client, error) {
 	return cloud.Client{}, usageError{fmt.Errorf("the sandbox in %s has no AWS account: start one with `croft-sandbox up --with aws`", h.Dir)}
 }
 
-// listing is a command that lists what the account answers, as a table or as JSON.
+// listing is a command that lists the account's objects, as a table or as JSON.
 func listing[T any](g *global, use, short string, get func(context.Context, cloud.Client) ([]T, error), head string, row func(T) []any) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
@@ -246,7 +246,7 @@ func newAWSReserve(g *global) *cobra.Command {
 	return cmd
 }
 
-// newAWSLeft tells what a cluster that goes leaves behind in the account.
+// newAWSLeft lists the resources that a deleted cluster leaves behind in the account.
 func newAWSLeft(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use: "left", Short: "List what the cluster has made in the account and not removed; ends with 1 if there is something",

@@ -45,7 +45,7 @@ func execute(ctx context.Context) int {
 	}
 }
 
-// usageError is the fault of whoever typed the command.
+// usageError is a mistake in the command line.
 type usageError struct{ error }
 
 // exitCode ends the program without another word.

@@ -85,7 +85,7 @@ listens on the loopback interface alone.
 	return root
 }
 
-// args checks the number of arguments, as the fault of whoever typed them.
+// args checks the number of arguments; an error is a usage error.
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

@@ -33,7 +33,7 @@ func newSupervise(g *global) *cobra.Command {
 }
 
 func supervise(ctx context.Context, h home.Home) error {
-	syscall.Umask(0o077) // whatever a component writes is the owner's alone
+	syscall.Umask(0o077) // components' files are readable by the owner alone
 	unlock, err := h.Lock()
 	if err != nil {
 		return fmt.Errorf("%s: %w", h.Dir, err)

@@ -99,7 +99,7 @@ func (o *upOptions) run(cmd *cobra.Command, g *global) error {
 	}
 	everything := func(s []supervisor.Status) []supervisor.Status { return s }
 	if err := awaitReady(ctx, client, h, o.timeout, everything, show.ready); err != nil {
-		// Whoever asked for a sandbox and got none should not have half of one.
+		// A failed start must not leave half a sandbox.
 		cleanup := context.WithoutCancel(ctx)
 		if _, downErr := down(cleanup, h, 20*time.Second); downErr != nil {
 			return errors.Join(err, downErr)
@@ -113,7 +113,7 @@ func (o *upOptions) run(cmd *cobra.Command, g *global) error {
 	return nil
 }
 
-// config is what was asked for now, or else what was asked for last time.
+// config is the requested configuration, or else the last one.
 func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error) {
 	config, err := h.Config()
 	resumed := err == nil
@@ -176,7 +176,7 @@ func startSupervisor(ctx context.Context, h home.Home) (*control.Client, error) 
 	cmd.Stdout, cmd.Stderr = log, log
 	lifeline.Forward(cmd)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	// What it wrote of itself last time must not be taken for this time's.
+	// The previous supervisor's socket must not be mistaken for the new one's.
 	if err := h.ForgetSocket(); err != nil {
 		return nil, err
 	}

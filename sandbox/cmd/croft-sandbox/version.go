@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// parts are the modules whose versions somebody may want to know.
+// parts are the modules whose versions are printed.
 var parts = []struct{ name, module string }{
 	{"kubernetes", "k8s.io/kubernetes"},
 	{"etcd", "go.etcd.io/etcd/server/v3"},

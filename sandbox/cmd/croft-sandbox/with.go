@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/sandbox/internal/home"
 )
 
-// withOptions say what a sandbox has besides what it always has, and what its
-// API server does without.
+// withOptions are a sandbox's additional components, and the kinds that its API server
+// does not serve.
 type withOptions struct {
 	with, without []string
 	gatekeeper    string
@@ -25,13 +25,13 @@ type withOptions struct {
 	aws           awsOptions
 }
 
-// awsOptions are those of the simulated account.
+// awsOptions are the options of the simulated account.
 type awsOptions struct {
 	karpenter, cluster string
 	speed              float64
 }
 
-// withAWS, withGatekeeper and withFlux are what a sandbox may have besides.
+// withAWS, withGatekeeper and withFlux are the optional components.
 const (
 	withAWS        = component.Cloud
 	withGatekeeper = component.Gatekeeper
@@ -53,7 +53,7 @@ func (o *withOptions) addTo(cmd *cobra.Command) {
 		"what the API server does without: MutatingAdmissionPolicy, which clusters before Kubernetes 1.36 do not have; --without= ends it")
 }
 
-// config changes what was asked for last time by what is asked for now.
+// config updates the last configuration by the requested one.
 func (o *withOptions) config(cmd *cobra.Command, config *home.Config) error {
 	for _, name := range o.with {
 		if name != withGatekeeper && name != withFlux && name != withAWS {
@@ -117,7 +117,7 @@ func needsAPIServer(name, binary string, config *home.Config) error {
 	return nil
 }
 
-// gatekeeperBeside is the one that the Makefile builds.
+// gatekeeperBeside is the binary that the Makefile builds.
 func gatekeeperBeside() (string, error) {
 	binary, err := os.Executable()
 	if err != nil {
@@ -126,8 +126,8 @@ func gatekeeperBeside() (string, error) {
 	return findGatekeeper(filepath.Join(filepath.Dir(binary), component.Gatekeeper))
 }
 
-// findGatekeeper checks that a gatekeeper binary can be run, and that what it
-// wants in the cluster is known.
+// findGatekeeper checks that a gatekeeper binary can be run, and that its manifest is
+// there.
 func findGatekeeper(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -146,7 +146,7 @@ func findGatekeeper(path string) (string, error) {
 	return abs, nil
 }
 
-// config changes what was asked for last time by what is asked for now.
+// config updates the last configuration by the requested one.
 func (o *awsOptions) config(cmd *cobra.Command, asked bool, config *home.Config) error {
 	f := cmd.Flags()
 	if !asked && f.Changed("with") {
@@ -198,8 +198,8 @@ func findKarpenterAWS(path string) (string, error) {
 	return abs, nil
 }
 
-// findFlux checks that a kustomize-controller binary can be run, and that the
-// definitions of its kinds are there; "" is the one that the Makefile builds.
+// findFlux checks that a kustomize-controller binary can be run, and that the CRDs of
+// its kinds are there; "" is the binary that the Makefile builds.
 func findFlux(path string) (string, error) {
 	if path == "" {
 		binary, err := os.Executable()

@@ -1,5 +1,5 @@
-// Package bootstrap writes into a new cluster what its components and croft
-// count on: custom resource definitions, and the rights of Karpenter and kwok.
+// Package bootstrap writes into a new cluster the objects that its components and croft
+// need: CRDs, and the rights of Karpenter and kwok.
 package bootstrap
 
 import (
@@ -24,10 +24,10 @@ import (
 	"croft.dev/croft/api/crds"
 )
 
-// fieldManager owns what a sandbox writes.
+// fieldManager owns a sandbox's fields.
 const fieldManager = "croft-sandbox"
 
-// patience is how long the API server has for making a definition available.
+// patience is the time limit for the API server to serve a CRD.
 const patience = 30 * time.Second
 
 //go:embed manifests

@@ -31,8 +31,8 @@ func newClient(kubeconfig string) (*client, error) {
 	return &client{c}, err
 }
 
-// resource is the interface for an object's kind. What is written here is all
-// of built-in kinds with regular plurals, so discovery would tell nothing new.
+// resource is the interface for an object's kind. All objects here are of built-in kinds
+// with regular plurals, so discovery is not needed.
 func (c *client) resource(u *unstructured.Unstructured) dynamic.ResourceInterface {
 	gvr, _ := meta.UnsafeGuessKindToResource(u.GroupVersionKind())
 	if ns := u.GetNamespace(); ns != "" {

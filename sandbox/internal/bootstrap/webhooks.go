@@ -35,10 +35,9 @@ func InstallWebhooks(ctx context.Context, kubeconfig string, configurations []*u
 	return c.applyAll(ctx, labelled)
 }
 
-// removeWebhooks removes what InstallWebhooks wrote the last time that the
-// sandbox was up. The components behind it do not run yet, or not any more, and
-// they need an API server before they can: with their webhooks in place, it
-// would refuse everything.
+// removeWebhooks removes the webhooks that InstallWebhooks wrote in the last run. The
+// components behind them do not run yet, or no longer, and need an API server to start:
+// with their webhooks in place, it would refuse everything.
 func (c *client) removeWebhooks(ctx context.Context) error {
 	for _, resource := range webhookResources {
 		err := c.Resource(admissionv1.SchemeGroupVersion.WithResource(resource)).

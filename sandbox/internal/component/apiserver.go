@@ -102,7 +102,7 @@ func (s *Sandbox) apiServerArgs() []string {
 		"--authorization-mode=Node,RBAC",
 		// On top of the default ones, among them PodSecurity and ServiceAccount.
 		"--enable-admission-plugins=NodeRestriction",
-		// As on managed clusters: what a pod may do is for admission to say.
+		// As on managed clusters: admission decides what a pod may do.
 		"--allow-privileged=true",
 		"--profiling=false",
 	}

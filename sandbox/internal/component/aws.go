@@ -69,7 +69,7 @@ func (s *Sandbox) karpenterAWSSpec() (supervisor.Spec, error) {
 				"AWS_ENDPOINT_URL=http://" + s.ports.Address(Cloud),
 				"AWS_ACCESS_KEY_ID=AKIASANDBOX",
 				"AWS_SECRET_ACCESS_KEY=sandbox",
-				// Nobody's own configuration, and no machine that it runs on.
+				// Without the user's own configuration, and without instance metadata.
 				"AWS_CONFIG_FILE=" + s.home.Etc("no-aws-config"),
 				"AWS_SHARED_CREDENTIALS_FILE=" + s.home.Etc("no-aws-credentials"),
 				"AWS_EC2_METADATA_DISABLED=true",

@@ -27,7 +27,7 @@ const (
 // order. Gatekeeper, Flux with its Git server, the AWS account and croft come on top when `up` is given them.
 var All = []string{Etcd, APIServer, ControllerManager, Scheduler, Karpenter, Kwok}
 
-// needs are the components without which one cannot run.
+// needs are each component's dependencies.
 var needs = map[string][]string{
 	APIServer:         {Etcd},
 	Gatekeeper:        {APIServer},

@@ -9,7 +9,7 @@ import (
 func TestSelect(t *testing.T) {
 	for name, tc := range map[string]struct {
 		names, want []string
-		fails       string // what the error says to do
+		fails       string // the remedy in the error
 	}{
 		"all":            {names: All, want: All},
 		"in start order": {names: []string{Kwok, APIServer, Etcd}, want: []string{Etcd, APIServer, Kwok}},

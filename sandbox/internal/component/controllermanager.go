@@ -48,8 +48,8 @@ func (s *Sandbox) controllerManagerSpec() (supervisor.Spec, error) {
 				"--kube-api-burst="+strconv.Itoa(qps*3/2),
 			)), nil
 		},
-		// It answers before its controllers work. The first thing that anybody
-		// waits for is the service account without which no pod is admitted.
+		// It answers before its controllers work. Every client first needs the default
+		// service account, without which no pod is admitted.
 		Ready: func(ctx context.Context) error {
 			if err := p.get(ctx, address()+"/healthz"); err != nil {
 				return err

@@ -31,9 +31,8 @@ func (s *Sandbox) croftSpec() (supervisor.Spec, error) {
 	}, nil
 }
 
-// installCroft has croft write what it needs in the cluster, with the rights of
-// an administrator; the operator itself then runs with no more than that gave
-// it.
+// installCroft runs croft install with the rights of an administrator; the operator
+// itself then runs with only the rights that it was given.
 func (s *Sandbox) installCroft() *exec.Cmd {
 	return exec.Command(s.config.Croft, "install", "--kubeconfig", s.home.Kubeconfig(Admin))
 }

@@ -43,8 +43,8 @@ func (s *Sandbox) fluxSpec() (supervisor.Spec, error) {
 	}, nil
 }
 
-// fluxArgs lock it down for several tenants, as Flux' documentation does, and have a new
-// push end the wait for what the last one made.
+// fluxArgs lock it down for multi-tenancy, as Flux' documentation does, and let a new
+// push end the wait for the previous one.
 func (s *Sandbox) fluxArgs() []string {
 	return []string{
 		"--watch-all-namespaces=true",
@@ -81,8 +81,8 @@ func (s *Sandbox) gitSpec() (supervisor.Spec, error) {
 	}, nil
 }
 
-// fluxObjects are what has to be in the cluster before it starts: its kinds, and the
-// rights that Flux' own manifests give it. To apply as others, it may do everything.
+// fluxObjects are the objects that must exist before it starts: its kinds, and the
+// rights of Flux' own manifests. To impersonate others, it has all rights.
 func (s *Sandbox) fluxObjects() ([]*unstructured.Unstructured, error) {
 	if s.config.Flux == "" {
 		return nil, nil

@@ -27,8 +27,8 @@ const (
 
 func (s *Sandbox) gatekeeperSpec() (supervisor.Spec, error) {
 	address := s.address("http", gatekeeperHealth)
-	// It says so only when it has taken in all templates, constraints and mutators
-	// that there are, and when its webhook serves.
+	// It is ready only when it has processed all existing templates, constraints and
+	// mutators, and its webhook serves.
 	ready := newProber(nil).isReady(address)
 	return supervisor.Spec{
 		Address: address,
@@ -54,7 +54,7 @@ func (s *Sandbox) gatekeeperSpec() (supervisor.Spec, error) {
 	}, nil
 }
 
-// gatekeeperArgs are those of all its pods together. Upstream runs the webhooks
+// gatekeeperArgs are the arguments of all its pods together. Upstream runs the webhooks
 // apart from the audit; one process does both when no operation is named.
 func (s *Sandbox) gatekeeperArgs() []string {
 	args := []string{
@@ -78,13 +78,13 @@ func (s *Sandbox) gatekeeperArgs() []string {
 		"--disable-opa-builtin={http.send}",
 	}
 	if s.config.Unaudited {
-		// What upstream's webhook pods do, and nothing of its audit pod.
+		// The operations of upstream's webhook pods, without those of its audit pod.
 		args = append(args, "--operation=webhook,mutation-webhook,generate")
 	}
 	return args
 }
 
-// gatekeeperObjects are what has to be in the cluster before it starts.
+// gatekeeperObjects are the objects that must exist before it starts.
 func (s *Sandbox) gatekeeperObjects() ([]*unstructured.Unstructured, error) {
 	if s.config.Gatekeeper == "" {
 		return nil, nil

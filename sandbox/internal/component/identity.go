@@ -13,14 +13,14 @@ import (
 	"croft.dev/croft/sandbox/internal/pki"
 )
 
-// Admin is the identity of whoever runs the sandbox.
+// Admin is the identity of the sandbox's user.
 const Admin = "admin"
 
 var adminIdentity = pki.Leaf{User: "sandbox-admin", Groups: []string{"system:masters"}}
 
-// identities are whom the components are to the API server. The ones that run
-// in the cluster as pods elsewhere are the same service accounts here, so that
-// whatever is said of those holds in a sandbox too.
+// identities are the components' users at the API server. Components that run as pods on
+// other clusters have the same service accounts here, so that rules about those apply in
+// a sandbox too.
 var identities = map[string]pki.Leaf{
 	Admin:             adminIdentity,
 	ControllerManager: {User: "system:kube-controller-manager"},

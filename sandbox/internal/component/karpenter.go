@@ -14,12 +14,12 @@ const (
 	karpenterMetrics = "karpenter-metrics"
 )
 
-// karpenterEnv is what Karpenter is told whatever its provider is.
+// karpenterEnv is Karpenter's environment for any provider.
 var karpenterEnv = []string{
 	"KARPENTER_SERVICE=karpenter",
 	"SYSTEM_NAMESPACE=karpenter",
 	"DISABLE_LEADER_ELECTION=true",
-	// How long it waits for more pods before it decides on nodes.
+	// The time to wait for more pods before deciding on nodes.
 	"BATCH_IDLE_DURATION=500ms",
 	"BATCH_MAX_DURATION=2s",
 }

@@ -15,8 +15,8 @@ import (
 //go:embed node-initialize.yaml
 var nodeInitialize string
 
-// stages are kwok's own but for the first: nodes become ready and stay so, pods
-// run, those of jobs complete, and what is deleted goes.
+// stages are kwok's own except for the first: nodes become ready and stay so, pods run,
+// those of jobs complete, and deleted objects go.
 var stages = []string{
 	nodeInitialize,
 	nodeheartbeat.DefaultNodeHeartbeatWithLease,

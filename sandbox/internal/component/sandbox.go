@@ -12,16 +12,16 @@ import (
 	"croft.dev/croft/sandbox/internal/supervisor"
 )
 
-// Sandbox holds what the components share.
+// Sandbox is the state that the components share.
 type Sandbox struct {
 	home   home.Home
 	config home.Config
 	ports  *home.Ports
 	binary string // this program, which is every component but croft, Gatekeeper, Flux and Karpenter for AWS
 
-	// etcd has an authority of its own, as it should on any cluster: it trusts
-	// whoever its authority signed for, and only the API server may come in.
-	// The front proxy's is for the API server's own requests to aggregated ones.
+	// etcd has a CA of its own, as it should on any cluster: it trusts every certificate
+	// of its CA, and only the API server may connect. The front proxy's is for the API
+	// server's own requests to aggregated ones.
 	cluster, etcd, frontProxy *pki.Authority
 
 	// Only the goroutine that settles Gatekeeper touches this.
@@ -143,10 +143,9 @@ func (s *Sandbox) names() []string {
 	return names
 }
 
-// needs adds that Karpenter finds the account that it makes nodes in, and that no
-// pods are made before Gatekeeper sees them. The API server
-// asks it only once it runs, so that the pods of what a resumed sandbox holds
-// would come in unseen.
+// needs adds that Karpenter starts after its account, and that no pods are created
+// before Gatekeeper sees them. The API server calls Gatekeeper only once it runs, so
+// that a resumed sandbox's pods would bypass it.
 func (s *Sandbox) needs(name string) []string {
 	if name == ControllerManager && s.config.Gatekeeper != "" {
 		return []string{APIServer, Gatekeeper}
@@ -165,14 +164,14 @@ func (s *Sandbox) command(name string, args []string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// collectRarely makes components collect garbage when there is four times as much of it
-// as of what is used, or a gibibyte in all: sandboxes live for minutes, and the API server
-// needs a fifth less of a core so.
+// collectRarely reduces garbage collection: it runs when garbage is four times the live
+// heap, or at a gibibyte in all. Sandboxes live for minutes, and the API server needs a
+// fifth less of a core this way.
 var collectRarely = []string{"GOGC=400", "GOMEMLIMIT=1GiB"}
 
-// cleanEnv is the part of the environment that a component may see. What it is
-// told otherwise should not depend on the shell in which `up` was typed:
-// Karpenter and kwok read most of their options from the environment.
+// cleanEnv is the part of the environment that a component may see. Its options must not
+// depend on the shell of `up`: Karpenter and kwok read most of their options from the
+// environment.
 func cleanEnv() []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "USER", "TMPDIR", "TZ"} {

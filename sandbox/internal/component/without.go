@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// leftOut are the arguments with which the API server does without something
-// that it has by default.
+// leftOut are the arguments that turn off a default feature of the API server.
 //
-// The resources alone will not do: the admission plugin waits for them, and
-// admits nothing while it does. The plugin alone, or its feature gate, leaves the
-// kinds served and whatever is written of them without effect.
+// Turning off the resources alone fails: the admission plugin waits for them, and
+// admits nothing meanwhile. Turning off only the plugin, or its feature gate, leaves the
+// kinds served, and their objects without effect.
 var leftOut = map[string][]string{
 	// As on a cluster before Kubernetes 1.36.
 	"MutatingAdmissionPolicy": {
@@ -22,7 +21,7 @@ var leftOut = map[string][]string{
 	},
 }
 
-// CheckWithout checks the names of what is to be left out.
+// CheckWithout checks the names of features to turn off.
 func CheckWithout(names []string) error {
 	for _, name := range names {
 		if _, ok := leftOut[name]; !ok {

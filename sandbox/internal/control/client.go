@@ -44,7 +44,7 @@ func Dial(h home.Home) (*Client, error) {
 	}}}, nil
 }
 
-// Status returns what is known of every component.
+// Status returns the status of every component.
 func (c *Client) Status(ctx context.Context) ([]supervisor.Status, error) {
 	resp, err := c.do(ctx, http.MethodGet, "/status")
 	if err != nil {

@@ -30,8 +30,8 @@ type Server struct {
 	tempDir  string
 }
 
-// Listen opens the socket and records where it is. down is called when somebody
-// asks for the end of the sandbox.
+// Listen opens the socket and records its path. down is called when a client requests
+// the end of the sandbox.
 func Listen(h home.Home, sup *supervisor.Supervisor, down func()) (*Server, error) {
 	s := &Server{sup: sup, down: down, ended: make(chan struct{})}
 	path := h.Path("supervisor.sock")
@@ -42,8 +42,7 @@ func Listen(h home.Home, sup *supervisor.Supervisor, down func()) (*Server, erro
 		}
 		s.tempDir, path = dir, filepath.Join(dir, "s")
 	}
-	// What a supervisor that was killed left behind; the lock says that no other
-	// is there.
+	// A socket of a killed supervisor; the lock shows that no other one runs.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}

@@ -12,15 +12,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// The webhooks by whose names the API server tells what it has asked.
+// The names of the webhooks in the API server's metrics.
 const (
 	mutation   = "mutation.gatekeeper.sh"
 	ownWebhook = "check-ignore-label.gatekeeper.sh"
 )
 
-// Asked tells whether the API server asks Gatekeeper already, which it does a
-// moment after it was told to. Without that moment, the first objects of whoever
-// waited for the sandbox would come in unseen.
+// Asked reports whether the API server calls Gatekeeper already, which it does a moment
+// after the webhooks are written. Without this wait, the first objects in the sandbox
+// would bypass Gatekeeper.
 func Asked(ctx context.Context, kubeconfig string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -40,8 +40,8 @@ func Asked(ctx context.Context, kubeconfig string) error {
 	if err == nil || !strings.Contains(err.Error(), ownWebhook) {
 		return errors.Join(errors.New("the API server does not ask Gatekeeper yet"), err)
 	}
-	// As long as there are no mutators nothing is changed. That it was asked for
-	// mutation is to be seen only in the API server's own figures.
+	// Without mutators nothing is changed. Only the API server's own metrics show the
+	// calls for mutation.
 	if err := ask(nil); err != nil {
 		return err
 	}

@@ -1,6 +1,5 @@
-// Package gatekeeper makes of Gatekeeper's own manifest what a sandbox needs in
-// its cluster: all of it but the workloads, and webhooks that point to a process
-// on this machine.
+// Package gatekeeper turns Gatekeeper's own manifest into the objects of a sandbox: all
+// of it except the workloads, and webhooks that point to a process on this machine.
 package gatekeeper
 
 import (
@@ -15,7 +14,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// What Gatekeeper is in a cluster. PodName is what its status names.
+// Gatekeeper's names in a cluster. PodName is the name in its status.
 const (
 	Namespace      = "gatekeeper-system"
 	ServiceAccount = "gatekeeper-admin"
@@ -27,7 +26,7 @@ func ManifestOf(binary string) string { return binary + ".yaml" }
 
 // Manifest is what Gatekeeper wants to find in the cluster.
 type Manifest struct {
-	// Objects are there before it starts: its namespace, kinds and rights.
+	// Objects exist before it starts: its namespace, kinds and rights.
 	Objects []*unstructured.Unstructured
 	// Webhooks come when it answers: from then on the API server asks it.
 	Webhooks []*unstructured.Unstructured
@@ -71,8 +70,8 @@ func Read(path string) (Manifest, error) {
 	return m, nil
 }
 
-// Pod stands for the process: Gatekeeper makes all that it reports of itself the
-// property of its pod, and reports nothing without one. Nobody schedules it.
+// Pod represents the process: Gatekeeper makes its reports owned by its pod, and reports
+// nothing without one. It is never scheduled.
 func Pod() *unstructured.Unstructured {
 	restricted := map[string]any{
 		"allowPrivilegeEscalation": false,

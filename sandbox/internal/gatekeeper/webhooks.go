@@ -8,24 +8,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What croft asks of whoever relies on Gatekeeper. Its own chart says Ignore, and
-// gives mutation one second: while Gatekeeper is away or slow, pods then come in
-// as their authors wrote them.
+// croft's requirements for Gatekeeper. Its own chart sets Ignore, and one second for
+// mutation: while Gatekeeper is down or slow, pods are then admitted unchanged.
 const (
 	failurePolicy = "Fail"
 	// Two cores may have to run everything at once.
 	timeoutSeconds = int64(10)
 )
 
-// exempt are the namespaces that must work while Gatekeeper does not. Whoever
-// sets Fail exempts them: without its heartbeats in kube-node-lease, each node
-// would be lost.
+// exempt are the namespaces that must work while Gatekeeper is down. With Fail they must
+// be exempt: without heartbeats in kube-node-lease, each node would be lost.
 var exempt = []string{Namespace, "kube-system", "kube-node-lease"}
 
 // ownPath is where Gatekeeper sees to it that nobody exempts a namespace.
 const ownPath = "/v1/admitlabel"
 
-// mutatedSubresources are what Gatekeeper's chart adds to the rules of the
+// mutatedSubresources are the resources that Gatekeeper's chart adds to the rules of the
 // mutating webhook. The plain manifest lists them for the validating one only.
 var mutatedSubresources = []string{
 	"pods/ephemeralcontainers", "pods/exec", "pods/log", "pods/eviction", "pods/portforward", "pods/proxy",

@@ -41,8 +41,8 @@ func (s *Server) resolve(repository, branch, tag string) (commit, revision strin
 	return commit, short + "@sha1:" + commit, nil
 }
 
-// store writes the files of a commit as an artifact, unless it is there. An archive of
-// the tree, not of the commit, has no header that Flux would not read.
+// store writes the files of a commit as an artifact, unless it exists. It archives the
+// tree, not the commit, whose header Flux cannot read.
 func (s *Server) store(repository, commit, revision string) (*artifact, error) {
 	name := repository + "/" + commit + ".tar.gz"
 	path := filepath.Join(s.artifacts, filepath.FromSlash(name))

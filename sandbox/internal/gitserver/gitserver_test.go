@@ -150,7 +150,7 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// TestOthers asks for what is no repository. It is of the first tier.
+// TestOthers requests paths that are no repositories. It is of the first tier.
 func TestOthers(t *testing.T) {
 	h := newHub(t)
 	for _, path := range []string{"/other.git/info/refs?service=git-receive-pack", "/deploy/info/refs", "/..%2f.git/info/refs", "/.git/config", "/artifacts/..%2f..%2fgit/deploy.git/HEAD"} {

@@ -19,17 +19,17 @@ import (
 	"strings"
 )
 
-// largestPush is how many bytes of a push are held in memory.
+// largestPush is the maximum size of a push, which is held in memory.
 const largestPush = 64 << 20
 
-// repositoryName is what a repository of the sandbox may be called.
+// repositoryName matches the names of the sandbox's repositories.
 var repositoryName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // Path is where a repository is below the server's address.
 func Path(name string) string { return "/" + name + ".git" }
 
 // Create creates an empty bare repository with the branch main below a directory, and
-// leaves one that is there as it is.
+// leaves an existing one unchanged.
 func Create(dir, name string) error {
 	if !repositoryName.MatchString(name) {
 		return fmt.Errorf("repository %q: write a name of lower-case letters, digits and hyphens, such as deploy", name)
@@ -41,7 +41,7 @@ func Create(dir, name string) error {
 	if _, err := git("init", "--quiet", "--bare", "--initial-branch=main", path); err != nil {
 		return err
 	}
-	// http-backend takes pushes of nobody in particular only if the repository says so.
+	// http-backend accepts anonymous pushes only if the repository enables them.
 	_, err := git("--git-dir", path, "config", "http.receivepack", "true")
 	return err
 }
@@ -109,7 +109,7 @@ func hold(r *http.Request) error {
 	return nil
 }
 
-// git runs git and returns what it prints, without white space around it.
+// git runs git and returns its output, without white space around it.
 func git(args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command("git", args...)

@@ -46,7 +46,7 @@ func NewSources(server *Server, address string, client dynamic.Interface) *Sourc
 func (s *Sources) Wake() {
 	select {
 	case s.wake <- struct{}{}:
-	default: // somebody has woken it, and it has not looked yet
+	default: // woken, and not reconciled yet
 	}
 }
 
@@ -133,8 +133,8 @@ func same(a, b *metav1.Condition) bool {
 	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration
 }
 
-// fetch says how a GitRepository is, in the words of source-controller. What was fetched
-// before is kept if the repository cannot be read.
+// fetch is the status of a GitRepository, in source-controller's terms. The previous
+// artifact is kept if the repository cannot be read.
 func (s *Sources) fetch(repository string, live *gitRepository) status {
 	branch := live.Spec.Ref.Branch
 	if branch == "" {

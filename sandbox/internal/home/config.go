@@ -9,8 +9,8 @@ import (
 // kind marks the configuration file as this program's.
 const kind = "croft-sandbox"
 
-// Config is what `up` was asked for. It is remembered, so that a later `up` in
-// the same directory resumes the same sandbox.
+// Config are the options of `up`. It is stored, so that a later `up` in the same
+// directory resumes the same sandbox.
 type Config struct {
 	Kind       string   `json:"kind"`
 	Components []string `json:"components"`
@@ -22,17 +22,17 @@ type Config struct {
 	Gatekeeper string `json:"gatekeeper,omitempty"`
 	// Flux is the absolute path of the kustomize-controller binary that is run along.
 	Flux string `json:"flux,omitempty"`
-	// ControllerQPS is how many requests a second kube-controller-manager may make;
-	// 300 if zero.
+	// ControllerQPS is kube-controller-manager's rate limit of requests a second; 300 if
+	// zero.
 	ControllerQPS int `json:"controllerQPS,omitempty"`
 	// TypeChecks has kube-controller-manager check the types in admission policies.
 	TypeChecks bool `json:"typeChecks,omitempty"`
-	// Unaudited has Gatekeeper do what its webhook pods do, and leave out what its
-	// audit pod does: the audit, and the status of what it enforces.
+	// Unaudited runs only the operations of Gatekeeper's webhook pods, without those of
+	// its audit pod: the audit, and the status of enforced objects.
 	Unaudited bool `json:"unaudited,omitempty"`
 	// AWS is a simulated account; without one nodes are kwok's own.
 	AWS *AWS `json:"aws,omitempty"`
-	// Without names what the API server is to do without.
+	// Without are the features that the API server turns off.
 	Without []string `json:"without,omitempty"`
 }
 
@@ -43,7 +43,7 @@ type AWS struct {
 	Karpenter string `json:"karpenter"`
 	// Cluster is the name of the cluster there.
 	Cluster string `json:"cluster"`
-	// Speed is how many times faster its instances are than real ones.
+	// Speed is the factor by which its instances are faster than real ones.
 	Speed float64 `json:"speed"`
 }
 

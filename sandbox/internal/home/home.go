@@ -1,6 +1,5 @@
-// Package home knows the directory of a sandbox: what lies where, and who may
-// read it. Everything in it is the owner's alone, since most of it is key
-// material or grants access by it.
+// Package home knows the directory of a sandbox: its files, and their permissions. Only
+// the owner may read it, since most of it is key material or gives access.
 package home
 
 import (
@@ -72,7 +71,7 @@ func (h Home) Create() error {
 	return nil
 }
 
-// Delete removes the directory and all in it. It refuses one that is not
+// Delete removes the directory with its content. It refuses a directory that is not
 // recognisably a sandbox's.
 func (h Home) Delete() error {
 	if _, err := h.Config(); err != nil {

@@ -68,7 +68,7 @@ func (h Home) Socket() (string, error) {
 	return s.Socket, readJSON(h.Path("supervisor.json"), &s)
 }
 
-// ForgetSocket removes what an earlier supervisor wrote of itself.
+// ForgetSocket removes an earlier supervisor's socket.
 func (h Home) ForgetSocket() error {
 	if err := os.Remove(h.Path("supervisor.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

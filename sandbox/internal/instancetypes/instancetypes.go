@@ -23,11 +23,11 @@ import (
 //go:embed aws.csv
 var table string
 
-// DefaultZones are those of the region whose prices the table has.
+// DefaultZones are the zones of the price table's region.
 var DefaultZones = []string{"us-west-2a", "us-west-2b", "us-west-2c"}
 
-// SpotDiscount is what a spot instance costs relative to an on-demand one. Real
-// ones vary by the hour; what matters here is that they are cheaper.
+// SpotDiscount is the price of a spot instance relative to an on-demand one. Real prices
+// vary by the hour; what matters here is that they are lower.
 const SpotDiscount = 0.7
 
 // ephemeralStorage is the default root volume of an EKS node.
@@ -96,8 +96,7 @@ type instanceType struct {
 	Offerings        []offering          `json:"offerings"`
 }
 
-// The provider reads offerings without tags: the names are those of its Go
-// fields.
+// The provider reads offerings without tags: the names are those of its Go fields.
 type offering struct {
 	Price        float64
 	Available    bool

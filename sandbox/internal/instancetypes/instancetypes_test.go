@@ -44,7 +44,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// The provider itself reads what is rendered.
+// The provider itself reads the output.
 func TestJSONIsWhatTheProviderReads(t *testing.T) {
 	zones := []string{"us-west-2a", "us-west-2b"}
 	content, err := JSON(zones)

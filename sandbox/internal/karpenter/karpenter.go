@@ -1,5 +1,5 @@
-// Package karpenter sets up what Karpenter's controllers run in, whatever their
-// provider is.
+// Package karpenter sets up the environment of Karpenter's controllers, for any
+// provider.
 package karpenter
 
 import (
@@ -31,8 +31,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/operator/options"
 )
 
-// Options are what is not read from the environment, where Karpenter looks for all
-// else.
+// Options are those that Karpenter does not read from the environment.
 type Options struct {
 	Kubeconfig     string
 	HealthAddress  string
@@ -51,7 +50,7 @@ func Parse(args []string) (o Options, err error) {
 	return o, err
 }
 
-// Context is what the controllers run with: their options, a logger, and an end by
+// Context is the controllers' context: their options, a logger, and cancellation by
 // SIGTERM.
 func Context(injectables ...options.Injectable) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -97,8 +96,8 @@ func NewManager(ctx context.Context, o Options, injectables []options.Injectable
 	return mgr, mgr.AddReadyzCheck("readyz", healthz.Ping)
 }
 
-// indexes are those that operator.NewOperator sets up and Karpenter's
-// controllers look things up by.
+// indexes are those that operator.NewOperator sets up and that Karpenter's controllers
+// use.
 var indexes = []struct {
 	of    client.Object
 	field string

@@ -1,6 +1,6 @@
-// Package lifeline ties the life of a child process to its parent's by a pipe:
-// the parent holds the writing end and never writes; when it ends, for whatever
-// reason, the kernel closes the pipe, and the child reads the end of file.
+// Package lifeline ties the life of a child process to its parent's by a pipe: the
+// parent holds the writing end and never writes; when it ends, for any reason, the
+// kernel closes the pipe, and the child reads the end of file.
 package lifeline
 
 import (
@@ -36,9 +36,8 @@ func (l *Lifeline) Attach(cmd *exec.Cmd) {
 	cmd.Env = append(cmd.Env, env+"="+strconv.Itoa(fd))
 }
 
-// Forward hands the lifeline that this process was given, if any, to a command
-// that is about to be started and lives on its own: it then ends with whoever
-// holds the writing end, and not with this process.
+// Forward passes the lifeline of this process, if it has one, to a command that outlives
+// this process: the command then ends with the holder of the writing end.
 func Forward(cmd *exec.Cmd) {
 	fd, err := strconv.Atoi(os.Getenv(env))
 	if err != nil {

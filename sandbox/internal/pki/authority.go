@@ -1,6 +1,5 @@
-// Package pki issues the certificates of a sandbox. Each sandbox has
-// authorities of its own, so that what one of them signed is worth nothing to
-// any other.
+// Package pki issues the certificates of a sandbox. Each sandbox has CAs of its own, so
+// that its certificates are worthless to any other.
 package pki
 
 import (
@@ -54,7 +53,7 @@ func LoadOrCreate(dir, name string) (*Authority, error) {
 	return a, a.parse(certPEM, keyPEM)
 }
 
-// Pool holds the authority alone, for verifying what it signed.
+// Pool contains this CA alone, for verifying its certificates.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
@@ -98,7 +97,7 @@ func (a *Authority) create(name string) error {
 	if err != nil {
 		return err
 	}
-	// The certificate last: it is what says that the authority exists.
+	// The certificate last: it marks the CA as complete.
 	if err := home.Write(a.KeyFile, keyPEM); err != nil {
 		return err
 	}

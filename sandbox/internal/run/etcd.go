@@ -13,8 +13,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// startPatience is how long etcd has for joining the cluster of which it is the
-// only member.
+// startPatience is the time limit for etcd to join its cluster of one member.
 const startPatience = time.Minute
 
 func etcd(args []string) error {

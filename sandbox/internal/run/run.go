@@ -1,5 +1,5 @@
-// Package run holds the components themselves: it is the only one that links
-// the control plane, Karpenter, kwok and kubectl.
+// Package run runs the components themselves: it is the only one that links the control
+// plane, Karpenter, kwok and kubectl.
 package run
 
 import (
@@ -58,8 +58,8 @@ func kubernetes(newCommand func() *cobra.Command, args []string) int {
 	return cli.Run(cmd)
 }
 
-// ownSignals gives the signals back to whoever runs here: the controller manager
-// and kubectl want to be ended by them and do not ask for them.
+// ownSignals resets the signal handlers: the controller manager and kubectl end by these
+// signals and do not handle them.
 func ownSignals() { signal.Reset(syscall.SIGINT, syscall.SIGTERM) }
 
 func result(err error) int {

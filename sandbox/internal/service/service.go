@@ -1,9 +1,9 @@
-// Package service plays a Kubernetes Service with one endpoint: who connects to
-// its address reaches a process, but only while that process is ready.
+// Package service plays a Kubernetes Service with one endpoint: clients of its address
+// reach a process, but only while that process is ready.
 //
-// A webhook needs one. It answers as soon as it listens, even if it does not know
-// yet what it is to say; on a cluster, its Service keeps the API server away from
-// it until then.
+// A webhook needs one. It answers as soon as it listens, even before it has read its
+// configuration; on a cluster, its Service keeps the API server away from it until
+// then.
 package service
 
 import (
@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// patience is how long a process may take to say that it is ready, and to take a
+// patience is the time limit for a process to report that it is ready, and to accept a
 // connection.
 const patience = 2 * time.Second
 
-// Forward takes connections until the listener is closed. It passes those that
-// come while ready says so on to the address, and hangs up on all others. A
-// connection that stands stays, as behind a Service.
+// Forward accepts connections until the listener is closed. While ready reports success,
+// it passes new connections to the address; otherwise it closes them. Established
+// connections stay, as behind a Service.
 func Forward(listener net.Listener, address func() string, ready func(context.Context) error) error {
 	for {
 		from, err := listener.Accept()
@@ -36,7 +36,7 @@ func Forward(listener net.Listener, address func() string, ready func(context.Co
 }
 
 func forward(from net.Conn, address func() string, ready func(context.Context) error) {
-	defer from.Close() //nolint:errcheck // whoever wrote last was told of what failed
+	defer from.Close() //nolint:errcheck // the last writer has got the error
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if ready(ctx) != nil {

@@ -79,7 +79,7 @@ func dial(t *testing.T, l net.Listener) net.Conn {
 	return conn
 }
 
-// say returns what comes back, or nothing if the other side hangs up.
+// say returns the answer, or nothing if the other side closes the connection.
 func say(t *testing.T, conn net.Conn) string {
 	t.Helper()
 	if _, err := conn.Write([]byte("hello")); err != nil {

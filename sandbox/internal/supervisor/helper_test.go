@@ -17,8 +17,7 @@ import (
 	"time"
 )
 
-// The test binary is also the processes that are supervised: what it does
-// depends on this variable.
+// The test binary is also the supervised processes: this variable selects its role.
 const role = "SUPERVISOR_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -155,7 +154,7 @@ func until(t *testing.T, s *Supervisor, what string, holds func(map[string]Statu
 	}
 }
 
-// alive tells whether a process runs; one that nobody has reaped does not.
+// alive reports whether a process runs; a zombie does not.
 func alive(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return false

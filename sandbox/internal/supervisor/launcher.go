@@ -38,8 +38,8 @@ func newLauncher() (*launcher, error) {
 	return l, nil
 }
 
-// serve never unlocks its thread: the Go runtime ends a thread whose goroutine
-// returns while locked, which is what must happen only after the last child.
+// serve never unlocks its thread: the Go runtime ends a thread whose goroutine returns
+// while locked, which must happen only after the last child.
 func (l *launcher) serve() {
 	runtime.LockOSThread()
 	for r := range l.requests {

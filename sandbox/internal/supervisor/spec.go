@@ -1,6 +1,6 @@
-// Package supervisor keeps a set of processes running: it starts them in the
-// order of what they need, asks each whether it is ready, restarts the ones
-// that die, and makes sure that none outlives the supervisor.
+// Package supervisor keeps a set of processes running: it starts them in the order of
+// their dependencies, checks whether each is ready, restarts the ones that die, and makes
+// sure that none outlives the supervisor.
 //
 // It knows nothing of Kubernetes, so that it can be tested with any process.
 package supervisor
@@ -24,11 +24,11 @@ type Spec struct {
 	Needs []string
 	// Log is the file that takes the component's output; it is appended to.
 	Log string
-	// Grace is how long the component has between SIGTERM and SIGKILL.
+	// Grace is the time between SIGTERM and SIGKILL.
 	Grace time.Duration
 
-	// Command is called for every start, so that what may change between two
-	// starts (a port, a certificate) is current.
+	// Command is called for every start, so that values that may change between two
+	// starts (a port, a certificate) are current.
 	Command func() (*exec.Cmd, error)
 	// Ready asks the component whether it can be used.
 	Ready func(context.Context) error
@@ -49,7 +49,7 @@ type State string
 
 // The states of a component.
 const (
-	Waiting  State = "waiting"  // for what it needs
+	Waiting  State = "waiting"  // for its dependencies
 	Starting State = "starting" // runs, but does not answer yet
 	Ready    State = "ready"    // answers
 	Unready  State = "unready"  // answered before, does not now
@@ -58,7 +58,7 @@ const (
 	Stopped  State = "stopped"  // was told to go and is gone
 )
 
-// Status is what is known of a component at one moment.
+// Status is the status of a component at one moment.
 type Status struct {
 	Name       string    `json:"component"`
 	State      State     `json:"state"`

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// tailBytes is how much of the end of a log is looked at.
+// tailBytes is the length of the end of a log that is read.
 const tailBytes = 16 << 10
 
 // Tail returns the last lines of a file.

@@ -38,14 +38,14 @@ const (
 	tailLines    = 15
 )
 
-// unit is one component: its spec, what is known of it, and the goroutine that
-// keeps it running while it is wanted.
+// unit is one component: its spec, its status, and the goroutine that keeps it running
+// while it is wanted.
 type unit struct {
 	sup    *Supervisor
 	spec   Spec
 	status Status // guarded by sup.mu
 
-	mu     sync.Mutex // guards what follows; held for the whole of start and stop
+	mu     sync.Mutex // guards the fields below; held for the whole of start and stop
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -150,7 +150,7 @@ func (u *unit) runOnce(ctx context.Context) (wasReady bool, err error) {
 
 	select {
 	case err = <-exited:
-		// Whatever the process started goes with it.
+		// Its own child processes end with it.
 		signalGroup(cmd, syscall.SIGKILL)
 		if err == nil {
 			err = errors.New("exit status 0")
@@ -286,7 +286,7 @@ func terminate(cmd *exec.Cmd, exited <-chan error, grace time.Duration) {
 	signalGroup(cmd, syscall.SIGTERM)
 	select {
 	case <-exited:
-		signalGroup(cmd, syscall.SIGKILL) // what the process left behind
+		signalGroup(cmd, syscall.SIGKILL) // child processes that it left behind
 	case <-time.After(grace):
 		signalGroup(cmd, syscall.SIGKILL)
 		<-exited

@@ -19,8 +19,8 @@ import (
 	"croft.dev/croft/internal/wall/nodes"
 )
 
-// Probe creates pods in dry runs. They name the engine that shall place them: while
-// one takes over from another, both stand.
+// Probe creates pods in dry runs. They name the expected engine: during a change of
+// engines, both are active.
 type Probe struct{ client client.Client }
 
 // New returns a Probe.
@@ -58,9 +58,9 @@ func (p *Probe) check(ctx context.Context, platform *estate.Platform, tenant *es
 	}
 }
 
-// checked asks another rule of the same policy, where somebody else's mutator takes
-// from pods what the first would refuse: as those do that placed the pods of a
-// namespace before croft took it over.
+// checked tests another rule of the same policy, if another owner's mutator removes from
+// pods the value that the first would refuse: mutators that placed the namespace's pods
+// before its adoption do.
 func (p *Probe) checked(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
 	stray := pod(platform, tenant, namespace)
 	stray.Spec.SchedulerName = "croft-probe"
@@ -80,7 +80,7 @@ func (p *Probe) placed(ctx context.Context, platform *estate.Platform, tenant *e
 	pod := pod(platform, tenant, namespace)
 	err := p.client.Create(ctx, pod, client.DryRunAll)
 	switch {
-	// Quota is asked last of all: a pod that it stops has passed every policy.
+	// Quota is the last check: a pod that it stops has passed every policy.
 	case err != nil && attack.ByQuota.Refuses(err):
 		return ""
 	case err != nil:

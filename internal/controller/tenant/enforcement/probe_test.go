@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 	set(binding)
 	await("")
 
-	// A full quota hides what a missing policy lets through.
+	// A full quota hides the effect of a missing policy.
 	quota := &corev1.ResourceQuota{}
 	if err := admin.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "croft"}, quota); err != nil {
 		t.Fatal(err)

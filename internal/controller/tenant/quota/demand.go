@@ -14,27 +14,27 @@ const (
 	// reason is that of the events by which the controllers of ReplicaSets, Jobs,
 	// StatefulSets, DaemonSets and CronJobs say that they may not create an object.
 	reason = "FailedCreate"
-	// perNamespace is how many refused demands of one namespace are remembered.
+	// perNamespace is the maximum number of remembered demands of one namespace.
 	perNamespace = 16
 )
 
-// demand is what an object needs that was refused.
+// demand is the need of a refused object.
 type demand struct {
-	// share is what the namespace's share would have to be.
+	// share is the share that the namespace needs for it.
 	share        corev1.ResourceList
 	first, until time.Time
 	forget       *time.Timer
 }
 
-// patience is how long a demand counts after it was refused: until its controller
-// has tried again. Controllers wait about as long again as they have tried
-// already, and a thousand seconds at most.
+// patience is the time for which a demand counts after the refusal: until its controller
+// has tried again. Controllers back off for about as long as they have tried already,
+// and for at most a thousand seconds.
 func patience(age time.Duration) time.Duration {
 	return min(age, 19*time.Minute) + time.Minute
 }
 
-// note remembers what was refused to an object, and calls expired when that counts
-// no longer. It reports whether the demand counts at all.
+// note remembers an object's refusal, and calls expired when it no longer counts. It
+// reports whether the demand counts at all.
 func (q *Quota) note(e *corev1.Event, now time.Time, expired func()) bool {
 	refusal, ok := quotaplan.ParseRefusal(e.Message)
 	if !ok {
@@ -94,7 +94,7 @@ func (q *Quota) forget(namespace string, uid types.UID, d *demand) {
 	}
 }
 
-// demandsIn are what was refused in a namespace lately.
+// demandsIn are the recent demands in a namespace.
 func (q *Quota) demandsIn(namespace string) []corev1.ResourceList {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -20,8 +20,8 @@ func refusedEvent(by, cpu string, first, last time.Time) *corev1.Event {
 	}
 }
 
-// TestDemandsCountForAWhile is about how long a refusal counts: until its controller
-// has had the time to try again.
+// TestDemandsCountForAWhile tests that a refusal counts until its controller has had
+// time to try again.
 func TestDemandsCountForAWhile(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {
@@ -53,7 +53,7 @@ func TestDemandsCountForAWhile(t *testing.T) {
 	}
 }
 
-// TestDemandsAreFew keeps one per object, and no more than a namespace may have.
+// TestDemandsAreFew expects one demand per object, and the limit per namespace.
 func TestDemandsAreFew(t *testing.T) {
 	q, now := New(nil, nil), time.Now()
 	for i := range 3 * perNamespace {
@@ -72,8 +72,8 @@ func TestDemandsAreFew(t *testing.T) {
 	}
 }
 
-// TestDemandsAreForgotten looks again when a demand counts no longer: others may
-// have what was kept for it.
+// TestDemandsAreForgotten tests the reconciliation after a demand expires: others may
+// then have its share.
 func TestDemandsAreForgotten(t *testing.T) {
 	q, now := New(nil, nil), time.Now()
 	forgotten := make(chan struct{})

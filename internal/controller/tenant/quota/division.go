@@ -106,8 +106,8 @@ func (s *observation) division() *Division {
 type Division struct {
 	// Tenant is the tenant with its shares.
 	Tenant *estate.Tenant
-	// Uncounted are the namespaces in which nobody has counted yet what is used.
-	// The API server lets everything through there, as if there were no quota.
+	// Uncounted are the namespaces without counted use. The API server admits everything
+	// there, as if there were no quota.
 	Uncounted []string
 
 	versions map[string]string
@@ -120,9 +120,9 @@ func (d *Division) count(namespace string, quota *corev1.ResourceQuota) {
 	}
 }
 
-// Ready are, of a tenant's objects, those that can be written: ResourceQuotas
-// over the version that was seen, and people's access only where the quota
-// holds. What is there already stays.
+// Ready are the tenant's objects that can be written: ResourceQuotas over the version
+// that was read, and people's access only where the quota is in force. Existing access
+// stays.
 func (d *Division) Ready(objects []client.Object) []client.Object {
 	var ready []client.Object
 	for _, o := range objects {
@@ -139,8 +139,7 @@ func (d *Division) Ready(objects []client.Object) []client.Object {
 	return ready
 }
 
-// News leaves out the changes by which shares were moved: nobody has done
-// anything that was put back.
+// News leaves out moves of shares: they are no repairs.
 func (d *Division) News(changes []apply.Change) []apply.Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c apply.Change) bool {
 		return c.Kind == "ResourceQuota" && c.Name == policy.Name && c.Action == apply.Configured && d.moving[c.Namespace]

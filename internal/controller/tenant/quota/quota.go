@@ -1,18 +1,18 @@
-// Package quota divides a tenant's quota among its namespaces, as package share
-// plans it, and keeps the ledger of that in the Tenant's status.
+// Package quota divides a tenant's quota among its namespaces, as package quotaplan
+// plans it, and keeps the ledger in the Tenant's status.
 //
-// What is handed out twice cannot be had back, so nothing is decided by a cache,
-// which may show what is long past. The cache only says that all is as it should
-// be. Otherwise the Tenant is read from the API server, then its ResourceQuotas;
-// the ledger is written only if the Tenant is still the one that was read, and
-// each ResourceQuota only over the version that was seen. So of two operators
-// that both believe to lead, at most one gets through.
+// A share that is granted twice cannot be taken back, so no decision is based on the
+// cache, which may be stale. The cache only confirms that nothing has to change.
+// Otherwise the Tenant is read from the API server, then its ResourceQuotas; the
+// ledger is written only if the Tenant has not changed since, and each ResourceQuota
+// only over the version that was read. So of two operators that both believe to lead,
+// at most one succeeds.
 //
-// Shares follow what is used, and what was refused: an object that is larger than
-// what its namespace has left. The refusal is an event, and tenants may write
-// events. That is why a demand only says how a tenant would like its own quota to
-// be divided. What is granted is still only what is seen to be free in the same
-// tenant, and no other namespace gets less than its minimum for it (package share).
+// Shares follow use and refusals: of objects that are larger than the rest of their
+// namespace's share. The refusal is an event, and tenants may write events. So a
+// demand only expresses how a tenant would like its own quota to be divided. Grants
+// still come only from resources that are observed to be free in the same tenant, and
+// no other namespace falls below its minimum (package quotaplan).
 package quota
 
 import (
@@ -38,13 +38,12 @@ type Quota struct {
 	live   client.Reader
 
 	mu sync.Mutex
-	// sharing are the tenants with more than one namespace, by name: those whose
-	// use is looked at.
+	// sharing are the tenants with more than one namespace, by name: their use is
+	// evaluated.
 	sharing map[string]*estate.Tenant
-	// expected are those that are about to be looked at.
+	// expected are the tenants that are about to be reconciled.
 	expected map[string]bool
-	// demands are what was refused lately, by namespace and by the object that it
-	// was refused to.
+	// demands are recent refusals, by namespace and by the refused object.
 	demands map[string]map[types.UID]*demand
 }
 
@@ -56,7 +55,7 @@ func New(cached client.Client, live client.Reader) *Quota {
 	}
 }
 
-// Forget is called when a tenant is gone.
+// Forget is called after a tenant's deletion.
 func (q *Quota) Forget(tenant string) { q.share(tenant, nil) }
 
 func (q *Quota) share(name string, tenant *estate.Tenant) {
@@ -91,7 +90,7 @@ func (q *Quota) Reconcile(ctx context.Context, object *v1alpha1.Tenant, tenant *
 	return q.divide(ctx, object, tenant)
 }
 
-// whole is for a tenant that shares with nobody.
+// whole is for a tenant with one namespace.
 func (q *Quota) whole(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) (*Division, error) {
 	if len(object.Status.Shares) > 0 {
 		if err := q.write(ctx, object.DeepCopy(), nil); err != nil {
@@ -112,8 +111,8 @@ func (q *Quota) whole(ctx context.Context, object *v1alpha1.Tenant, tenant *esta
 	return d, nil
 }
 
-// divide decides by what the API server says. The Tenant is read first: whatever
-// is done by its ledger after that is done to an older Tenant, and does not count.
+// divide decides by the API server's state. The Tenant is read first: a later write of
+// its ledger makes this one conflict.
 func (q *Quota) divide(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) (*Division, error) {
 	live, err := q.read(ctx, object)
 	if err != nil {
@@ -133,9 +132,8 @@ func (q *Quota) divide(ctx context.Context, object *v1alpha1.Tenant, tenant *est
 			return nil, err
 		}
 	case !seen.settled():
-		// What is about to be written is what the ledger says, or said: the
-		// versions of the ResourceQuotas are good only if they were read before the
-		// ledger was.
+		// The next write carries the ledger's current or previous shares: the versions
+		// of the ResourceQuotas are valid only if they were read before the ledger was.
 		again, err := q.read(ctx, object)
 		if err != nil {
 			return nil, err
@@ -147,7 +145,7 @@ func (q *Quota) divide(ctx context.Context, object *v1alpha1.Tenant, tenant *est
 	return seen.division(), nil
 }
 
-// read reads a Tenant from the API server; one that was declared anew meanwhile is
+// read reads a Tenant from the API server; if its spec has changed meanwhile, it is
 // about to be reconciled again.
 func (q *Quota) read(ctx context.Context, object *v1alpha1.Tenant) (*v1alpha1.Tenant, error) {
 	live := &v1alpha1.Tenant{}
@@ -165,7 +163,7 @@ func conflict(name string) error {
 		fmt.Errorf("it was changed while its quota was divided"))
 }
 
-// write writes the ledger, if the Tenant is still the one that was read.
+// write writes the ledger, if the Tenant has not changed since it was read.
 func (q *Quota) write(ctx context.Context, tenant *v1alpha1.Tenant, ledger []v1alpha1.QuotaShare) error {
 	before := tenant.DeepCopy()
 	tenant.Status.Shares = ledger
@@ -176,8 +174,8 @@ func (q *Quota) write(ctx context.Context, tenant *v1alpha1.Tenant, ledger []v1a
 	return nil
 }
 
-// members are the namespaces that have, or are to have, a share: those declared
-// that are to be had, then those that are no longer declared, but still there.
+// members are the namespaces with a share: the declared ones that belong to the tenant,
+// then existing ones that are no longer declared.
 func (q *Quota) members(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) ([]string, error) {
 	var mine corev1.NamespaceList
 	if err := q.cached.List(ctx, &mine, client.MatchingFields{watch.NamespacesByTenant: tenant.Name}); err != nil {
@@ -193,7 +191,8 @@ func (q *Quota) members(ctx context.Context, object *v1alpha1.Tenant, tenant *es
 	var names []string
 	for _, name := range tenant.Namespaces {
 		if !slices.Contains(known, name) {
-			// One that is not there yet will be. One that is another's gets nothing.
+			// A namespace that does not exist yet will be created. Another owner's gets
+			// nothing.
 			err := q.cached.Get(ctx, types.NamespacedName{Name: name}, &corev1.Namespace{})
 			if err == nil {
 				continue

@@ -21,13 +21,13 @@ import (
 	"croft.dev/croft/internal/quotaplan"
 )
 
-// pause is how long use is left to settle before it is looked at. A burst of pods
-// is one look, and what was let in last has had the time to be counted.
+// pause is the time for use to settle before it is evaluated. A burst of pods is
+// evaluated once, and the last of them have been counted by then.
 const pause = 500 * time.Millisecond
 
-// Handler asks for a tenant when the status of one of its ResourceQuotas says
-// something that matters: what was taken away is in force, or a namespace has run
-// short. That something was created in it does not.
+// Handler reconciles a tenant when the status of one of its ResourceQuotas changes
+// relevantly: a lowered share is in force, or a namespace has run short. Ordinary use is
+// irrelevant.
 func (q *Quota) Handler() handler.EventHandler {
 	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue requests) {
 		before, ok := e.ObjectOld.(*corev1.ResourceQuota)
@@ -51,7 +51,7 @@ func (q *Quota) Handler() handler.EventHandler {
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// lookSoon looks at a tenant after a pause, unless somebody is about to.
+// lookSoon reconciles a tenant after a pause, unless that is already scheduled.
 func (q *Quota) lookSoon(ctx context.Context, queue requests, name string) {
 	if q.expect(name, true) {
 		time.AfterFunc(pause, func() {
@@ -86,9 +86,9 @@ func (q *Quota) Refusals() handler.EventHandler {
 	}
 }
 
-// Events are those with the reason of refusals, and of these as little as possible:
-// the words about the quota, and of all others nothing. Tenants may write such events
-// as many as etcd takes; each costs the cache about a kilobyte until it expires.
+// Events are events with the reason of refusals, stripped to a minimum: the text about
+// the quota; all others are emptied. Tenants may write as many such events as etcd
+// takes; each costs the cache about a kilobyte until it expires.
 func Events() cache.ByObject {
 	return cache.ByObject{
 		Label: labels.Everything(),
