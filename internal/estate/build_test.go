@@ -357,7 +357,7 @@ func TestTenantBytesInDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, found := strings.Cut(string(doc), "this is 61 MiB for each:\n\n```yaml\nplatform:\n")
+	_, text, found := strings.Cut(string(doc), "give 61 MiB\nfor each:\n\n```yaml\nplatform:\n")
 	text, _, ends := strings.Cut(text, "```")
 	if !found || !ends {
 		t.Fatal("docs/walls.md has no bounds for small teams")
