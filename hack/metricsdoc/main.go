@@ -32,7 +32,7 @@ func generate() (string, error) {
 	for _, a := range oncall.Alerts() {
 		after := "at once"
 		if a.For > 0 {
-			after = strings.TrimSuffix(strings.TrimSuffix(a.For.String(), "0s"), "0m")
+			after = a.After()
 		}
 		fmt.Fprintf(&b, "| [%s](troubleshooting.md#%s) | %s | %s | %s |\n", a.Name, a.Anchor(), a.Severity, after, cell(plain(a.Summary)))
 	}

@@ -4,9 +4,10 @@
 package oncall
 
 import (
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/prometheus/common/model"
 )
 
 // Severity says who is told, and when.
@@ -39,6 +40,9 @@ type Alert struct {
 	// Run is the first command to look with.
 	Run string
 }
+
+// After is For as Prometheus writes it, such as 10m.
+func (a Alert) After() string { return model.Duration(a.For).String() }
 
 // Anchor is where the alert stands in docs/troubleshooting.md.
 func (a Alert) Anchor() string { return strings.ToLower(a.Name) }
@@ -79,16 +83,4 @@ func Alerts() []Alert {
 		all = append(all, g.Alerts...)
 	}
 	return all
-}
-
-// records are the names of all recording rules.
-func records() []string {
-	var names []string
-	for _, g := range Groups() {
-		for _, r := range g.Records {
-			names = append(names, r.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

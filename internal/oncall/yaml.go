@@ -2,7 +2,6 @@ package oncall
 
 import (
 	"strings"
-	"time"
 
 	"sigs.k8s.io/yaml"
 )
@@ -41,7 +40,7 @@ func file() ruleFile {
 				Annotations: map[string]string{"summary": a.Summary, "description": sentence(a.Means), "runbook_url": a.Runbook()},
 			}
 			if a.For > 0 {
-				alert.For = duration(a.For)
+				alert.For = a.After()
 			}
 			group.Rules = append(group.Rules, alert)
 		}
@@ -71,13 +70,3 @@ func PrometheusRule() ([]byte, error) {
 
 // sentence begins with a capital letter and ends with a full stop.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
-
-// duration is as Prometheus writes it, without units of which there are none.
-func duration(d time.Duration) string {
-	text := d.String()
-	text = strings.TrimSuffix(text, "0s")
-	if trimmed := strings.TrimSuffix(text, "h0m"); trimmed != text {
-		return trimmed + "h"
-	}
-	return text
-}

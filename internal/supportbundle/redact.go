@@ -1,11 +1,9 @@
 package supportbundle
 
 import (
-	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,8 +31,8 @@ const (
 type Redactor struct {
 	key   []byte
 	words map[string]string // names to pseudonyms
-	// find finds names and hosts in a text, inner names within a host that stays.
-	find, inner *regexp.Regexp
+	// odd are names with other characters than names of objects, hosts and users have.
+	odd []string
 }
 
 // NewRedactor returns a Redactor that knows no names yet.
@@ -59,7 +57,9 @@ func (r *Redactor) Add(class Class, names ...string) {
 			continue
 		}
 		r.words[name] = r.pseudonym(class, name)
-		r.find = nil
+		if run.FindString(name) != name {
+			r.odd = append(r.odd, name)
+		}
 	}
 }
 
@@ -78,62 +78,67 @@ func (r *Redactor) Names() map[string]string {
 	return names
 }
 
-// hostname is a name with dots that may be a host. What it finds is more than hosts.
-const hostname = `\b(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}\b`
+var (
+	// run is words with what joins the parts of a name between them.
+	run = regexp.MustCompile(`[A-Za-z0-9_]+(?:[-.:@/]+[A-Za-z0-9_]+)*`)
+	// words are the words of a run.
+	words = regexp.MustCompile(`[A-Za-z0-9_]+`)
+	// hostname is a name with dots that may be a host. What it finds is more than hosts.
+	hostname = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}\b`)
+)
 
 // Text replaces names that stand as words of their own, also beside a hyphen, and every
-// host that is not of Kubernetes or of a project that croft works with.
+// host that is not of Kubernetes or of a project that croft works with. It takes as long with
+// thousands of names as with few.
 func (r *Redactor) Text(text string) string {
 	if r == nil {
 		return text
 	}
-	if r.find == nil {
-		r.compile()
+	for _, name := range r.odd {
+		text = strings.ReplaceAll(text, name, r.words[name])
 	}
-	return r.find.ReplaceAllStringFunc(text, func(found string) string {
-		switch pseudonym, known := r.words[found]; {
-		case known:
-			return pseudonym
-		case public(found):
-			return r.inner.ReplaceAllStringFunc(found, func(name string) string { return r.words[name] })
-		default:
-			r.words[found] = r.pseudonym(Host, found)
-			return r.words[found]
+	return run.ReplaceAllStringFunc(text, r.run)
+}
+
+// longestName is the most words that a name has.
+const longestName = 24
+
+// run replaces the names in a run of words: at each word the longest name that begins there.
+func (r *Redactor) run(text string) string {
+	var out strings.Builder
+	bounds := words.FindAllStringIndex(text, -1)
+	for i, done := 0, 0; i < len(bounds); {
+		from := bounds[i][0]
+		out.WriteString(text[done:from])
+		host := hostname.FindString(text[from:])
+		if public(host) {
+			host = ""
 		}
-	})
-}
-
-// compile makes one expression of all names and of hosts. Names with dots come first: a host
-// may be a part of one. Longer names come before those that they begin with.
-func (r *Redactor) compile() {
-	names := slices.SortedFunc(maps.Keys(r.words), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
-	})
-	var dotted, undotted []string
-	for _, name := range names {
-		if strings.Contains(name, ".") {
-			dotted = append(dotted, word(name))
-		} else {
-			undotted = append(undotted, word(name))
+		next, pseudonym := i+1, ""
+		for j := min(len(bounds), i+longestName); j > i; j-- {
+			name := text[from:bounds[j-1][1]]
+			if len(name) < len(host) {
+				break
+			}
+			known, ok := r.words[name]
+			if !ok && name == host {
+				known, ok = r.pseudonym(Host, host), true
+				r.words[host] = known
+			}
+			if ok {
+				next, pseudonym = j, known
+				break
+			}
 		}
+		done = bounds[next-1][1]
+		if pseudonym == "" {
+			pseudonym = text[from:done]
+		}
+		out.WriteString(pseudonym)
+		i = next
 	}
-	r.find = regexp.MustCompile(strings.Join(slices.Concat(dotted, []string{hostname}, undotted), "|"))
-	r.inner = regexp.MustCompile(strings.Join(append(undotted, "$^"), "|"))
+	return out.String()
 }
-
-// word finds a name that is no part of another word.
-func word(name string) string {
-	pattern := regexp.QuoteMeta(name)
-	if wordy.MatchString(name[:1]) {
-		pattern = `\b` + pattern
-	}
-	if wordy.MatchString(name[len(name)-1:]) {
-		pattern += `\b`
-	}
-	return pattern
-}
-
-var wordy = regexp.MustCompile(`^\w$`)
 
 var (
 	// publicSuffixes are groups of APIs, and hosts of projects.
@@ -153,7 +158,7 @@ var (
 
 // public reports whether a name with dots is nobody's host.
 func public(name string) bool {
-	return slices.ContainsFunc(publicSuffixes, func(s string) bool { return name == s || strings.HasSuffix(name, "."+s) }) ||
+	return name == "" || slices.ContainsFunc(publicSuffixes, func(s string) bool { return name == s || strings.HasSuffix(name, "."+s) }) ||
 		slices.ContainsFunc(fileSuffixes, func(s string) bool { return strings.HasSuffix(name, s) }) ||
 		slices.ContainsFunc(paths, func(s string) bool { return strings.HasPrefix(name, s) })
 }

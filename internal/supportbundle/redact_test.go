@@ -1,6 +1,7 @@
 package supportbundle
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -95,5 +96,19 @@ func TestRedact(t *testing.T) {
 	}
 	if nobody := (*Redactor)(nil); nobody.Text("shop") != "shop" {
 		t.Error("without a Redactor names are replaced")
+	}
+}
+
+// BenchmarkText redacts a line of a log on a cluster of 5,000 tenants.
+func BenchmarkText(b *testing.B) {
+	r := NewRedactor([]byte("k"))
+	for i := range 5000 {
+		r.Add(Tenant, fmt.Sprintf("tenant-%d", i))
+		r.Add(Namespace, fmt.Sprintf("tenant-%d-prod", i))
+	}
+	line := `{"level":"INFO","msg":"put back an object","tenant":"tenant-4711","namespace":"tenant-4711-prod","managers":"helm"}`
+	b.SetBytes(int64(len(line)))
+	for b.Loop() {
+		r.Text(line)
 	}
 }
