@@ -69,9 +69,12 @@ func Sign(s *Statement, key ed25519.PrivateKey) (*Envelope, error) {
 
 // Open returns the statement of an envelope that a key has signed.
 func Open(e *Envelope, key ed25519.PublicKey) (*Statement, error) {
+	if e.PayloadType != payloadType {
+		return nil, fmt.Errorf("an envelope of type %q, not of %s", e.PayloadType, payloadType)
+	}
 	payload, err := base64.StdEncoding.DecodeString(e.Payload)
-	if err != nil || e.PayloadType != payloadType {
-		return nil, fmt.Errorf("not an envelope of type %s: %w", payloadType, err)
+	if err != nil {
+		return nil, fmt.Errorf("the payload is not base64: %w", err)
 	}
 	for _, s := range e.Signatures {
 		sig, err := base64.StdEncoding.DecodeString(s.Sig)

@@ -113,7 +113,7 @@ func digestOf(objects []client.Object) (string, error) {
 	slices.Sort(texts)
 	hash := sha256.New()
 	for _, text := range texts {
-		fmt.Fprintf(hash, "%d %s\n", len(text), text)
+		hash.Write(fmt.Appendf(nil, "%d %s\n", len(text), text))
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }

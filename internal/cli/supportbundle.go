@@ -114,7 +114,7 @@ func (a *app) supportBundle(ctx context.Context, o supportOptions) error {
 
 // create writes a new file that only its owner reads.
 func create(name string, write func(*os.File) error) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user names it
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

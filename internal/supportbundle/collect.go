@@ -51,7 +51,7 @@ func everything() []listed {
 	ours := map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	system := v1alpha1.SystemNamespace
 	return []listed{
-		{file: "namespaces", kind: kind("", "v1", "Namespace"), labels: nil, hidden: true},
+		{file: "namespaces", kind: kind("", "v1", "Namespace"), hidden: true},
 		{file: "nodes", kind: kind("", "v1", "Node"), hidden: true},
 		{file: "platform", kind: croft.WithKind("Platform")},
 		{file: "pools", kind: croft.WithKind("Pool")},

@@ -23,11 +23,11 @@ func TestLogs(t *testing.T) {
 		case strings.Contains(r.URL.Path, "/croft-1/"):
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"pods is forbidden","code":403}`)
+			_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"pods is forbidden","code":403}`)
 		case previous:
-			fmt.Fprint(w, "before the restart")
+			_, _ = fmt.Fprint(w, "before the restart")
 		default:
-			fmt.Fprint(w, "put back an object")
+			_, _ = fmt.Fprint(w, "put back an object")
 		}
 	}))
 	defer server.Close()
