@@ -68,7 +68,7 @@ func (p *people) testSupportBundle(t *testing.T) {
 			shop = pseudonym
 		}
 	}
-	for _, file := range []string{"objects/tenants.yaml", "status.yaml", "doctor.yaml"} {
+	for _, file := range []string{"objects/tenants.yaml", "status.yaml", "objects/tenantrules.yaml"} {
 		if shop == "" || !strings.Contains(redacted.files[file], shop) {
 			t.Errorf("%s does not have shop's pseudonym %q", file, shop)
 		}
