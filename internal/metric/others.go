@@ -40,15 +40,18 @@ func Others() []Metric {
 			Name: "apiserver_validating_admission_policy_check_total", Type: Counter, Process: APIServer,
 			Labels: []Label{
 				{Name: "policy"}, {Name: "policy_binding"},
-				{"error_type", "`no_error`, `compile_error`, `out_of_budget` or `invalid_error`"},
-				{"enforcement_action", "`allow`, `deny`, `audit` or `warn`"},
+				{"error_type", "`invalid_error` for an ordinary refusal; `compile_error`, `out_of_budget`"},
+				{"enforcement_action", "`deny`, `warn` or `audit`"},
 			},
-			Help: "Evaluations of validating admission policies.",
+			Help: "Requests that a validating admission policy refused, warned of or could not judge.",
 		},
 		{
-			Name: "apiserver_validating_admission_policy_check_duration_seconds", Type: Histogram, Process: APIServer,
-			Labels: []Label{{Name: "policy"}, {Name: "policy_binding"}, {Name: "error_type"}, {Name: "enforcement_action"}},
-			Help:   "Duration of evaluations of validating admission policies, in seconds.",
+			Name: "apiserver_admission_controller_admission_duration_seconds", Type: Histogram, Process: APIServer,
+			Labels: []Label{
+				{"name", "`ValidatingAdmissionPolicy` and `MutatingAdmissionPolicy` are all policies together"},
+				{Name: "operation"}, {Name: "rejected"}, {Name: "type"},
+			},
+			Help: "Duration of admission plugins, in seconds.",
 		},
 	}
 	slices.SortFunc(all, order)

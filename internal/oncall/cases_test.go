@@ -43,8 +43,8 @@ var well = map[string]string{
 	`croft_verify_results{result="held"}`:                                                               `900x240`,
 	`croft_verify_results{result="breached"}`:                                                           `0x240`,
 	`croft_verify_results{result="blocked_elsewhere"}`:                                                  `0x240`,
-	checks(`croft-pods`, `no_error`, `deny`):                                                            `0+10x240`,
-	checks(`croft-pods`, `no_error`, `allow`):                                                           `0+900x240`,
+	checks(`croft-pods`, `invalid_error`, `deny`):                                                       `0+10x240`,
+	checks(`croft-pods`, `invalid_error`, `warn`):                                                       `0+900x240`,
 	`croft_proxy_requests_total{method="get",code="200"}`:                                               `0+600x240`,
 	`croft_proxy_requests_total{method="get",code="503"}`:                                               `0+1x240`,
 	`croft_proxy_request_duration_seconds_bucket{method="get",le="0.064"}`:                              `0+600x240`,
@@ -147,7 +147,7 @@ var alertCases = map[string]alertCase{
 	},
 	"CroftPolicyFails": {
 		fires:   map[string]string{checks(`croft-pods`, `compile_error`, `deny`): `0+5x240`},
-		silent:  map[string]string{checks(`croft-pods`, `no_error`, `deny`): `0+5x240`, checks(`others`, `compile_error`, `deny`): `0+5x240`},
+		silent:  map[string]string{checks(`croft-pods`, `invalid_error`, `deny`): `0+5x240`, checks(`others`, `compile_error`, `deny`): `0+5x240`},
 		labels:  map[string]string{"policy": "croft-pods", "error_type": "compile_error"},
 		summary: "The API server cannot evaluate croft-pods (compile_error)",
 	},
@@ -159,11 +159,11 @@ var alertCases = map[string]alertCase{
 	},
 	"CroftDenialsPersist": {
 		fires: map[string]string{
-			`croft_policy_info{policy="croft-pods",wall="policy"}`: `1x240`, checks(`croft-pods`, `no_error`, `deny`): `0+120x240`,
+			`croft_policy_info{policy="croft-pods",wall="policy"}`: `1x240`, checks(`croft-pods`, `invalid_error`, `deny`): `0+120x240`,
 		},
 		silent: map[string]string{
 			`croft_policy_info{policy="croft-pods",wall="policy"}`: `1x240`,
-			checks(`croft-pods`, `no_error`, `allow`):              `0+6000x240`, checks(`others`, `no_error`, `deny`): `0+120x240`,
+			checks(`croft-pods`, `invalid_error`, `warn`):          `0+6000x240`, checks(`others`, `invalid_error`, `deny`): `0+120x240`,
 		},
 		labels:  map[string]string{"policy": "croft-pods", "wall": "policy"},
 		summary: "croft-pods refuses 2 requests a second",

@@ -72,9 +72,9 @@ var wallsDashboard = Dashboard{Name: "croft-walls", Title: "croft / Walls", Pane
 	{"Denials by rule", Graph, "reqps", "", []Query{
 		{`topk(15, sum by (policy) (croft:policy_denials:rate5m))`, "{{policy}}"},
 	}},
-	{"Evaluation of policies (mean)", Graph, "s", "Of one expression", []Query{
-		{`sum by (policy) (rate(apiserver_validating_admission_policy_check_duration_seconds_sum{policy=~"croft-.*"}[5m]))
-/ sum by (policy) (rate(apiserver_validating_admission_policy_check_duration_seconds_count{policy=~"croft-.*"}[5m]))`, "{{policy}}"},
+	{"All policies of a request (p99)", Graph, "s", "Those of others included", []Query{
+		{`histogram_quantile(0.99, sum by (name, le) (rate(
+  apiserver_admission_controller_admission_duration_seconds_bucket{name=~"(Validating|Mutating)AdmissionPolicy"}[5m])))`, "{{name}}"},
 	}},
 	{"Policies that cannot be evaluated", Graph, "reqps", "", []Query{
 		{`croft:policy_errors:rate5m`, "{{policy}} {{error_type}}"},

@@ -126,6 +126,9 @@ func denialsCounted(f *field) {
 		if !strings.Contains(string(text), `enforcement_action="deny"`) {
 			return "no denial"
 		}
+		if strings.Contains(string(text), `error_type="compile_error"`) || strings.Contains(string(text), `error_type="out_of_budget"`) {
+			return "a refusal is counted as if the policy could not be evaluated"
+		}
 		return ""
 	})
 }
@@ -133,7 +136,7 @@ func denialsCounted(f *field) {
 // served reports whether a text in Prometheus's format has a metric with its labels.
 func served(text string, m metric.Metric) bool {
 	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, m.Series()[0]+"{") || !strings.Contains(line, `policy="croft-`) {
+		if !strings.HasPrefix(line, m.Series()[0]+"{") {
 			continue
 		}
 		all := true

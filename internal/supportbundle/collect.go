@@ -34,8 +34,9 @@ type listed struct {
 	labels    map[string]string
 	// keep decides about each object; nil keeps all.
 	keep func(*unstructured.Unstructured) bool
-	// hidden objects are read for their names alone.
-	hidden bool
+	// hidden objects are read for their names alone. Ours have no names of anybody, and are
+	// as croft's release has them.
+	hidden, ours bool
 }
 
 const admission = "admissionregistration.k8s.io"
@@ -51,19 +52,22 @@ func everything() []listed {
 	ours := map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	system := v1alpha1.SystemNamespace
 	return []listed{
-		{file: "namespaces", kind: kind("", "v1", "Namespace"), hidden: true},
-		{file: "nodes", kind: kind("", "v1", "Node"), hidden: true},
 		{file: "platform", kind: croft.WithKind("Platform")},
 		{file: "pools", kind: croft.WithKind("Pool")},
 		{file: "tenants", kind: croft.WithKind("Tenant")},
 		{file: "secondarynetworks", kind: croft.WithKind("SecondaryNetwork")},
 		{file: "tenantnamespaces", kind: croft.WithKind("TenantNamespace")},
 		{file: "tenantrules", kind: croft.WithKind("TenantRules")},
-		{file: "definitions", kind: kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), keep: definitionOfCroft},
-		{file: "policies", kind: kind(admission, "v1", "ValidatingAdmissionPolicy"), labels: ours},
-		{file: "policies", kind: kind(admission, "v1", "MutatingAdmissionPolicy"), labels: ours},
-		{file: "policybindings", kind: kind(admission, "v1", "ValidatingAdmissionPolicyBinding"), labels: ours},
-		{file: "policybindings", kind: kind(admission, "v1", "MutatingAdmissionPolicyBinding"), labels: ours},
+		{file: "namespaces", kind: kind("", "v1", "Namespace"), hidden: true},
+		{file: "nodes", kind: kind("", "v1", "Node"), hidden: true},
+		{
+			file: "definitions", kind: kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), ours: true,
+			keep: definitionOfCroft,
+		},
+		{file: "policies", kind: kind(admission, "v1", "ValidatingAdmissionPolicy"), labels: ours, ours: true},
+		{file: "policies", kind: kind(admission, "v1", "MutatingAdmissionPolicy"), labels: ours, ours: true},
+		{file: "policybindings", kind: kind(admission, "v1", "ValidatingAdmissionPolicyBinding"), labels: ours, ours: true},
+		{file: "policybindings", kind: kind(admission, "v1", "MutatingAdmissionPolicyBinding"), labels: ours, ours: true},
 		{file: "operator", kind: kind("apps", "v1", "Deployment"), namespace: system},
 		{file: "operator", kind: kind("", "v1", "Pod"), namespace: system},
 		{file: "operator", kind: kind("coordination.k8s.io", "v1", "Lease"), namespace: system},
@@ -115,7 +119,7 @@ type Bundle struct {
 // names, which are redacted with all others. That something may not be read is no error.
 func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundle, error) {
 	b := &Bundle{}
-	objects := map[string][]*unstructured.Unstructured{}
+	objects, own := map[string][]*unstructured.Unstructured{}, map[string]bool{}
 	var order []string
 	for _, l := range everything() {
 		list, err := c.list(ctx, l)
@@ -130,7 +134,12 @@ func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundl
 			return nil, fmt.Errorf("read %s: %w", l.kind.GroupKind(), err)
 		}
 		for _, o := range list {
-			c.Redactor.Learn(o)
+			if !l.ours {
+				c.Redactor.Learn(o)
+			}
+		}
+		if l.ours {
+			own[l.file] = true
 		}
 		if l.hidden {
 			continue
@@ -147,7 +156,11 @@ func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundl
 	b.Unread = append(b.Unread, unread...)
 	// All names are known only now.
 	for _, name := range order {
-		if err := b.addObjects(c.Redactor, "objects/"+name+".yaml", objects[name]); err != nil {
+		redactor := c.Redactor
+		if own[name] {
+			redactor = nil
+		}
+		if err := b.addObjects(redactor, "objects/"+name+".yaml", objects[name]); err != nil {
 			return nil, err
 		}
 	}

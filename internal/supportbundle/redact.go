@@ -145,20 +145,24 @@ var (
 	publicSuffixes = []string{
 		"k8s.io", "kubernetes.io", "croft.dev", "karpenter.sh", "k8s.aws", "fluxcd.io", "gatekeeper.sh", "argoproj.io",
 		"projectcalico.org", "cert-manager.io", "coreos.com", "github.com", "golang.org", "kyverno.io", "kwok.sh",
-		"svc", "cluster.local", "apps", "batch", "autoscaling", "policy",
+		"svc", "cluster.local", "apps", "batch", "autoscaling", "policy", "docker.io", "ghcr.io", "quay.io", "gcr.io",
 	}
 	// fileSuffixes are of files in stacks and messages.
 	fileSuffixes = []string{".go", ".yaml", ".yml", ".json", ".md", ".txt", ".log", ".sh"}
 	// paths begin the paths of fields.
 	paths = []string{
 		"spec.", "status.", "metadata.", "platform.", "pools.", "tenants.", "networks.", "access.", "policy.", "object.",
-		"request.", "requests.", "limits.",
+		"request.", "requests.", "limits.", "resources.", "variables.",
 	}
 )
 
+// instanceType is a type of instances of AWS, such as t3a.large.
+var instanceType = regexp.MustCompile(`^[a-z]+\d+[a-z-]*\.(?:nano|micro|small|medium|\d*x?large|metal)$`)
+
 // public reports whether a name with dots is nobody's host.
 func public(name string) bool {
-	return name == "" || slices.ContainsFunc(publicSuffixes, func(s string) bool { return name == s || strings.HasSuffix(name, "."+s) }) ||
+	return name == "" || instanceType.MatchString(name) ||
+		slices.ContainsFunc(publicSuffixes, func(s string) bool { return name == s || strings.HasSuffix(name, "."+s) }) ||
 		slices.ContainsFunc(fileSuffixes, func(s string) bool { return strings.HasSuffix(name, s) }) ||
 		slices.ContainsFunc(paths, func(s string) bool { return strings.HasPrefix(name, s) })
 }

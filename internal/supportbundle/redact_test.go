@@ -80,6 +80,7 @@ func TestRedact(t *testing.T) {
 		"web.shop-prod.svc.cluster.local":          "web." + is("shop-prod") + ".svc.cluster.local",
 		"spec.domains: tenant kube-system":         "spec.domains: tenant kube-system",
 		"nodepools.karpenter.sh, controller.go:12": "nodepools.karpenter.sh, controller.go:12",
+		"t3a.large of requests.cpu":                "t3a.large of requests.cpu",
 	} {
 		if got := r.Text(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
