@@ -78,7 +78,7 @@ var (
 	// PolicyInfo says which wall an admission policy belongs to.
 	PolicyInfo = Metric{
 		Name: "croft_policy_info", Type: Gauge, Process: Operator,
-		Labels: []Label{{"policy", "a ValidatingAdmissionPolicy of croft's"}, {"wall", "the wall it belongs to"}},
+		Labels: []Label{{"policy", "a ValidatingAdmissionPolicy of croft's"}, {"wall", "its wall; `shared` if several have rules in it"}},
 		Help:   "Always 1: an admission policy of croft's that is in the cluster, to join the API server's metrics with.",
 	}
 	// PolicyWarnings counts type-checking warnings.

@@ -140,10 +140,9 @@ var alertCases = map[string]alertCase{
 		summary: "3 attacks of croft verify say nothing about their walls",
 	},
 	"CroftVerifyStale": {
-		fires:   map[string]string{`croft_verify_timestamp_seconds`: `0x3000`},
-		silent:  map[string]string{`croft_verify_timestamp_seconds`: `0x1500 90000x1500`},
-		summary: "croft verify was last recorded 2d 2h 0m 0s ago",
-		at:      50 * time.Hour,
+		fires:   map[string]string{`croft_verify_timestamp_seconds`: `-200000x240`},
+		silent:  map[string]string{`croft_verify_timestamp_seconds`: `-150000x240`},
+		summary: "croft verify was last recorded 2d 7h 58m 20s ago",
 	},
 	"CroftPolicyFails": {
 		fires:   map[string]string{checks(`croft-pods`, `compile_error`, `deny`): `0+5x240`},

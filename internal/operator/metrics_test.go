@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -74,7 +75,7 @@ func stateMeasured(f *field) {
 	has("the Platform's condition", metric.PlatformCondition.Name, "condition=Ready", "status=True", "reason=Ready")
 	has("a pool's condition", metric.PoolCondition.Name, "pool=apps", "condition=Ready", "status=True")
 	has("a tenant's condition", metric.TenantCondition.Name, "tenant=shop", "condition=Enforced", "status=True", "reason=Enforced")
-	has("a policy's wall", metric.PolicyInfo.Name, "policy=croft-pods", "wall=policy")
+	has("a policy's wall", metric.PolicyInfo.Name, "policy=croft-services", "wall=policy")
 	has("use of a quota", metric.QuotaUse.Name, "tenant=shop", "resource=count/rolebindings.rbac.authorization.k8s.io")
 
 	refused := tenant("unfit", "nowhere")
@@ -110,7 +111,13 @@ func denialsCounted(f *field) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if err := f.client.Create(f.Context(), pod, client.DryRunAll); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
+	config := rest.CopyConfig(f.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{"shop-devs", "system:authenticated"}}
+	jane, err := client.New(config, client.Options{Scheme: f.client.Scheme()})
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := jane.Create(f.Context(), pod, client.DryRunAll); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 		f.Fatalf("the pod was not refused: %v", err)
 	}
 	f.eventually("the API server to count a refusal", func() string {
