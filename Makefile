@@ -99,6 +99,14 @@ $(BIN)/helm: hack/helm/go.mod hack/helm/go.sum
 	$(call say,building helm (minutes the first time))
 	@cd hack/helm && $(COMPILE) build -ldflags "-s -w" -o $@ helm.sh/helm/v4/cmd/helm
 
+.PHONY: promtool
+promtool: $(BIN)/promtool ## Build bin/promtool, which tests evaluate alerts with
+
+# Without the discovery of thirty clouds, which takes most of the time and evaluates no rule.
+$(BIN)/promtool: hack/promtool/go.mod hack/promtool/go.sum
+	$(call say,building promtool (minutes the first time))
+	@cd hack/promtool && $(COMPILE) build -tags remove_all_sd -ldflags "-s -w" -o $@ github.com/prometheus/prometheus/cmd/promtool
+
 .PHONY: demo
 demo: build $(if $(filter gatekeeper,$(ENGINE)),gatekeeper) $(if $(filter aws,$(CLOUD)),karpenter-aws) $(if $(filter flux,$(GITOPS)),flux) $(if $(filter 1,$(LOGIN)),browser openid-provider) ## Play the walk-through: two tenants, each on nodes of its own; with GITOPS=flux also a push, with LOGIN=1 a login
 	@SANDBOX_DIR=$(SANDBOX_DIR) ENGINE=$(ENGINE) CLOUD=$(CLOUD) GITOPS=$(GITOPS) LOGIN=$(LOGIN) hack/demo.sh
@@ -128,7 +136,7 @@ race: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the tests in which se
 verify: lint generated ## Check what is not tested: lint, and that generated files are current
 
 .PHONY: test-all
-test-all: build gatekeeper flux karpenter-aws browser helm $(BIN)/gator $(BIN)/calico-selector $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test` and `make race`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
+test-all: build gatekeeper flux karpenter-aws browser helm promtool $(BIN)/gator $(BIN)/calico-selector $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test` and `make race`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
 	@CROFT_TEST_ALL=1 hack/test.sh $(RACED_ALL)
 
 .PHONY: bench

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Writes everything that is generated from the code below the given directory:
 # deep copies, CRDs, the API reference, the list of the walls' rules, the catalogues of
-# add-ons and causes, the conditions and reasons, the instance types of AWS. Called by
+# add-ons and causes, the conditions and reasons, the metrics, what Prometheus and Grafana
+# take in, the instance types of AWS. Called by
 # `make generate`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,5 +17,7 @@ go run ./hack/wallsdoc docs/walls.md "$to/docs/walls.md"
 go run ./hack/addonsdoc docs/addons.md "$to/docs/addons.md"
 go run ./hack/causesdoc docs/troubleshooting.md "$to/docs/troubleshooting.md"
 go run ./hack/conditionsdoc docs/conditions.md "$to/docs/conditions.md"
+go run ./hack/metricsdoc docs/metrics.md "$to/docs/metrics.md"
+go run ./hack/monitoring "$to/monitoring"
 mkdir -p "$to/internal/estate"
 go run ./hack/instancetypes "$to/internal/estate/zz_generated.instance_types.go"

@@ -22,7 +22,39 @@ type Platform struct {
 	// +required
 	Spec PlatformSpec `json:"spec"`
 	// +optional
-	Status Status `json:"status,omitempty"`
+	Status PlatformStatus `json:"status,omitempty"`
+}
+
+// PlatformStatus reports the Platform's conditions, and how the walls were last tried.
+type PlatformStatus struct {
+	Status `json:",inline"`
+	// Verify is the last run of `croft verify --record`. Whoever ran it wrote it.
+	// +optional
+	Verify *VerifyStatus `json:"verify,omitempty"`
+}
+
+// VerifyStatus is the result of one run of `croft verify`.
+type VerifyStatus struct {
+	// Time is when the run ended.
+	// +required
+	Time metav1.Time `json:"time"`
+	// Version is that of the croft that tried.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Held is the number of attacks that were stopped by what should stop them.
+	// +required
+	Held int32 `json:"held"`
+	// Breached is the number of attacks that went through, and of harmless requests that
+	// were stopped.
+	// +required
+	Breached int32 `json:"breached"`
+	// BlockedElsewhere is the number of attacks that failed, but not by the wall that
+	// should stop them: they say nothing about it.
+	// +required
+	BlockedElsewhere int32 `json:"blockedElsewhere"`
+	// NotTried is the number of attacks that there was nothing to try on.
+	// +required
+	NotTried int32 `json:"notTried"`
 }
 
 // PlatformSpec is what the platform team declares once for the cluster.

@@ -1,5 +1,5 @@
 // Command causesdoc writes the part of docs/troubleshooting.md that is generated:
-// the catalogue of causes. It reads the document from the first argument and writes
+// the runbooks of alerts, and the catalogue of causes. It reads the document from the first argument and writes
 // it to the second. `make generate` calls it.
 package main
 
@@ -9,12 +9,14 @@ import (
 
 	"croft.dev/croft/hack/internal/document"
 	"croft.dev/croft/internal/catalog"
+	"croft.dev/croft/internal/oncall"
 )
 
 func main() { document.Main(generate) }
 
 func generate() (string, error) {
 	var b strings.Builder
+	alerts(&b)
 	by := map[catalog.Means]int{}
 	for _, row := range catalog.Rows() {
 		by[row.Produced.Means]++
@@ -28,6 +30,18 @@ func generate() (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// alerts are the runbooks, which the alerts link to by their names.
+func alerts(b *strings.Builder) {
+	b.WriteString("\n# Alerts\n\nThe rules are in [monitoring](../monitoring); [observability.md](observability.md) says how to use them.\n")
+	for _, group := range oncall.Groups() {
+		fmt.Fprintf(b, "\n## Alerts: %s\n", group.Title)
+		for _, a := range group.Alerts {
+			fmt.Fprintf(b, "\n### %s\n\n- **Severity**: %s.\n- **What is so**: %s.\n", a.Name, a.Severity, a.Means)
+			fmt.Fprintf(b, "- **What to do**: %s.\n- **Look with**: `%s`\n\n```\n%s\n```\n", a.Cure, a.Run, a.Expr)
+		}
+	}
 }
 
 func section(b *strings.Builder, row catalog.Row) {

@@ -163,7 +163,7 @@ func conditionOf(live *manifest.Declaration, o client.Object) *metav1.Condition 
 	case "Platform":
 		for _, p := range live.Platforms {
 			if p.Name == name {
-				return readyOf(p.Generation, p.Status)
+				return readyOf(p.Generation, p.Status.Status)
 			}
 		}
 	case "Pool":

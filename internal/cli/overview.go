@@ -198,7 +198,7 @@ func (o *overview) tenantReady(t *v1alpha1.Tenant) bool {
 func (o *overview) good() bool {
 	good := o.rendered || o.Operator.Alive
 	if !o.named() {
-		good = good && len(o.wrong) == 0 && o.isReady("Platform", o.Platform.Name, o.Platform.Generation, o.Platform.Status)
+		good = good && len(o.wrong) == 0 && o.isReady("Platform", o.Platform.Name, o.Platform.Generation, o.Platform.Status.Status)
 		for _, n := range o.Networks {
 			good = good && o.isReady("SecondaryNetwork", n.Name, n.Generation, n.Status)
 		}

@@ -89,7 +89,7 @@ func readinessOf(live *manifest.Declaration, objects []client.Object) readiness 
 	}
 	states := map[string]state{}
 	for _, o := range live.Platforms {
-		states["Platform/"+o.Name] = state{o.Generation, o.Status}
+		states["Platform/"+o.Name] = state{o.Generation, o.Status.Status}
 	}
 	for _, o := range live.Pools {
 		states["Pool/"+o.Name] = state{o.Generation, o.Status.Status}

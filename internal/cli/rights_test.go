@@ -27,12 +27,14 @@ func TestRights(t *testing.T) {
 		"croft apply -f FILE":       {"apply", "-f", file, "--wait=false"},
 		"croft delete tenant NAME":  {"delete", "tenant", "gone", "--yes"},
 		"croft doctor":              {"doctor"},
+		"croft support-bundle":      {"support-bundle"},
 		"croft reach":               {"reach"},
 		"croft latency":             {"latency"},
 		"croft why nodepool/NAME":   {"why", "nodepool/apps"},
 		"croft why deployment/NAME": {"why", "deployment/web", "-n", "shop-prod"},
 		"croft me":                  {"me", "-n", "shop-prod"},
 		"croft verify":              {"verify", "--attack", "list-pods-elsewhere"},
+		"croft certificate":         {"certificate", "--tenant", "vault"},
 		"croft install":             {"install", "--image", "croft:test"},
 	}
 	columns := []string{"platform-admins", "platform-auditors", "oidc:devs"}
@@ -45,6 +47,7 @@ func TestRights(t *testing.T) {
 		kubeconfig := p.kubeconfig(columns[i], "")
 		for _, command := range slices.Sorted(maps.Keys(rows)) {
 			t.Run(strings.ReplaceAll(columns[i]+" "+command, "/", " "), func(t *testing.T) {
+				t.Chdir(t.TempDir()) // the bundle is written there
 				_, stdout, stderr := run(t, "", append(args[command], "--kubeconfig", kubeconfig)...)
 				refused := regexp.MustCompile(`forbidden|[Yy]ou may not read|nothing was tried`).FindString(stdout + stderr)
 				if may := refused == "" && stdout+stderr != ""; may != rows[command][i] {
@@ -69,6 +72,7 @@ func TestRights(t *testing.T) {
 	})
 	t.Run("add-ons", p.testAddons)
 	t.Run("me", p.testMe)
+	t.Run("support bundle", p.testSupportBundle)
 	t.Run("try --live", p.testTryLive)
 	t.Run("policies of charts", p.testCharts)
 }

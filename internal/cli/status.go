@@ -70,7 +70,7 @@ func (a *app) printStatus(look *overview) {
 		a.printDeclared(look)
 		return
 	}
-	ready, why := look.verdict("Platform", look.Platform.Name, look.Platform.Generation, look.Platform.Status)
+	ready, why := look.verdict("Platform", look.Platform.Name, look.Platform.Generation, look.Platform.Status.Status)
 	table(a.out, []string{"PLATFORM", "READY", "REASON", "AGE"},
 		[][]string{{look.Platform.Spec.ClusterName, ready, why, age(look.Platform.CreationTimestamp.Time)}})
 

@@ -28,6 +28,7 @@ type verifyOptions struct {
 	explain string
 	tenant  string
 	timeout time.Duration
+	record  bool
 	output  format
 	files   subjectFlags
 }
@@ -48,6 +49,9 @@ attacks that cannot be tried that way are listed as not tried.
 With -f, the Platform and its tenants are those of a file, for a cluster without
 croft's operator, as with croft render | kubectl apply.
 
+With --record the result is written into the Platform's status, where the operator has
+its metrics from: for a run by the clock, whose age and failures raise alerts.
+
 Exit status 0 means that every wall held.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), o) },
@@ -59,9 +63,14 @@ Exit status 0 means that every wall held.`,
 	c.Flags().StringVar(&o.explain, "explain", "", "explain this attack and what stops it, and try none")
 	c.Flags().StringVar(&o.tenant, "tenant", "", "try from inside this tenant, by dry-run requests only")
 	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit of the whole command")
+	c.Flags().BoolVar(&o.record, "record", false,
+		"write the result into the Platform's status, where the operator's metrics have it from; of whole runs only")
 	c.MarkFlagsMutuallyExclusive("list", "explain", "tenant")
 	for _, narrower := range []string{"wall", "attack"} {
 		c.MarkFlagsMutuallyExclusive("explain", narrower)
+	}
+	for _, partial := range []string{"list", "explain", "tenant", "wall", "attack", "filename"} {
+		c.MarkFlagsMutuallyExclusive("record", partial)
 	}
 	for _, quick := range []string{"list", "explain"} {
 		c.MarkFlagsMutuallyExclusive(quick, "timeout")
@@ -176,6 +185,15 @@ func (a *app) try(ctx context.Context, stage stage, config *rest.Config, o verif
 	progress.done()
 	if err := a.report(results, time.Since(started), o.output); err != nil {
 		return err
+	}
+	if o.record && err == nil && ctx.Err() == nil {
+		c, err := a.client()
+		if err != nil {
+			return failed(err)
+		}
+		if err := record(ctx, c, results); err != nil {
+			return err
+		}
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -16,6 +16,7 @@ import (
 	"croft.dev/croft/internal/controller/pool"
 	"croft.dev/croft/internal/controller/secondarynetwork"
 	"croft.dev/croft/internal/controller/selfservice"
+	"croft.dev/croft/internal/controller/statemetrics"
 	"croft.dev/croft/internal/controller/tenant"
 	"croft.dev/croft/internal/controller/watch"
 )
@@ -50,5 +51,5 @@ func Register(ctx context.Context, m manager.Manager) error {
 			return fmt.Errorf("register %T: %w", c, err)
 		}
 	}
-	return nil
+	return statemetrics.Register(m)
 }

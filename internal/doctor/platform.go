@@ -96,7 +96,7 @@ func platform(s *Snapshot) []Finding {
 	}
 	for i := range s.Declared.Platforms {
 		o := &s.Declared.Platforms[i]
-		all = append(all, unready("Platform/"+o.Name, o.Generation, o.Status)...)
+		all = append(all, unready("Platform/"+o.Name, o.Generation, o.Status.Status)...)
 	}
 	for i := range s.Declared.Pools {
 		o := &s.Declared.Pools[i]

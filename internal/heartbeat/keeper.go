@@ -32,6 +32,8 @@ type Keeper struct {
 	// Ready reports whether the operator can do its work; nil for always. Before that
 	// it gives no sign: it runs, and repairs nothing.
 	Ready func(context.Context) bool
+	// Written is told when the heartbeat was written; nil for nobody.
+	Written func(at time.Time)
 	// Every is the interval of renewals; Interval if zero.
 	Every time.Duration
 
@@ -79,6 +81,9 @@ func (k *Keeper) beat(ctx context.Context) {
 	switch {
 	case err == nil:
 		k.last, k.failing = version, false
+		if k.Written != nil {
+			k.Written(time.Now())
+		}
 	case k.failing || ctx.Err() != nil:
 	case apierrors.IsNotFound(err):
 		k.failing = true

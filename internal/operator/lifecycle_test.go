@@ -43,6 +43,7 @@ func TestOperator(t *testing.T) {
 		{"what somebody changes is put back", driftPutBack},
 		{"the platform's people are bound", peopleBound},
 		{"what was put back is reported", repairsReported},
+		{"the state is measured", stateMeasured},
 		{"a status that was not written is completed", statusCompleted},
 		{"an object is rejected", rejectedReported},
 		{"a domain is another's, and then is not", domainMended},

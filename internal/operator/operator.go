@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -65,7 +66,8 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	beat := &heartbeat.Keeper{
 		Client: m.GetClient(), Holder: host, Version: version.String(), Log: o.Log.WithName("heartbeat"),
 		// An operator whose caches cannot be filled, for want of rights, does nothing.
-		Ready: func(ctx context.Context) bool { return filled(ctx, m.GetCache()) },
+		Ready:   func(ctx context.Context) bool { return filled(ctx, m.GetCache()) },
+		Written: func(at time.Time) { heartbeatAt.WithLabelValues().Set(float64(at.Unix())) },
 	}
 	if err := m.Add(beat); err != nil {
 		return err

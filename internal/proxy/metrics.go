@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"croft.dev/croft/internal/metric"
 )
 
 // metrics are the proxy's metrics. They have no user label, because its cardinality would
@@ -22,19 +24,11 @@ type metrics struct {
 func newMetrics() *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "croft_proxy_requests_total", Help: "Completed requests, by method and status code.",
-		}, []string{"method", "code"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "croft_proxy_request_duration_seconds", Help: "Duration of requests in seconds, excluding watches, logs and streams.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
-		}, []string{"method"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "croft_proxy_open_requests", Help: "Requests in progress, including watches, logs and streams.",
-		}),
-		unauthenticated: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "croft_proxy_unauthenticated_requests_total", Help: "Requests that failed authentication.",
-		}),
+		requests: metric.ProxyRequests.CounterVec(),
+		duration: metric.ProxyDuration.HistogramVec(),
+		// Series of their own from the start, so that an increase is seen from zero.
+		inFlight:        prometheus.NewGauge(prometheus.GaugeOpts{Name: metric.ProxyOpen.Name, Help: metric.ProxyOpen.Help}),
+		unauthenticated: prometheus.NewCounter(prometheus.CounterOpts{Name: metric.ProxyUnauthenticated.Name, Help: metric.ProxyUnauthenticated.Help}),
 	}
 	m.registry.MustRegister(
 		m.requests, m.duration, m.inFlight, m.unauthenticated,

@@ -6,6 +6,10 @@ import "runtime/debug"
 // Version is set when a release is linked (-ldflags -X).
 var Version = ""
 
+// MutationScore is the part of what the walls are made of whose absence `make test` saw an
+// attack notice, from 0 to 1; set with Version, and empty in other builds.
+var MutationScore = ""
+
 // String is the version of this binary: the release's, otherwise what Go knows
 // of the module or the commit it was built from.
 func String() string {

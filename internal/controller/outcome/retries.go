@@ -7,16 +7,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"croft.dev/croft/internal/metric"
 )
 
 // retried counts the reconciles that lost a race.
-var retried = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "croft_retries_total",
-	Help: "Reconciles that lost a race with another writer, and were tried again, by controller and kind of race.",
-}, []string{"controller", "reason"})
+var retried = metric.Retries.CounterVec()
 
 func init() { metrics.Registry.MustRegister(retried) }
 

@@ -110,10 +110,10 @@ func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Reques
 		if c.retries.Racing(platform.Name, err) {
 			return
 		}
-		status.Sum(&platform.Status, platform.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionPlacementReady, v1alpha1.ConditionApplied)
+		status.Sum(&platform.Status.Status, platform.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionPlacementReady, v1alpha1.ConditionApplied)
 		err = errors.Join(err, c.status.Patch(ctx, before, platform))
 	}()
-	if !status.Accept(&platform.Status, platform.Generation, true, entry.Problems) || entry.Value == nil {
+	if !status.Accept(&platform.Status.Status, platform.Generation, true, entry.Problems) || entry.Value == nil {
 		return reconcile.Result{}, nil
 	}
 	seen, err := c.look(ctx, entry.Value)
@@ -135,10 +135,10 @@ func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Reques
 		repair.Report(ctx, c.recorder, platform, corev1.EventTypeWarning, "", repair.Of(changes))
 	}
 	if err != nil {
-		status.Set(&platform.Status, platform.Generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, outcome.Reason(err), err.Error())
+		status.Set(&platform.Status.Status, platform.Generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, outcome.Reason(err), err.Error())
 		return reconcile.Result{}, err
 	}
-	status.Set(&platform.Status, platform.Generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
+	status.Set(&platform.Status.Status, platform.Generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 	c.stood = entry.Revision
 	return result, nil
 }

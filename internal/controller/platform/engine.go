@@ -42,7 +42,7 @@ func (e engine) report(platform *v1alpha1.Platform) {
 	if e.reason == v1alpha1.ReasonPlacementReady {
 		holds = metav1.ConditionTrue
 	}
-	status.Set(&platform.Status, platform.Generation, v1alpha1.ConditionPlacementReady, holds, e.reason, e.message)
+	status.Set(&platform.Status.Status, platform.Generation, v1alpha1.ConditionPlacementReady, holds, e.reason, e.message)
 }
 
 // look checks the engine, and finds the tenants that another engine still places.

@@ -16,13 +16,11 @@ import (
 
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/controller/event"
+	"croft.dev/croft/internal/metric"
 )
 
 // repaired counts objects that were put back.
-var repaired = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "croft_repairs_total",
-	Help: "Objects that somebody had changed or deleted and that croft put back, by tenant (empty for those of the platform and of pools) and kind.",
-}, []string{"tenant", "kind"})
+var repaired = metric.Repairs.CounterVec()
 
 func init() {
 	metrics.Registry.MustRegister(repaired)

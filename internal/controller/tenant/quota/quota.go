@@ -56,7 +56,10 @@ func New(cached client.Client, live client.Reader) *Quota {
 }
 
 // Forget is called after a tenant's deletion.
-func (q *Quota) Forget(tenant string) { q.share(tenant, nil) }
+func (q *Quota) Forget(tenant string) {
+	q.share(tenant, nil)
+	forgetMoved(tenant)
+}
 
 func (q *Quota) share(name string, tenant *estate.Tenant) {
 	q.mu.Lock()
@@ -131,6 +134,7 @@ func (q *Quota) divide(ctx context.Context, object *v1alpha1.Tenant, tenant *est
 		if err := q.write(ctx, live, seen.ledger()); err != nil {
 			return nil, err
 		}
+		seen.countMoved()
 	case !seen.settled():
 		// The next write carries the ledger's current or previous shares: the versions
 		// of the ResourceQuotas are valid only if they were read before the ledger was.

@@ -1,0 +1,65 @@
+// Command metricsdoc writes the part of docs/metrics.md that is generated: croft's metrics,
+// those of others that alerts use, and the alerts. It reads the document from the first
+// argument and writes it to the second. `make generate` calls it.
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"croft.dev/croft/hack/internal/document"
+	"croft.dev/croft/internal/metric"
+	"croft.dev/croft/internal/oncall"
+)
+
+func main() { document.Main(generate) }
+
+func generate() (string, error) {
+	var b strings.Builder
+	for _, process := range []struct {
+		metric.Process
+		title string
+	}{{metric.Operator, "The operator"}, {metric.Proxy, "croft proxy"}} {
+		fmt.Fprintf(&b, "\n## %s\n\n", process.title)
+		table(&b, metric.Own(), process.Process)
+	}
+	b.WriteString("\n## Metrics of others that alerts and dashboards use\n")
+	for _, process := range []metric.Process{metric.Operator, metric.APIServer} {
+		fmt.Fprintf(&b, "\nOf `%s`:\n\n", process)
+		table(&b, metric.Others(), process)
+	}
+	b.WriteString("\n## Alerts\n\n| alert | severity | after | says |\n|---|---|---|---|\n")
+	for _, a := range oncall.Alerts() {
+		after := "at once"
+		if a.For > 0 {
+			after = a.After()
+		}
+		fmt.Fprintf(&b, "| [%s](troubleshooting.md#%s) | %s | %s | %s |\n", a.Name, a.Anchor(), a.Severity, after, cell(plain(a.Summary)))
+	}
+	return b.String(), nil
+}
+
+func table(b *strings.Builder, metrics []metric.Metric, process metric.Process) {
+	b.WriteString("| metric | type | labels | says |\n|---|---|---|---|\n")
+	for _, m := range metrics {
+		if m.Process != process {
+			continue
+		}
+		var labels []string
+		for _, l := range m.Labels {
+			label := "`" + l.Name + "`"
+			if l.Says != "" {
+				label += " (" + l.Says + ")"
+			}
+			labels = append(labels, label)
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, cell(strings.Join(labels, ", ")), cell(m.Help))
+	}
+}
+
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+// plain shows the labels of a summary as people read them.
+func plain(summary string) string {
+	return strings.NewReplacer("{{ $labels.", "`", "{{ humanizeDuration $", "`", "{{ humanizePercentage $", "`", "{{ $", "`", " }}", "`").Replace(summary)
+}

@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/doctor"
+	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/supportbundle"
+	"croft.dev/croft/internal/version"
+)
+
+type supportOptions struct {
+	output string
+	redact bool
+}
+
+func newSupportBundle(a *app) *cobra.Command {
+	var o supportOptions
+	c := &cobra.Command{
+		Use:   "support-bundle",
+		Short: "Collect what croft's maintainers need into one file, without secrets and names",
+		Long: `Collect what croft's maintainers need into one file, without secrets and names:
+versions, croft's objects with their conditions, the status of its policies, the
+operator's Deployment, pods, leases and logs, events, Karpenter's NodePools and
+NodeClaims, and the output of croft doctor and croft status. It changes nothing.
+
+Secrets and ConfigMaps are never read. What may be a credential in another object or in a
+log is taken out: user data, values of environment variables, tokens, passwords in URLs.
+
+By default, names of tenants, namespaces, pools, groups, users, hosts, nodes and the
+cluster are replaced by pseudonyms, the same one for the same name, since a bundle is
+mostly attached to a public issue. The key is made anew for each bundle. The names by
+their pseudonyms are written beside the bundle, to be kept and not to be sent. Look
+through the bundle before you send it.
+
+It reads with your own rights, and says what it could not read.`,
+		Example: `  croft support-bundle
+  croft support-bundle -o case-42.tar.gz --redact=false`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.supportBundle(cmd.Context(), o) },
+	}
+	c.Flags().StringVarP(&o.output, "output", "o", "",
+		"file to write; croft-support-DATE.tar.gz in the working directory by default")
+	c.Flags().BoolVar(&o.redact, "redact", true, "replace names by pseudonyms")
+	return c
+}
+
+// archiveSuffix is what a bundle's name ends with.
+const archiveSuffix = ".tar.gz"
+
+func (a *app) supportBundle(ctx context.Context, o supportOptions) error {
+	at := time.Now().UTC()
+	if o.output == "" {
+		o.output = "croft-support-" + at.Format("20060102-150405") + archiveSuffix
+	}
+	if !strings.HasSuffix(o.output, archiveSuffix) {
+		return fmt.Errorf("-o %s: it is a compressed archive: write a name that ends with %s", o.output, archiveSuffix)
+	}
+	base := strings.TrimSuffix(o.output, archiveSuffix)
+	for _, file := range []string{o.output, base + ".names.json"} {
+		if _, err := os.Stat(file); err == nil {
+			return fmt.Errorf("-o %s: %s is there already: write another name", o.output, file)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("-o %s: %w", o.output, err)
+		}
+	}
+	config, err := a.config()
+	if err != nil {
+		return failed(err)
+	}
+	bundle, redactor, err := a.collect(ctx, config, o, at)
+	if err != nil {
+		return err
+	}
+	if err := create(o.output, func(f *os.File) error { return bundle.Write(f, filepath.Base(base), at) }); err != nil {
+		return failed(err)
+	}
+	size, err := os.Stat(o.output)
+	if err != nil {
+		return failed(err)
+	}
+	say(a.out, "%s\n", o.output)
+	say(a.err, "%s, %d KB\n", count(len(bundle.Files), "file"), (size.Size()+1023)/1024)
+	for _, line := range bundle.Unread {
+		say(a.err, "left out: %s\n", line)
+	}
+	if redactor == nil {
+		say(a.err, "names are not redacted: send it to nobody who may not know them\n")
+		return nil
+	}
+	err = create(base+".names.json", func(f *os.File) error {
+		encoder := json.NewEncoder(f)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(redactor.Names())
+	})
+	say(a.err, "names are redacted; %s says which is which: keep it, and do not send it\n", base+".names.json")
+	return failed(err)
+}
+
+// create writes a new file that only its owner reads.
+func create(name string, write func(*os.File) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// collect returns the bundle, and what redacted it; nil if nothing did.
+func (a *app) collect(
+	ctx context.Context, config *rest.Config, o supportOptions, at time.Time,
+) (*supportbundle.Bundle, *supportbundle.Redactor, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	// Who may not read what is declared gets no bundle: there would be nothing in it.
+	if _, err := declared(ctx, c); err != nil {
+		return nil, nil, failed(err)
+	}
+	logs, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	collector := supportbundle.Collector{Client: c, Logs: logs, Server: config.Host}
+	if o.redact {
+		key := make([]byte, 32)
+		if _, err := rand.Read(key); err != nil {
+			return nil, nil, failed(err)
+		}
+		collector.Redactor = supportbundle.NewRedactor(key)
+	}
+	progress := newProgress(a.err)
+	progress.update("asking croft doctor and croft status")
+	reports := map[string]any{
+		"versions.yaml": a.versions(ctx, config, c, o, at),
+		"doctor.yaml":   a.doctorReport(ctx, config, c),
+		"status.yaml":   a.statusReport(ctx, c),
+	}
+	progress.update("reading objects, events and logs")
+	bundle, err := collector.Collect(ctx, reports)
+	progress.done()
+	if err != nil {
+		return nil, nil, failed(unreachable(err))
+	}
+	return bundle, collector.Redactor, nil
+}
+
+// versions are those of everything that takes part.
+func (a *app) versions(ctx context.Context, config *rest.Config, c client.Client, o supportOptions, at time.Time) any {
+	all := map[string]any{"bundle": at.Format(time.RFC3339), "redacted": o.redact, "croft": version.String()}
+	if server, err := discovery.NewDiscoveryClientForConfig(config); err != nil {
+		all["kubernetes"] = err.Error()
+	} else if info, err := server.ServerVersion(); err != nil {
+		all["kubernetes"] = err.Error()
+	} else {
+		all["kubernetes"] = info.GitVersion
+	}
+	if beat, err := heartbeat.Read(ctx, c); err != nil {
+		all["operator"] = err.Error()
+	} else {
+		all["operator"], all["operatorSays"] = beat.Version, beat.Say(at)
+	}
+	return all
+}
+
+// attacksCheck is doctor's check that tries attacks.
+const attacksCheck = "holds"
+
+// doctorReport is what croft doctor finds, without the attacks that it tries.
+func (a *app) doctorReport(ctx context.Context, config *rest.Config, c client.Client) any {
+	server, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return map[string]string{"error": err.Error()}
+	}
+	seen, err := doctor.Gather(ctx, c, server)
+	if err != nil {
+		return map[string]string{"error": err.Error()}
+	}
+	checks := slices.DeleteFunc(doctor.Check(seen), func(r doctor.Result) bool { return r.Check == attacksCheck })
+	return map[string]any{"checks": checks}
+}
+
+// statusReport is what croft status shows, without the objects, which have files of their own.
+func (a *app) statusReport(ctx context.Context, c client.Client) any {
+	look, err := a.look(ctx, c, &subjectFlags{}, &selection{})
+	if err != nil {
+		return map[string]string{"error": err.Error()}
+	}
+	return map[string]any{"operator": look.Operator, "walls": look.Walls, "usage": look.Usage, "retained": look.Retained}
+}

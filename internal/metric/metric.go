@@ -1,0 +1,91 @@
+// Package metric declares the metrics of croft's processes as data: their names, labels and
+// help texts. Processes register what is declared here, docs/metrics.md is generated from
+// it, and alerts and dashboards may name nothing else.
+package metric
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Type is a metric's type.
+type Type string
+
+// The types that croft uses.
+const (
+	Counter   Type = "counter"
+	Gauge     Type = "gauge"
+	Histogram Type = "histogram"
+)
+
+// Process is what serves a metric.
+type Process string
+
+// The processes. The last one is no part of croft.
+const (
+	Operator  Process = "croft operator"
+	Proxy     Process = "croft proxy"
+	APIServer Process = "kube-apiserver"
+)
+
+// Label is a label of a metric.
+type Label struct {
+	Name string
+	// Says explains the values, for people; "" where the name says it all.
+	Says string
+}
+
+// Metric is one metric.
+type Metric struct {
+	Name    string
+	Type    Type
+	Process Process
+	Labels  []Label
+	// Help is one sentence. It is what the process serves as the help text.
+	Help string
+	// Buckets are a histogram's upper bounds, in seconds.
+	Buckets []float64
+}
+
+// LabelNames are the names of the labels, in the order in which values are given.
+func (m Metric) LabelNames() []string {
+	var names []string
+	for _, l := range m.Labels {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+// Desc describes the metric to Prometheus's library.
+func (m Metric) Desc() *prometheus.Desc {
+	return prometheus.NewDesc(m.Name, m.Help, m.LabelNames(), nil)
+}
+
+// CounterVec returns a new counter. Without labels it has one series, which exists from
+// the first use on.
+func (m Metric) CounterVec() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.LabelNames())
+}
+
+// GaugeVec returns a new gauge.
+func (m Metric) GaugeVec() *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: m.Name, Help: m.Help}, m.LabelNames())
+}
+
+// HistogramVec returns a new histogram.
+func (m Metric) HistogramVec() *prometheus.HistogramVec {
+	opts := prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: m.Buckets}
+	return prometheus.NewHistogramVec(opts, m.LabelNames())
+}
+
+// Series are the names under which the metric's values are stored: a histogram has three.
+func (m Metric) Series() []string {
+	if m.Type == Histogram {
+		return []string{m.Name + "_bucket", m.Name + "_sum", m.Name + "_count"}
+	}
+	return []string{m.Name}
+}
+
+// All are the metrics of croft, and those of others that alerts and dashboards use.
+func All() []Metric { return slices.Concat(Own(), Others()) }

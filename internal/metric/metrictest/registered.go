@@ -1,0 +1,54 @@
+// Package metrictest compares, in tests, what a process registers with what package metric
+// declares.
+package metrictest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"croft.dev/croft/internal/metric"
+)
+
+// Registered fails the test if a registry lacks a metric that is declared for a process, if it
+// has one of croft's that is not declared, or if help or labels differ.
+func Registered(t *testing.T, registry prometheus.Collector, process metric.Process) {
+	t.Helper()
+	descriptions := make(chan *prometheus.Desc, 1000)
+	registry.Describe(descriptions)
+	close(descriptions)
+	registered := map[string]string{}
+	for d := range descriptions {
+		_, rest, _ := strings.Cut(d.String(), `fqName: "`)
+		name, _, _ := strings.Cut(rest, `"`)
+		registered[name] = d.String()
+	}
+	for _, m := range metric.All() {
+		got, ok := registered[m.Name]
+		switch {
+		case m.Process != process:
+		case !ok:
+			t.Errorf("%s is declared, and not registered", m.Name)
+		case strings.HasPrefix(m.Name, "croft_") && got != m.Desc().String():
+			t.Errorf("%s is registered as\n%s\nand declared as\n%s", m.Name, got, m.Desc())
+		case labels(got) != labels(m.Desc().String()):
+			t.Errorf("%s has the labels %s, and is declared with %s", m.Name, labels(got), labels(m.Desc().String()))
+		}
+	}
+	for name := range registered {
+		if strings.HasPrefix(name, "croft_") && !slices.ContainsFunc(metric.Own(), func(m metric.Metric) bool {
+			return m.Name == name && m.Process == process
+		}) {
+			t.Errorf("%s is registered, and not declared in package metric", name)
+		}
+	}
+}
+
+// labels are those of a description as text.
+func labels(description string) string {
+	_, rest, _ := strings.Cut(description, "variableLabels: {")
+	text, _, _ := strings.Cut(rest, "}")
+	return text
+}

@@ -1,0 +1,138 @@
+package metric
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+var (
+	conditionLabels = []Label{
+		{"condition", "`Ready`, `Accepted` and the others of [conditions.md](conditions.md)"},
+		{"status", "`True`, `False` or `Unknown`"},
+		{"reason", "the condition's reason"},
+	}
+	tenantLabel = Label{Name: "tenant"}
+)
+
+// What the operator counts while it works.
+var (
+	// Repairs counts drift that was put back.
+	Repairs = Metric{
+		Name: "croft_repairs_total", Type: Counter, Process: Operator,
+		Labels: []Label{{"tenant", "empty for objects of the platform and of pools"}, {Name: "kind"}},
+		Help:   "Objects that somebody had changed or deleted and that croft put back.",
+	}
+	// Retries counts lost races.
+	Retries = Metric{
+		Name: "croft_retries_total", Type: Counter, Process: Operator,
+		Labels: []Label{
+			{"controller", "`platform`, `pool`, `tenant` or `secondarynetwork`"},
+			{"reason", "`conflict`, `not_found`, `already_exists` or `kind_pending` (Gatekeeper is late)"},
+		},
+		Help: "Reconciles that lost a race with another writer and were tried again.",
+	}
+	// SharesMoved counts changes of how quotas are divided.
+	SharesMoved = Metric{
+		Name: "croft_quota_shares_moved_total", Type: Counter, Process: Operator, Labels: []Label{tenantLabel},
+		Help: "Changes of a namespace's share of its tenant's quota.",
+	}
+	// Heartbeat is the operator's sign of life.
+	Heartbeat = Metric{
+		Name: "croft_operator_heartbeat_timestamp_seconds", Type: Gauge, Process: Operator,
+		Help: "Unix time at which the leading operator last wrote its heartbeat, the Lease croft-system/croft-operator.",
+	}
+	// BuildInfo names the version.
+	BuildInfo = Metric{
+		Name: "croft_build_info", Type: Gauge, Process: Operator, Labels: []Label{{Name: "version"}},
+		Help: "Always 1, with the operator's version.",
+	}
+)
+
+// The state of what is declared. The leading operator alone has these.
+var (
+	// PlatformCondition is one condition of the Platform.
+	PlatformCondition = Metric{
+		Name: "croft_platform_status_condition", Type: Gauge, Process: Operator, Labels: conditionLabels,
+		Help: "Always 1: a condition of the Platform, as it is now.",
+	}
+	// PoolCondition is one condition of a Pool.
+	PoolCondition = Metric{
+		Name: "croft_pool_status_condition", Type: Gauge, Process: Operator,
+		Labels: append([]Label{{Name: "pool"}}, conditionLabels...),
+		Help:   "Always 1: a condition of a Pool, as it is now.",
+	}
+	// TenantCondition is one condition of a Tenant.
+	TenantCondition = Metric{
+		Name: "croft_tenant_status_condition", Type: Gauge, Process: Operator,
+		Labels: append([]Label{tenantLabel}, conditionLabels...),
+		Help:   "Always 1: a condition of a Tenant, as it is now.",
+	}
+	// QuotaUse is how much of a quota is used.
+	QuotaUse = Metric{
+		Name: "croft_tenant_quota_used_ratio", Type: Gauge, Process: Operator,
+		Labels: []Label{tenantLabel, {Name: "resource"}},
+		Help: "Used part of a tenant's quota, from 0 to 1, over all of its namespaces; resources of which nothing is " +
+			"used are left out.",
+	}
+	// PolicyInfo says which wall an admission policy belongs to.
+	PolicyInfo = Metric{
+		Name: "croft_policy_info", Type: Gauge, Process: Operator,
+		Labels: []Label{{"policy", "a ValidatingAdmissionPolicy of croft's"}, {"wall", "its wall; `shared` if several have rules in it"}},
+		Help:   "Always 1: an admission policy of croft's that is in the cluster, to join the API server's metrics with.",
+	}
+	// PolicyWarnings counts type-checking warnings.
+	PolicyWarnings = Metric{
+		Name: "croft_policy_type_warnings", Type: Gauge, Process: Operator, Labels: []Label{{Name: "policy"}},
+		Help: "Expressions of a ValidatingAdmissionPolicy that do not compile against the kinds of this cluster, by " +
+			"its status.typeChecking.",
+	}
+	// VerifyTime is when verify ran.
+	VerifyTime = Metric{
+		Name: "croft_verify_timestamp_seconds", Type: Gauge, Process: Operator,
+		Help: "Unix time at which the last recorded run of croft verify ended.",
+	}
+	// VerifyResults are what verify found.
+	VerifyResults = Metric{
+		Name: "croft_verify_results", Type: Gauge, Process: Operator,
+		Labels: []Label{{"result", "`held`, `breached`, `blocked_elsewhere` or `not_tried`"}},
+		Help:   "Attacks of the last recorded run of croft verify, by result.",
+	}
+)
+
+// What croft proxy counts. There is no label for users: its cardinality would be too high.
+var (
+	// ProxyRequests counts requests.
+	ProxyRequests = Metric{
+		Name: "croft_proxy_requests_total", Type: Counter, Process: Proxy,
+		Labels: []Label{{Name: "method"}, {"code", "the status code"}},
+		Help:   "Completed requests, by method and status code.",
+	}
+	// ProxyDuration is how long requests take.
+	ProxyDuration = Metric{
+		Name: "croft_proxy_request_duration_seconds", Type: Histogram, Process: Proxy, Labels: []Label{{Name: "method"}},
+		Help:    "Duration of requests in seconds, excluding watches, logs and streams.",
+		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
+	}
+	// ProxyOpen is how many requests are open.
+	ProxyOpen = Metric{
+		Name: "croft_proxy_open_requests", Type: Gauge, Process: Proxy,
+		Help: "Requests in progress, including watches, logs and streams.",
+	}
+	// ProxyUnauthenticated counts failed authentications.
+	ProxyUnauthenticated = Metric{
+		Name: "croft_proxy_unauthenticated_requests_total", Type: Counter, Process: Proxy,
+		Help: "Requests that failed authentication.",
+	}
+)
+
+// Own are croft's metrics, by process and name.
+func Own() []Metric {
+	all := []Metric{
+		Repairs, Retries, SharesMoved, Heartbeat, BuildInfo,
+		PlatformCondition, PoolCondition, TenantCondition, QuotaUse, PolicyInfo, PolicyWarnings, VerifyTime, VerifyResults,
+		ProxyRequests, ProxyDuration, ProxyOpen, ProxyUnauthenticated,
+	}
+	slices.SortFunc(all, order)
+	return all
+}

@@ -1,0 +1,240 @@
+package oncall_test
+
+import "time"
+
+// alertCase is an alert that fires, and one that does not. Values are in promtool's words:
+// a+bxN begins at a and grows by b, N times, once a minute.
+type alertCase struct {
+	fires, silent map[string]string
+	// labels and summary are those of the alert that fires.
+	labels  map[string]string
+	summary string
+	// at is when it is looked; a quarter of an hour after its time if zero.
+	at time.Duration
+}
+
+const (
+	ours   = `{job="croft", instance="a", version="v1"}`
+	theirs = `job="karpenter", instance="b"`
+	us     = `job="croft", instance="a"`
+)
+
+// well is a cluster where all is well, for four hours.
+var well = map[string]string{
+	`croft_build_info` + ours:                                                                           `1x240`,
+	`croft_operator_heartbeat_timestamp_seconds{` + us + `}`:                                            `0+60x240`,
+	`croft_repairs_total{tenant="",kind="ClusterRole",` + us + `}`:                                      `0x240`,
+	`croft_repairs_total{tenant="shop",kind="RoleBinding",` + us + `}`:                                  `1x240`,
+	`croft_retries_total{controller="tenant",reason="conflict",` + us + `}`:                             `0+1x240`,
+	`controller_runtime_reconcile_total{controller="tenant",result="error",` + us + `}`:                 `0x240`,
+	`controller_runtime_reconcile_time_seconds_bucket{controller="tenant",le="1",` + us + `}`:           `0+60x240`,
+	`controller_runtime_reconcile_time_seconds_bucket{controller="tenant",le="60",` + us + `}`:          `0+60x240`,
+	`controller_runtime_reconcile_time_seconds_bucket{controller="tenant",le="+Inf",` + us + `}`:        `0+60x240`,
+	`workqueue_depth{name="tenant",controller="tenant",priority="0",` + us + `}`:                        `0 3 1x238`,
+	`croft_platform_status_condition{condition="Ready",status="True",reason="Ready"}`:                   `1x240`,
+	`croft_pool_status_condition{pool="apps",condition="Ready",status="True",reason="Ready"}`:           `1x240`,
+	`croft_tenant_status_condition{tenant="shop",condition="Ready",status="True",reason="Ready"}`:       `1x240`,
+	`croft_tenant_status_condition{tenant="shop",condition="Enforced",status="True",reason="Enforced"}`: `1x240`,
+	`croft_tenant_quota_used_ratio{tenant="shop",resource="pods"}`:                                      `0.5x240`,
+	`croft_quota_shares_moved_total{tenant="shop"}`:                                                     `0+1x240`,
+	`croft_policy_info{policy="croft-pods",wall="policy"}`:                                              `1x240`,
+	`croft_policy_type_warnings{policy="croft-pods"}`:                                                   `0x240`,
+	`croft_verify_timestamp_seconds`:                                                                    `0x240`,
+	`croft_verify_results{result="held"}`:                                                               `900x240`,
+	`croft_verify_results{result="breached"}`:                                                           `0x240`,
+	`croft_verify_results{result="blocked_elsewhere"}`:                                                  `0x240`,
+	checks(`croft-pods`, `invalid_error`, `deny`):                                                       `0+10x240`,
+	checks(`croft-pods`, `invalid_error`, `warn`):                                                       `0+900x240`,
+	`croft_proxy_requests_total{method="get",code="200"}`:                                               `0+600x240`,
+	`croft_proxy_requests_total{method="get",code="503"}`:                                               `0+1x240`,
+	`croft_proxy_request_duration_seconds_bucket{method="get",le="0.064"}`:                              `0+600x240`,
+	`croft_proxy_request_duration_seconds_bucket{method="get",le="16.384"}`:                             `0+600x240`,
+	`croft_proxy_request_duration_seconds_bucket{method="get",le="+Inf"}`:                               `0+600x240`,
+	`croft_proxy_unauthenticated_requests_total`:                                                        `0+5x240`,
+}
+
+func checks(policy, errorType, action string) string {
+	return `apiserver_validating_admission_policy_check_total{policy="` + policy + `",policy_binding="` + policy +
+		`",error_type="` + errorType + `",enforcement_action="` + action + `"}`
+}
+
+func condition(kind, labels string) string {
+	return `croft_` + kind + `_status_condition{` + labels + `}`
+}
+
+var alertCases = map[string]alertCase{
+	"CroftOperatorDown": {
+		fires:   map[string]string{`croft_operator_heartbeat_timestamp_seconds`: `0 60 60x240`},
+		silent:  map[string]string{`croft_operator_heartbeat_timestamp_seconds`: `0+60x240`},
+		summary: "No croft operator has given a sign of life",
+	},
+	"CroftReconcileErrors": {
+		fires: map[string]string{
+			`croft_build_info` + ours: `1x240`,
+			`controller_runtime_reconcile_total{controller="tenant",result="error",` + us + `}`: `0+6x240`,
+		},
+		// Another operator's errors, and its own now and then.
+		silent: map[string]string{
+			`croft_build_info` + ours: `1x240`,
+			`controller_runtime_reconcile_total{controller="nodeclaim",result="error",` + theirs + `}`: `0+60x240`,
+			`controller_runtime_reconcile_total{controller="tenant",result="error",` + us + `}`:        `0 1x240`,
+		},
+		labels:  map[string]string{"controller": "tenant"},
+		summary: "croft's controller tenant fails again and again",
+	},
+	"CroftReconcileSlow": {
+		fires: map[string]string{
+			`croft_build_info` + ours: `1x240`,
+			`controller_runtime_reconcile_time_seconds_bucket{controller="tenant",le="30",` + us + `}`:   `0+9x240`,
+			`controller_runtime_reconcile_time_seconds_bucket{controller="tenant",le="60",` + us + `}`:   `0+10x240`,
+			`controller_runtime_reconcile_time_seconds_bucket{controller="tenant",le="+Inf",` + us + `}`: `0+10x240`,
+		},
+		silent: map[string]string{
+			`croft_build_info` + ours: `1x240`,
+			`controller_runtime_reconcile_time_seconds_bucket{controller="tenant",le="1",` + us + `}`:    `0+10x240`,
+			`controller_runtime_reconcile_time_seconds_bucket{controller="tenant",le="60",` + us + `}`:   `0+10x240`,
+			`controller_runtime_reconcile_time_seconds_bucket{controller="tenant",le="+Inf",` + us + `}`: `0+10x240`,
+		},
+		labels:  map[string]string{"controller": "tenant"},
+		summary: "croft's controller tenant takes more than 30 s for one object in a hundred",
+	},
+	"CroftQueueGrows": {
+		fires: map[string]string{
+			`croft_build_info` + ours: `1x240`, `workqueue_depth{name="tenant",controller="tenant",priority="0",` + us + `}`: `150x240`,
+		},
+		silent: map[string]string{
+			`croft_build_info` + ours: `1x240`,
+			`workqueue_depth{name="tenant",controller="tenant",priority="0",` + us + `}`:   `150 150 0x240`,
+			`workqueue_depth{name="nodes",controller="nodes",priority="0",` + theirs + `}`: `150x240`,
+		},
+		labels:  map[string]string{"controller": "tenant"},
+		summary: "150 objects wait for croft's controller tenant",
+	},
+	"CroftContention": {
+		fires:   map[string]string{`croft_retries_total{controller="tenant",reason="conflict"}`: `0+90x240`},
+		silent:  map[string]string{`croft_retries_total{controller="tenant",reason="conflict"}`: `0+30x240`},
+		labels:  map[string]string{"controller": "tenant", "reason": "conflict"},
+		summary: "Another writer contends with croft's controller tenant (conflict)",
+	},
+	"CroftPlatformChanged": {
+		fires:   map[string]string{`croft_repairs_total{tenant="",kind="ClusterRole"}`: `0x10 1x230`},
+		silent:  map[string]string{`croft_repairs_total{tenant="",kind="ClusterRole"}`: `7x240`, `croft_repairs_total{tenant="shop",kind="RoleBinding"}`: `0+1x240`},
+		labels:  map[string]string{"kind": "ClusterRole"},
+		summary: "Somebody changed or deleted a ClusterRole of croft's, which concerns every tenant",
+	},
+	"CroftDriftRepeats": {
+		fires:   map[string]string{`croft_repairs_total{tenant="shop",kind="RoleBinding"}`: `0+1x240`},
+		silent:  map[string]string{`croft_repairs_total{tenant="shop",kind="RoleBinding"}`: `0x20 9x220`, `croft_repairs_total{tenant="",kind="ClusterRole"}`: `0+1x240`},
+		labels:  map[string]string{"tenant": "shop", "kind": "RoleBinding"},
+		summary: "RoleBinding objects of tenant shop are changed again and again",
+		at:      time.Hour,
+	},
+	"CroftVerifyBreached": {
+		fires:   map[string]string{`croft_verify_results{result="breached"}`: `2x240`},
+		silent:  map[string]string{`croft_verify_results{result="breached"}`: `0x240`, `croft_verify_results{result="not_tried"}`: `40x240`},
+		summary: "croft verify found 2 breaches",
+	},
+	"CroftVerifyInconclusive": {
+		fires:   map[string]string{`croft_verify_results{result="blocked_elsewhere"}`: `3x240`},
+		silent:  map[string]string{`croft_verify_results{result="blocked_elsewhere"}`: `0x240`, `croft_verify_results{result="not_tried"}`: `40x240`},
+		summary: "3 attacks of croft verify say nothing about their walls",
+	},
+	"CroftVerifyStale": {
+		fires:   map[string]string{`croft_verify_timestamp_seconds`: `-200000x240`},
+		silent:  map[string]string{`croft_verify_timestamp_seconds`: `-150000x240`},
+		summary: "croft verify was last recorded 2d 7h 58m 20s ago",
+	},
+	"CroftPolicyFails": {
+		fires:   map[string]string{checks(`croft-pods`, `compile_error`, `deny`): `0+5x240`},
+		silent:  map[string]string{checks(`croft-pods`, `invalid_error`, `deny`): `0+5x240`, checks(`others`, `compile_error`, `deny`): `0+5x240`},
+		labels:  map[string]string{"policy": "croft-pods", "error_type": "compile_error"},
+		summary: "The API server cannot evaluate croft-pods (compile_error)",
+	},
+	"CroftPolicyDoesNotCompile": {
+		fires:   map[string]string{`croft_policy_type_warnings{policy="croft-pods"}`: `2x240`},
+		silent:  map[string]string{`croft_policy_type_warnings{policy="croft-pods"}`: `0x240`},
+		labels:  map[string]string{"policy": "croft-pods"},
+		summary: "2 expressions of croft-pods do not fit the kinds of this cluster",
+	},
+	"CroftDenialsPersist": {
+		fires: map[string]string{
+			`croft_policy_info{policy="croft-pods",wall="policy"}`: `1x240`, checks(`croft-pods`, `invalid_error`, `deny`): `0+120x240`,
+		},
+		silent: map[string]string{
+			`croft_policy_info{policy="croft-pods",wall="policy"}`: `1x240`,
+			checks(`croft-pods`, `invalid_error`, `warn`):          `0+6000x240`, checks(`others`, `invalid_error`, `deny`): `0+120x240`,
+		},
+		labels:  map[string]string{"policy": "croft-pods", "wall": "policy"},
+		summary: "croft-pods refuses 2 requests a second",
+	},
+	"CroftPlatformNotReady": {
+		fires:   map[string]string{condition("platform", `condition="Ready",status="False",reason="EngineMissing"`): `1x240`},
+		silent:  map[string]string{condition("platform", `condition="Ready",status="False",reason="ApplyFailed"`): `1 1 1 _x240`},
+		labels:  map[string]string{"reason": "EngineMissing"},
+		summary: "The Platform is not Ready: EngineMissing",
+	},
+	"CroftPoolNotReady": {
+		fires:   map[string]string{condition("pool", `pool="apps",condition="Ready",status="False",reason="NodePoolNotReady"`): `1x240`},
+		silent:  map[string]string{condition("pool", `pool="apps",condition="Ready",status="False",reason="InUse"`): `1x240`},
+		labels:  map[string]string{"pool": "apps", "reason": "NodePoolNotReady"},
+		summary: "Pool apps is not Ready: NodePoolNotReady",
+	},
+	"CroftTenantNotReady": {
+		fires:   map[string]string{condition("tenant", `tenant="shop",condition="Ready",status="False",reason="Invalid"`): `1x240`},
+		silent:  map[string]string{condition("tenant", `tenant="shop",condition="Ready",status="False",reason="Deleting"`): `1x240`},
+		labels:  map[string]string{"tenant": "shop", "reason": "Invalid"},
+		summary: "Tenant shop is not Ready: Invalid",
+	},
+	"CroftTenantNotEnforced": {
+		fires:   map[string]string{condition("tenant", `tenant="shop",condition="Enforced",status="False",reason="NotEnforcedYet"`): `1x240`},
+		silent:  map[string]string{condition("tenant", `tenant="shop",condition="Enforced",status="False",reason="NotEnforcedYet"`): `1 1 _x240`},
+		labels:  map[string]string{"tenant": "shop", "reason": "NotEnforcedYet"},
+		summary: "Pods of tenant shop are not placed by the policies: NotEnforcedYet",
+	},
+	"CroftTenantStaysDeleting": {
+		fires:   map[string]string{condition("tenant", `tenant="shop",condition="Ready",status="False",reason="Deleting"`): `1x240`},
+		silent:  map[string]string{condition("tenant", `tenant="shop",condition="Ready",status="False",reason="Deleting"`): `1x30 _x210`},
+		labels:  map[string]string{"tenant": "shop"},
+		summary: "Tenant shop has been on its way out for an hour",
+	},
+	"CroftQuotaNearlyUsed": {
+		fires:   map[string]string{`croft_tenant_quota_used_ratio{tenant="shop",resource="pods"}`: `0.95x240`},
+		silent:  map[string]string{`croft_tenant_quota_used_ratio{tenant="shop",resource="pods"}`: `0.85x240`},
+		labels:  map[string]string{"tenant": "shop", "resource": "pods"},
+		summary: "Tenant shop uses 95% of its quota of pods",
+	},
+	"CroftSharesRestless": {
+		fires:   map[string]string{`croft_quota_shares_moved_total{tenant="shop"}`: `0+3x240`},
+		silent:  map[string]string{`croft_quota_shares_moved_total{tenant="shop"}`: `0+1x240`},
+		labels:  map[string]string{"tenant": "shop"},
+		summary: "Shares of the quota of tenant shop are moved 180 times an hour",
+		at:      2 * time.Hour,
+	},
+	"CroftProxyErrors": {
+		fires: map[string]string{
+			`croft_proxy_requests_total{method="get",code="200"}`: `0+90x240`, `croft_proxy_requests_total{method="get",code="502"}`: `0+10x240`,
+		},
+		silent: map[string]string{
+			`croft_proxy_requests_total{method="get",code="403"}`: `0+90x240`, `croft_proxy_requests_total{method="get",code="502"}`: `0+1x240`,
+		},
+		summary: "croft proxy answers 10% of the requests with an error of its own or of the API server",
+	},
+	"CroftProxySlow": {
+		fires: map[string]string{
+			`croft_proxy_request_duration_seconds_bucket{method="get",le="4.096"}`:  `0+90x240`,
+			`croft_proxy_request_duration_seconds_bucket{method="get",le="16.384"}`: `0+100x240`,
+			`croft_proxy_request_duration_seconds_bucket{method="get",le="+Inf"}`:   `0+100x240`,
+		},
+		silent: map[string]string{
+			`croft_proxy_request_duration_seconds_bucket{method="get",le="1.024"}`:  `0+100x240`,
+			`croft_proxy_request_duration_seconds_bucket{method="get",le="16.384"}`: `0+100x240`,
+			`croft_proxy_request_duration_seconds_bucket{method="get",le="+Inf"}`:   `0+100x240`,
+		},
+		summary: "One request in a hundred takes croft proxy more than 15.16s",
+	},
+	"CroftProxyRefusesLogins": {
+		fires:   map[string]string{`croft_proxy_unauthenticated_requests_total`: `0+120x240`},
+		silent:  map[string]string{`croft_proxy_unauthenticated_requests_total`: `0+30x240`},
+		summary: "2 requests a second at croft proxy have no valid login",
+	},
+}

@@ -1,0 +1,106 @@
+package oncall
+
+// Dashboards are all dashboards.
+func Dashboards() []Dashboard {
+	return []Dashboard{operatorDashboard, tenantsDashboard, wallsDashboard, proxyDashboard}
+}
+
+var operatorDashboard = Dashboard{Name: "croft-operator", Title: "croft / Operator", Panels: []Panel{
+	{"Last sign of life", Number, "s", "How long ago the leading operator wrote its heartbeat; one every 10 s is normal", []Query{
+		{`time() - max(croft_operator_heartbeat_timestamp_seconds)`, ""},
+	}},
+	{"Versions", Number, "", "Replicas by version", []Query{{`count by (version) (croft_build_info)`, "{{version}}"}}},
+	{"Waiting", Number, "", "Objects that wait to be reconciled", []Query{{`sum(workqueue_depth` + ofCroft + `)`, ""}}},
+	{"Errors", Number, "reqps", "Failed reconciles a second", []Query{{`sum(croft:reconcile_errors:rate5m)`, ""}}},
+	{"Reconciles", Graph, "ops", "By controller and result", []Query{
+		{`sum by (controller, result) (rate(controller_runtime_reconcile_total[5m])` + ofCroft + `)`, "{{controller}} {{result}}"},
+	}},
+	{"Duration of reconciles (p99)", Graph, "s", "", []Query{{`croft:reconcile_duration_seconds:p99`, "{{controller}}"}}},
+	{"Waiting time (p99)", Graph, "s", "From an object's change until it is looked at", []Query{
+		{`histogram_quantile(0.99, sum by (controller, le) (rate(workqueue_queue_duration_seconds_bucket[10m])` + ofCroft + `))`, "{{controller}}"},
+	}},
+	{"Lost races", Graph, "ops", "Another writer was faster; the next try mends it", []Query{
+		{`sum by (controller, reason) (rate(croft_retries_total[5m]))`, "{{controller}} {{reason}}"},
+	}},
+	{"Requests to the API server", Graph, "reqps", "By status code. In steady state the operator writes nothing but Leases", []Query{
+		{`sum by (method, code) (rate(rest_client_requests_total[5m])` + ofCroft + `)`, "{{method}} {{code}}"},
+	}},
+}}
+
+var tenantsDashboard = Dashboard{
+	Name: "croft-tenants", Title: "croft / Tenants", Variable: &Variable{"croft_tenant_status_condition", "tenant"},
+	Panels: []Panel{
+		{"Tenants", Number, "", "", []Query{{`sum(croft:tenants:count)`, ""}}},
+		{"Not Ready", Number, "", "", []Query{{`sum(croft:tenants:count{status!="True"}) or vector(0)`, ""}}},
+		{"Pools", Number, "", "", []Query{{`sum(croft:pools:count)`, ""}}},
+		{"Pools refused", Number, "", "By croft, by the API server or by Karpenter", []Query{
+			{`sum(croft:pools:count{status!="True"}) or vector(0)`, ""},
+		}},
+		{"Tenants by readiness and reason", Graph, "", "", []Query{{`croft:tenants:count`, "{{status}} {{reason}}"}}},
+		{"Tenants that are not Ready", Table, "", "", []Query{
+			{`max by (tenant, reason) (croft_tenant_status_condition{condition="Ready", status!="True", tenant=~"$tenant"})`, ""},
+		}},
+		{"Use of quotas", Graph, "percentunit", "The ten fullest", []Query{
+			{`topk(10, max by (tenant, resource) (croft_tenant_quota_used_ratio{tenant=~"$tenant"}))`, "{{tenant}} {{resource}}"},
+		}},
+		{"Shares moved", Graph, "", "Changes an hour of how a quota is divided among a tenant's namespaces", []Query{
+			{`sum by (tenant) (increase(croft_quota_shares_moved_total{tenant=~"$tenant"}[1h]))`, "{{tenant}}"},
+		}},
+		{"Drift put back", Graph, "", "Objects an hour that somebody had changed or deleted", []Query{
+			{`sum by (tenant, kind) (increase(croft_repairs_total{tenant=~"$tenant"}[1h]))`, "{{tenant}} {{kind}}"},
+		}},
+		{"Pools that are not Ready", Table, "", "", []Query{
+			{`max by (pool, reason) (croft_pool_status_condition{condition="Ready", status!="True"})`, ""},
+		}},
+	},
+}
+
+var wallsDashboard = Dashboard{Name: "croft-walls", Title: "croft / Walls", Panels: []Panel{
+	{"Last verified", Number, "s", "How long ago a run of croft verify was recorded", []Query{
+		{`time() - max(croft_verify_timestamp_seconds)`, ""},
+	}},
+	{"Breaches", Number, "", "Of the last recorded run", []Query{{`max(croft_verify_results{result="breached"})`, ""}}},
+	{"Policies that fail", Number, "", "Policies that the API server cannot evaluate", []Query{
+		{`count(sum by (policy) (croft:policy_errors:rate5m) > 0) or vector(0)`, ""},
+	}},
+	{"Drift of the platform", Number, "", "Objects that concern every tenant, put back in a day", []Query{
+		{`sum(increase(croft_repairs_total{tenant=""}[1d]))`, ""},
+	}},
+	{"Denials by wall", Graph, "reqps", "By the API server's own count", []Query{
+		{`sum by (wall) (croft:policy_denials:rate5m)`, "{{wall}}"},
+	}},
+	{"Denials by rule", Graph, "reqps", "", []Query{
+		{`topk(15, sum by (policy) (croft:policy_denials:rate5m))`, "{{policy}}"},
+	}},
+	{"All policies of a request (p99)", Graph, "s", "Those of others included", []Query{
+		{`histogram_quantile(0.99, sum by (name, le) (rate(
+  apiserver_admission_controller_admission_duration_seconds_bucket{name=~"(Validating|Mutating)AdmissionPolicy"}[5m])))`, "{{name}}"},
+	}},
+	{"Policies that cannot be evaluated", Graph, "reqps", "", []Query{
+		{`croft:policy_errors:rate5m`, "{{policy}} {{error_type}}"},
+	}},
+	{"Attacks of croft verify by result", Graph, "", "", []Query{
+		{`max by (result) (croft_verify_results)`, "{{result}}"},
+	}},
+	{"Warnings of type checking", Table, "", "Expressions that do not compile against the cluster's kinds", []Query{
+		{`max by (policy) (croft_policy_type_warnings) > 0`, ""},
+	}},
+}}
+
+var proxyDashboard = Dashboard{Name: "croft-proxy", Title: "croft / Proxy", Panels: []Panel{
+	{"Requests", Number, "reqps", "", []Query{{`sum(rate(croft_proxy_requests_total[5m]))`, ""}}},
+	{"Open", Number, "", "Watches, logs and streams included", []Query{{`sum(croft_proxy_open_requests)`, ""}}},
+	{"Errors", Number, "percentunit", "Answers with a status of 500 or more", []Query{{`croft:proxy_errors:ratio5m`, ""}}},
+	{"Duration (p99)", Number, "s", "", []Query{{`croft:proxy_request_duration_seconds:p99`, ""}}},
+	{"Requests by status", Graph, "reqps", "", []Query{
+		{`sum by (method, code) (rate(croft_proxy_requests_total[5m]))`, "{{method}} {{code}}"},
+	}},
+	{"Duration of requests", Graph, "s", "", []Query{
+		{`histogram_quantile(0.5, sum by (le) (rate(croft_proxy_request_duration_seconds_bucket[5m])))`, "p50"},
+		{`histogram_quantile(0.99, sum by (le) (rate(croft_proxy_request_duration_seconds_bucket[5m])))`, "p99"},
+	}},
+	{"Open requests by replica", Graph, "", "", []Query{{`croft_proxy_open_requests`, "{{instance}}"}}},
+	{"Requests without a valid login", Graph, "reqps", "", []Query{
+		{`sum(rate(croft_proxy_unauthenticated_requests_total[5m]))`, ""},
+	}},
+}}

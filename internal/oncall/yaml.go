@@ -1,0 +1,72 @@
+package oncall
+
+import (
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// header says where a file comes from.
+const header = "# Generated from internal/oncall by `make generate`.\n"
+
+type ruleFile struct {
+	Groups []ruleGroup `json:"groups"`
+}
+
+type ruleGroup struct {
+	Name  string `json:"name"`
+	Rules []rule `json:"rules"`
+}
+
+type rule struct {
+	Record      string            `json:"record,omitempty"`
+	Alert       string            `json:"alert,omitempty"`
+	Expr        string            `json:"expr"`
+	For         string            `json:"for,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+func file() ruleFile {
+	var f ruleFile
+	for _, g := range Groups() {
+		group := ruleGroup{Name: g.Name}
+		for _, r := range g.Records {
+			group.Rules = append(group.Rules, rule{Record: r.Name, Expr: r.Expr})
+		}
+		for _, a := range g.Alerts {
+			alert := rule{
+				Alert: a.Name, Expr: a.Expr, Labels: map[string]string{"severity": string(a.Severity)},
+				Annotations: map[string]string{"summary": a.Summary, "description": sentence(a.Means), "runbook_url": a.Runbook()},
+			}
+			if a.For > 0 {
+				alert.For = a.After()
+			}
+			group.Rules = append(group.Rules, alert)
+		}
+		f.Groups = append(f.Groups, group)
+	}
+	return f
+}
+
+// RuleFile is a file of rules as Prometheus reads it.
+func RuleFile() ([]byte, error) {
+	text, err := yaml.Marshal(file())
+	return append([]byte(header), text...), err
+}
+
+// PrometheusRule is the same as an object of the Prometheus operator (monitoring.coreos.com/v1).
+func PrometheusRule() ([]byte, error) {
+	text, err := yaml.Marshal(map[string]any{
+		"apiVersion": "monitoring.coreos.com/v1",
+		"kind":       "PrometheusRule",
+		"metadata": map[string]any{
+			"name": "croft", "namespace": "croft-system", "labels": map[string]string{"app.kubernetes.io/name": "croft"},
+		},
+		"spec": file(),
+	})
+	return append([]byte(header), text...), err
+}
+
+// sentence begins with a capital letter and ends with a full stop.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }

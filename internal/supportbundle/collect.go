@@ -1,0 +1,287 @@
+// Package supportbundle collects what a maintainer of croft needs to judge a cluster from
+// afar, without credentials and, by default, without names. It never asks for Secrets or
+// ConfigMaps.
+package supportbundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// listed is a kind that is read, and which objects of it.
+type listed struct {
+	// file is the name without .yaml; objects of several kinds may go into one.
+	file string
+	kind schema.GroupVersionKind
+	// namespace and labels narrow it down; all objects if empty.
+	namespace string
+	labels    map[string]string
+	// keep decides about each object; nil keeps all.
+	keep func(*unstructured.Unstructured) bool
+	// hidden objects are read for their names alone. Ours have no names of anybody, and are
+	// as croft's release has them.
+	hidden, ours bool
+}
+
+const admission = "admissionregistration.k8s.io"
+
+func kind(group, version, name string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: group, Version: version, Kind: name}
+}
+
+// everything is all that is read, in this order. Secrets and ConfigMaps are not among it, nor
+// are Elevations: these hold what people wrote, and encrypted tokens.
+func everything() []listed {
+	croft := v1alpha1.GroupVersion
+	ours := map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
+	system := v1alpha1.SystemNamespace
+	return []listed{
+		{file: "platform", kind: croft.WithKind("Platform")},
+		{file: "pools", kind: croft.WithKind("Pool")},
+		{file: "tenants", kind: croft.WithKind("Tenant")},
+		{file: "secondarynetworks", kind: croft.WithKind("SecondaryNetwork")},
+		{file: "tenantnamespaces", kind: croft.WithKind("TenantNamespace")},
+		{file: "tenantrules", kind: croft.WithKind("TenantRules")},
+		{file: "namespaces", kind: kind("", "v1", "Namespace"), hidden: true},
+		{file: "nodes", kind: kind("", "v1", "Node"), hidden: true},
+		{
+			file: "definitions", kind: kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), ours: true,
+			keep: definitionOfCroft,
+		},
+		{file: "policies", kind: kind(admission, "v1", "ValidatingAdmissionPolicy"), labels: ours, ours: true},
+		{file: "policies", kind: kind(admission, "v1", "MutatingAdmissionPolicy"), labels: ours, ours: true},
+		{file: "policybindings", kind: kind(admission, "v1", "ValidatingAdmissionPolicyBinding"), labels: ours, ours: true},
+		{file: "policybindings", kind: kind(admission, "v1", "MutatingAdmissionPolicyBinding"), labels: ours, ours: true},
+		{file: "operator", kind: kind("apps", "v1", "Deployment"), namespace: system},
+		{file: "operator", kind: kind("", "v1", "Pod"), namespace: system},
+		{file: "operator", kind: kind("coordination.k8s.io", "v1", "Lease"), namespace: system},
+		{file: "nodepools", kind: kind("karpenter.sh", "v1", "NodePool")},
+		{file: "nodeclaims", kind: kind("karpenter.sh", "v1", "NodeClaim")},
+		{file: "nodeclasses", kind: kind("karpenter.k8s.aws", "v1", "EC2NodeClass"), labels: ours},
+		{file: "nodeclasses", kind: kind("karpenter.kwok.sh", "v1alpha1", "KWOKNodeClass"), labels: ours},
+		{file: "events", kind: kind("", "v1", "Event"), keep: eventOfCroft},
+	}
+}
+
+// definitionOfCroft keeps croft's and Karpenter's definitions; of these, see trim.
+func definitionOfCroft(o *unstructured.Unstructured) bool {
+	return strings.HasSuffix(o.GetName(), "."+v1alpha1.GroupVersion.Group) || strings.Contains(o.GetName(), ".karpenter.")
+}
+
+// eventOfCroft keeps the events of croft's namespace, and those about croft's and Karpenter's objects.
+func eventOfCroft(o *unstructured.Unstructured) bool {
+	about, _, _ := unstructured.NestedString(o.Object, "involvedObject", "apiVersion")
+	return o.GetNamespace() == v1alpha1.SystemNamespace || strings.HasPrefix(about, v1alpha1.GroupVersion.Group+"/") ||
+		strings.HasPrefix(about, "karpenter.")
+}
+
+// Collector collects from one cluster, with the rights of its clients' user.
+type Collector struct {
+	Client client.Reader
+	// Logs reads the operator's logs; nil for none.
+	Logs kubernetes.Interface
+	// Server is the API server's address, which is a name, too.
+	Server string
+	// Redactor replaces names; nil leaves them.
+	Redactor *Redactor
+}
+
+// File is one file of a bundle.
+type File struct {
+	Name    string
+	Content []byte
+}
+
+// Bundle is what was collected.
+type Bundle struct {
+	Files []File
+	// Unread says what could not be read, and why.
+	Unread []string
+}
+
+// Collect reads the cluster. Reports are texts and values of other commands, by their files'
+// names, which are redacted with all others. That something may not be read is no error.
+func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundle, error) {
+	b := &Bundle{}
+	objects, own := map[string][]*unstructured.Unstructured{}, map[string]bool{}
+	var order []string
+	for _, l := range everything() {
+		list, err := c.list(ctx, l)
+		switch {
+		case apierrors.IsForbidden(err):
+			b.Unread = append(b.Unread, l.kind.GroupKind().String()+": you may not list them")
+			continue
+		case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+			b.Unread = append(b.Unread, l.kind.GroupKind().String()+": the cluster does not serve the kind")
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("read %s: %w", l.kind.GroupKind(), err)
+		}
+		for _, o := range list {
+			if !l.ours {
+				c.Redactor.Learn(o)
+			}
+		}
+		if l.ours {
+			own[l.file] = true
+		}
+		if l.hidden {
+			continue
+		}
+		if !slices.Contains(order, l.file) {
+			order = append(order, l.file)
+		}
+		objects[l.file] = append(objects[l.file], list...)
+	}
+	if c.Redactor != nil {
+		c.Redactor.Server(c.Server)
+	}
+	logs, unread := c.logs(ctx, objects["operator"])
+	b.Unread = append(b.Unread, unread...)
+	// All names are known only now.
+	for _, name := range order {
+		redactor := c.Redactor
+		if own[name] {
+			redactor = nil
+		}
+		if err := b.addObjects(redactor, "objects/"+name+".yaml", objects[name]); err != nil {
+			return nil, err
+		}
+	}
+	for _, log := range logs {
+		text := c.Redactor.Text(scrubText(string(log.Content)))
+		b.Files = append(b.Files, File{"logs/" + c.Redactor.Text(log.Name), []byte(text)})
+	}
+	for name, report := range reports {
+		if err := b.addReport(c.Redactor, name, report); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(b.Files, func(x, y File) int { return strings.Compare(x.Name, y.Name) })
+	for i, line := range b.Unread {
+		b.Unread[i] = c.Redactor.Text(line)
+	}
+	return b, nil
+}
+
+func (c *Collector) list(ctx context.Context, l listed) ([]*unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(l.kind.GroupVersion().WithKind(l.kind.Kind + "List"))
+	opts := []client.ListOption{client.InNamespace(l.namespace)}
+	if l.labels != nil {
+		opts = append(opts, client.MatchingLabels(l.labels))
+	}
+	if err := c.Client.List(ctx, list, opts...); err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	for i := range list.Items {
+		if o := &list.Items[i]; l.keep == nil || l.keep(o) {
+			all = append(all, o)
+		}
+	}
+	return all, nil
+}
+
+// The most of a container's log that is read.
+const (
+	logLines = 20_000
+	logBytes = 8 << 20
+)
+
+// logs are those of the operator's pods, and of their containers before the last restart.
+func (c *Collector) logs(ctx context.Context, objects []*unstructured.Unstructured) (logs []File, unread []string) {
+	for _, o := range objects {
+		if c.Logs == nil || o.GetKind() != "Pod" || o.GetLabels()["app.kubernetes.io/name"] != v1alpha1.ManagedBy {
+			continue
+		}
+		for _, previous := range []bool{false, true} {
+			name := o.GetName() + ".log"
+			if previous {
+				name = o.GetName() + ".previous.log"
+			}
+			stream, err := c.Logs.CoreV1().Pods(o.GetNamespace()).GetLogs(o.GetName(), &corev1.PodLogOptions{
+				Previous: previous, TailLines: ptr.To[int64](logLines), LimitBytes: ptr.To[int64](logBytes),
+			}).Stream(ctx)
+			if previous && apierrors.IsBadRequest(err) {
+				continue // it has not restarted
+			}
+			var text []byte
+			if err == nil {
+				text, err = io.ReadAll(stream)
+				err = errors.Join(err, stream.Close())
+			}
+			if err != nil {
+				unread = append(unread, "the log "+name+": "+err.Error())
+				continue
+			}
+			logs = append(logs, File{name, text})
+		}
+	}
+	return logs, unread
+}
+
+func (b *Bundle) addObjects(r *Redactor, name string, objects []*unstructured.Unstructured) error {
+	var documents []string
+	for _, o := range objects {
+		scrub(o)
+		trim(o)
+		text, err := yaml.Marshal(r.Value("", o.Object))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		documents = append(documents, string(text))
+	}
+	b.Files = append(b.Files, File{name, []byte(strings.Join(documents, "---\n"))})
+	return nil
+}
+
+// trim leaves of a definition which versions it serves, and what its status says.
+func trim(o *unstructured.Unstructured) {
+	versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+	if o.GetKind() != "CustomResourceDefinition" {
+		return
+	}
+	for _, v := range versions {
+		if version, ok := v.(map[string]any); ok {
+			delete(version, "schema")
+		}
+	}
+	o.Object["spec"] = map[string]any{"versions": versions}
+}
+
+func (b *Bundle) addReport(r *Redactor, name string, report any) error {
+	if text, ok := report.(string); ok {
+		b.Files = append(b.Files, File{name, []byte(r.Text(scrubText(text)))})
+		return nil
+	}
+	text, err := yaml.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	var value any
+	if err := yaml.Unmarshal(text, &value); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if text, err = yaml.Marshal(r.Value("", scrubValue("", value))); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	b.Files = append(b.Files, File{name, text})
+	return nil
+}

@@ -1,0 +1,204 @@
+package supportbundle
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Class is what a name names. It begins the name's pseudonym.
+type Class string
+
+// The classes of names that are redacted.
+const (
+	Tenant    Class = "tenant"
+	Namespace Class = "namespace"
+	Pool      Class = "pool"
+	Group     Class = "group"
+	User      Class = "user"
+	Host      Class = "host"
+	Node      Class = "node"
+	Cluster   Class = "cluster"
+	CostCode  Class = "costcode"
+)
+
+// Redactor replaces names by pseudonyms: a class and a hash of the name under a key. The
+// same name has the same pseudonym wherever it stands, and without the key nobody can try
+// names out. A nil Redactor replaces nothing.
+type Redactor struct {
+	key   []byte
+	words map[string]string // names to pseudonyms
+	// odd are names with other characters than names of objects, hosts and users have.
+	odd []string
+}
+
+// NewRedactor returns a Redactor that knows no names yet.
+func NewRedactor(key []byte) *Redactor { return &Redactor{key: key, words: map[string]string{}} }
+
+// kept are names that every cluster has, which say nothing of anybody.
+var kept = map[string]bool{
+	"": true, "default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true, "croft-system": true,
+	"croft-elevations": true, "karpenter": true, "flux-system": true, "gatekeeper-system": true, "argocd": true, "croft": true,
+	"system:masters": true, "system:authenticated": true, "*": true,
+}
+
+// Add has a name redacted from now on. The first class of a name stays: a tenant and its
+// namespace often have the same.
+func (r *Redactor) Add(class Class, names ...string) {
+	if r == nil {
+		return
+	}
+	for _, name := range names {
+		name = strings.TrimPrefix(name, "*.")
+		if _, known := r.words[name]; known || kept[name] {
+			continue
+		}
+		r.words[name] = r.pseudonym(class, name)
+		if run.FindString(name) != name {
+			r.odd = append(r.odd, name)
+		}
+	}
+}
+
+func (r *Redactor) pseudonym(class Class, name string) string {
+	mac := hmac.New(sha256.New, r.key)
+	mac.Write([]byte(name))
+	return string(class) + "-" + hex.EncodeToString(mac.Sum(nil))[:10]
+}
+
+// Names are the names by their pseudonyms, for those who keep the bundle's origin.
+func (r *Redactor) Names() map[string]string {
+	names := map[string]string{}
+	for name, pseudonym := range r.words {
+		names[pseudonym] = name
+	}
+	return names
+}
+
+var (
+	// run is words with what joins the parts of a name between them.
+	run = regexp.MustCompile(`[A-Za-z0-9_]+(?:[-.:@/]+[A-Za-z0-9_]+)*`)
+	// words are the words of a run.
+	words = regexp.MustCompile(`[A-Za-z0-9_]+`)
+	// hostname is a name with dots that may be a host. What it finds is more than hosts.
+	hostname = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}\b`)
+)
+
+// Text replaces names that stand as words of their own, also beside a hyphen, and every
+// host that is not of Kubernetes or of a project that croft works with. It takes as long with
+// thousands of names as with few.
+func (r *Redactor) Text(text string) string {
+	if r == nil {
+		return text
+	}
+	for _, name := range r.odd {
+		text = strings.ReplaceAll(text, name, r.words[name])
+	}
+	return run.ReplaceAllStringFunc(text, r.run)
+}
+
+// longestName is the most words that a name has.
+const longestName = 24
+
+// run replaces the names in a run of words: at each word the longest name that begins there.
+func (r *Redactor) run(text string) string {
+	var out strings.Builder
+	bounds := words.FindAllStringIndex(text, -1)
+	for i, done := 0, 0; i < len(bounds); {
+		from := bounds[i][0]
+		out.WriteString(text[done:from])
+		host := hostname.FindString(text[from:])
+		if public(host) {
+			host = ""
+		}
+		next, pseudonym := i+1, ""
+		for j := min(len(bounds), i+longestName); j > i; j-- {
+			name := text[from:bounds[j-1][1]]
+			if len(name) < len(host) {
+				break
+			}
+			known, ok := r.words[name]
+			if !ok && name == host {
+				known, ok = r.pseudonym(Host, host), true
+				r.words[host] = known
+			}
+			if ok {
+				next, pseudonym = j, known
+				break
+			}
+		}
+		done = bounds[next-1][1]
+		if pseudonym == "" {
+			pseudonym = text[from:done]
+		}
+		out.WriteString(pseudonym)
+		i = next
+	}
+	return out.String()
+}
+
+var (
+	// publicSuffixes are groups of APIs, and hosts of projects.
+	publicSuffixes = []string{
+		"k8s.io", "kubernetes.io", "croft.dev", "karpenter.sh", "k8s.aws", "fluxcd.io", "gatekeeper.sh", "argoproj.io",
+		"projectcalico.org", "cert-manager.io", "coreos.com", "github.com", "golang.org", "kyverno.io", "kwok.sh",
+		"svc", "cluster.local", "apps", "batch", "autoscaling", "policy", "docker.io", "ghcr.io", "quay.io", "gcr.io",
+	}
+	// fileSuffixes are of files in stacks and messages.
+	fileSuffixes = []string{".go", ".yaml", ".yml", ".json", ".md", ".txt", ".log", ".sh"}
+	// paths begin the paths of fields.
+	paths = []string{
+		"spec.", "status.", "metadata.", "platform.", "pools.", "tenants.", "networks.", "access.", "policy.", "object.",
+		"request.", "requests.", "limits.", "resources.", "variables.",
+	}
+)
+
+// instanceType is a type of instances of AWS, such as t3a.large.
+var instanceType = regexp.MustCompile(`^[a-z]+\d+[a-z-]*\.(?:nano|micro|small|medium|\d*x?large|metal)$`)
+
+// public reports whether a name with dots is nobody's host.
+func public(name string) bool {
+	return name == "" || instanceType.MatchString(name) ||
+		slices.ContainsFunc(publicSuffixes, func(s string) bool { return name == s || strings.HasSuffix(name, "."+s) }) ||
+		slices.ContainsFunc(fileSuffixes, func(s string) bool { return strings.HasSuffix(name, s) }) ||
+		slices.ContainsFunc(paths, func(s string) bool { return strings.HasPrefix(name, s) })
+}
+
+// plain are fields whose values are words of the API and never names.
+var plain = map[string]bool{"apiVersion": true, "kind": true, "type": true, "reason": true, "resourceVersion": true, "uid": true}
+
+// Value replaces names in all strings of a value as JSON has it, and in the keys of maps.
+func (r *Redactor) Value(field string, value any) any {
+	if r == nil {
+		return value
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		all := make(map[string]any, len(v))
+		for name, inner := range v {
+			if pseudonym, ok := r.words[name]; ok {
+				name = pseudonym
+			} else if strings.Contains(name, ".") {
+				name = r.Text(name)
+			}
+			all[name] = r.Value(name, inner)
+		}
+		return all
+	case []any:
+		all := make([]any, len(v))
+		for i, inner := range v {
+			all[i] = r.Value(field, inner)
+		}
+		return all
+	case string:
+		if plain[field] {
+			return v
+		}
+		return r.Text(v)
+	default:
+		return value
+	}
+}
