@@ -23,7 +23,7 @@ func newInstall(a *app) *cobra.Command {
 	var (
 		options        install.Options
 		authentication string
-		export         bool
+		export, kinds  bool
 	)
 	c := &cobra.Command{
 		Use:   "install",
@@ -46,6 +46,9 @@ docs/identity.md.`,
 					return err
 				}
 			}
+			if kinds {
+				return a.installKinds(cmd.Context())
+			}
 			if export {
 				objects, err := install.Objects(options)
 				if err != nil {
@@ -65,10 +68,25 @@ docs/identity.md.`,
 	c.Flags().StringVar(&authentication, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io): deploy croft proxy, too, which lets in the people whom it describes")
 	pointless(c, "authentication-config", "croft proxy is deployed with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
+	c.Flags().BoolVar(&kinds, "kinds", false, "install croft's kinds and nothing else, as the chart's upgrade does")
 	for _, of := range []string{"kubeconfig", "context", "as", "as-group"} {
 		pointless(c, of, "--export asks no cluster", func() bool { return export })
 	}
+	for _, of := range []string{"image", "role", "authentication-config", "export"} {
+		pointless(c, of, "--kinds installs the kinds alone", func() bool { return kinds })
+	}
 	return c
+}
+
+// installKinds installs the kinds alone.
+func (a *app) installKinds(ctx context.Context) error {
+	c, err := a.client()
+	if err != nil {
+		return failed(err)
+	}
+	changes, err := install.Kinds(ctx, c)
+	a.printChanges(changes)
+	return failed(unreachable(err))
 }
 
 func (a *app) install(ctx context.Context, options install.Options) error {

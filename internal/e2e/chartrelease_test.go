@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/sandbox"
+)
+
+// TestChart lives with the chart as a platform team does: it installs, upgrades, goes back
+// and uninstalls, and the operator runs as the chart's Deployment says, with the rights of
+// the chart's service account and no others.
+func TestChart(t *testing.T) {
+	sandbox.Thorough(t) // it needs bin/helm; TestTwoTenants has the same objects from croft install
+	c := start(t, sandbox.Options{Components: append(slices.Clone(sandbox.WithControllers), "karpenter")})
+	c.env = append(c.env, "KUBECONFIG="+c.Kubeconfig)
+	pods := c.runPods(t)
+	values := read(t, example("two-tenants.yaml"))
+	release := func(command string, args ...string) outcome {
+		return helm(t, c.env, append([]string{command, "croft"}, args...)...).exits(t, 0)
+	}
+	with := func(values string) []string {
+		return append([]string{chart, "-f", write(t, values), "--wait", "--timeout", patience.String()}, chartImageValues...)
+	}
+
+	release("install", with(values)...)
+	if ran := pods.started(); !slices.Equal(ran, []string{"croft " + chartImage, "croft " + chartImage}) {
+		t.Errorf("the pods that ran are %v", ran)
+	}
+	for _, team := range teams {
+		c.isReady(t, team.tenant)
+	}
+	c.attacksHold(t)
+	uids := c.namespaceUIDs(t)
+
+	t.Run("upgrade", func(t *testing.T) {
+		c.age(t) // as an older version's kinds
+		release("upgrade", with(strings.Replace(values, "  tenant-a:\n", "  tenant-a:\n    namespaces: [tenant-a, tenant-a-ci]\n", 1))...)
+		if ran := pods.started(); !slices.Contains(ran, "croft-kinds "+chartImage) {
+			t.Errorf("no Job has upgraded the kinds: %v", ran)
+		}
+		if missing := c.missing(t); missing {
+			t.Error("the kinds are as they were")
+		}
+		c.isReady(t, teams[0].tenant)
+		if err := c.admin.Get(t.Context(), client.ObjectKey{Name: "tenant-a-ci"}, &corev1.Namespace{}); err != nil {
+			t.Errorf("what is new of a tenant: %v", err)
+		}
+	})
+	t.Run("rollback", func(t *testing.T) {
+		release("rollback", "1", "--wait", "--timeout", patience.String())
+		c.isReady(t, teams[0].tenant)
+		tenant := &v1alpha1.Tenant{}
+		if err := c.admin.Get(t.Context(), client.ObjectKey{Name: teams[0].tenant}, tenant); err != nil {
+			t.Fatal(err)
+		}
+		if len(tenant.Spec.Namespaces) > 0 {
+			t.Errorf("the tenant's namespaces are %v, as before the rollback", tenant.Spec.Namespaces)
+		}
+		if c.missing(t) {
+			t.Error("the kinds are older than what is stored")
+		}
+	})
+	t.Run("uninstall", func(t *testing.T) {
+		release("uninstall", "--wait", "--timeout", patience.String())
+		eventually(t, moments, "the operator to go", func(ctx context.Context) error {
+			err := c.admin.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: "croft"}, &appsv1.Deployment{})
+			if !apierrors.IsNotFound(err) {
+				return fmt.Errorf("it is there: %w", err)
+			}
+			return nil
+		})
+		for _, team := range teams {
+			tenant := &v1alpha1.Tenant{}
+			if err := c.admin.Get(t.Context(), client.ObjectKey{Name: team.tenant}, tenant); err != nil || tenant.DeletionTimestamp != nil {
+				t.Errorf("tenant %s is not kept: %v", team.tenant, err)
+			}
+			var policies networkingv1.NetworkPolicyList
+			if err := c.admin.List(t.Context(), &policies, client.InNamespace(team.tenant)); err != nil || len(policies.Items) == 0 {
+				t.Errorf("%d network policies stand in %s: %v", len(policies.Items), team.tenant, err)
+			}
+		}
+		for name, uid := range c.namespaceUIDs(t) {
+			if was, ok := uids[name]; ok && was != uid {
+				t.Errorf("namespace %s is another one", name)
+			}
+			delete(uids, name)
+		}
+		if len(uids) > 0 {
+			t.Errorf("namespaces went: %v", uids)
+		}
+		c.attacksHold(t)
+	})
+	t.Run("install again", func(t *testing.T) {
+		release("install", with(values)...)
+		for _, team := range teams {
+			c.isReady(t, team.tenant)
+		}
+	})
+}
+
+// isReady waits until a tenant is.
+func (c *cluster) isReady(t testing.TB, name string) {
+	t.Helper()
+	eventually(t, patience, "tenant "+name+" to be Ready", func(ctx context.Context) error {
+		tenant := &v1alpha1.Tenant{}
+		if err := c.admin.Get(ctx, client.ObjectKey{Name: name}, tenant); err != nil {
+			return err
+		}
+		for _, condition := range tenant.Status.Conditions {
+			if condition.Type == v1alpha1.ConditionReady && condition.Status == "True" && condition.ObservedGeneration == tenant.Generation {
+				return nil
+			}
+		}
+		return fmt.Errorf("%+v", tenant.Status.Conditions)
+	})
+}
+
+// attacksHold fails unless attacks from inside each tenant bounce, and what is allowed goes.
+func (c *cluster) attacksHold(t testing.TB) {
+	t.Helper()
+	for _, team := range teams {
+		c.croft(t, "verify", "--tenant", team.tenant, "--attack", "tolerate-later,run-a-pod,be-called-by-other-tenant").exits(t, 0)
+	}
+}
+
+// old is a field of Tenants that an older version of their kind does not have.
+const old = "domains"
+
+// age takes the field out of the kind.
+func (c *cluster) age(t testing.TB) {
+	t.Helper()
+	patch := `[{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/` + old + `"}]`
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	definition.Name = "tenants.croft.dev"
+	if err := c.admin.Patch(t.Context(), definition, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+	if !c.missing(t) {
+		t.Fatal("the kind is not older")
+	}
+}
+
+// missing reports whether the kind lacks the field.
+func (c *cluster) missing(t testing.TB) bool {
+	t.Helper()
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := c.admin.Get(t.Context(), client.ObjectKey{Name: "tenants.croft.dev"}, definition); err != nil {
+		t.Fatal(err)
+	}
+	_, has := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties[old]
+	return !has
+}
