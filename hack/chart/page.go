@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -91,9 +90,8 @@ func (p *page) roles(o *unstructured.Unstructured) {
 		for i := range names {
 			if names[i] == identity.ClusterRole(roleMark) {
 				names[i] = p.slot(func(indent string) string {
-					name := identity.ClusterRole("{{ $role }}")
 					return `{{- range include "croft.roles" . | fromYamlArray }}` + "\n" +
-						indent + "- " + strings.ReplaceAll(string(name), "$role", ".") + "\n{{- end }}"
+						indent + "- " + identity.ClusterRole("{{ . }}") + "\n{{- end }}"
 				})
 			}
 		}
@@ -187,10 +185,10 @@ func (p *page) render(name string) ([]byte, error) {
 		if o.GetKind() == "Namespace" {
 			condition = conditions[o.GetName()]
 		}
-		close := open(condition)
+		around := open(condition)
 		b.WriteString("---\n")
 		b.Write(p.fill(data))
-		b.WriteString(close)
+		b.WriteString(around)
 	}
 	b.WriteString(end)
 	return b.Bytes(), nil

@@ -34,7 +34,9 @@ func valuesSchema(kinds map[string]map[string]any) (map[string]any, error) {
 		}
 	}
 	named := func(kind, what string) map[string]any {
-		return map[string]any{"type": "object", "description": what + " by their names.", "additionalProperties": jsonSchema(kinds[kind])}
+		entry := jsonSchema(kinds[kind])
+		entry["type"] = []any{"object", "null"} // without a value, everything is as by default
+		return map[string]any{"type": "object", "description": what + " by their names.", "additionalProperties": entry}
 	}
 	return map[string]any{
 		"$schema": "http://json-schema.org/draft-07/schema#",

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -26,13 +25,14 @@ const user = "65532:65532"
 func main() {
 	to := flag.String("o", "croft-image.tar", "the archive to write, an OCI layout; the SBOM is beside it, with .spdx.json at its end")
 	version := flag.String("version", "devel", "the version in the image's labels and in the SBOM")
+	zones := flag.String("zoneinfo", "", "the time zones, Go's lib/time/zoneinfo.zip")
 	name := flag.String("name", "croft", "the image's name in the archive, with a tag or without")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: image [flags] ARCHITECTURE=BINARY...")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	digest, err := write(*to, *name, *version, flag.Args())
+	digest, err := write(*to, *zones, *name, *version, flag.Args())
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "image: %v\n", err)
 		os.Exit(1)
@@ -41,11 +41,11 @@ func main() {
 }
 
 // write writes the archive and the SBOM, and returns the digest of the image's index.
-func write(to, name, version string, binaries []string) (string, error) {
+func write(to, zones, name, version string, binaries []string) (string, error) {
 	if len(binaries) == 0 {
 		return "", fmt.Errorf("no binary: write ARCHITECTURE=BINARY")
 	}
-	common, err := baseLayer(filepath.Join(runtime.GOROOT(), "lib", "time", "zoneinfo.zip")) //nolint:staticcheck // go run sets it
+	common, err := baseLayer(zones)
 	if err != nil {
 		return "", err
 	}

@@ -47,7 +47,7 @@ func TestChart(t *testing.T) {
 
 	t.Run("upgrade", func(t *testing.T) {
 		c.age(t) // as an older version's kinds
-		release("upgrade", with(strings.Replace(values, "  tenant-a:\n", "  tenant-a:\n    namespaces: [tenant-a, tenant-a-ci]\n", 1))...)
+		release("upgrade", with(strings.Replace(values, "  tenant-a:\n", "  tenant-a:\n    costCode: org7\n    namespaces: [tenant-a, tenant-a-ci]\n", 1))...)
 		if ran := pods.started(); !slices.Contains(ran, "croft-kinds "+chartImage) {
 			t.Errorf("no Job has upgraded the kinds: %v", ran)
 		}
@@ -55,8 +55,11 @@ func TestChart(t *testing.T) {
 			t.Error("the kinds are as they were")
 		}
 		c.isReady(t, teams[0].tenant)
-		if err := c.admin.Get(t.Context(), client.ObjectKey{Name: "tenant-a-ci"}, &corev1.Namespace{}); err != nil {
-			t.Errorf("what is new of a tenant: %v", err)
+		for _, name := range []string{"tenant-a", "tenant-a-ci"} {
+			namespace := &corev1.Namespace{}
+			if err := c.admin.Get(t.Context(), client.ObjectKey{Name: name}, namespace); err != nil || namespace.Labels[v1alpha1.CostCodeLabel] != "org7" {
+				t.Errorf("what is new of a tenant: namespace %s has labels %v: %v", name, namespace.Labels, err)
+			}
 		}
 	})
 	t.Run("rollback", func(t *testing.T) {
@@ -137,7 +140,7 @@ func (c *cluster) attacksHold(t testing.TB) {
 }
 
 // old is a field of Tenants that an older version of their kind does not have.
-const old = "domains"
+const old = "costCode"
 
 // age takes the field out of the kind.
 func (c *cluster) age(t testing.TB) {
