@@ -32,9 +32,10 @@ type workload struct {
 
 // slot returns a mark that stands for a piece of template. Where it is the key of a map or
 // an element of a list, its whole line is replaced; the piece is then told the indentation.
+// As a key it comes after all others, which are in the order of their names.
 func (p *page) slot(piece func(indent string) string) string {
 	p.slots = append(p.slots, piece)
-	return fmt.Sprintf("CROFT-SLOT-%d-END", len(p.slots)-1)
+	return fmt.Sprintf("zz-croft-slot-%d-end", len(p.slots)-1)
 }
 
 // inline is a mark for an expression within a line.
@@ -154,8 +155,8 @@ func annotate(o *unstructured.Unstructured, more map[string]string) {
 }
 
 var (
-	slotLine = regexp.MustCompile(`(?m)^( *)(?:- )?CROFT-SLOT-(\d+)-END(?:: "")?$`)
-	slotMark = regexp.MustCompile(`CROFT-SLOT-(\d+)-END`)
+	slotLine = regexp.MustCompile(`(?m)^( *)(?:- )?zz-croft-slot-(\d+)-end(?:: "")?$`)
+	slotMark = regexp.MustCompile(`zz-croft-slot-(\d+)-end`)
 )
 
 // conditions say when an object or a whole file is there.

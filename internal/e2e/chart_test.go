@@ -188,7 +188,7 @@ tolerations: [{key: CriticalAddonsOnly, operator: Exists}]
 imagePullSecrets: [{name: registry}]
 image: registry.example.org/croft@sha256:01
 imagePullPolicy: Always
-resources: {requests: {cpu: 7m}}
+resources: {requests: {cpu: 7m, memory: 128Mi}, limits: {memory: 1Gi}}
 `), &want); err != nil {
 		t.Fatal(err)
 	}

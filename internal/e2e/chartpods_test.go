@@ -121,7 +121,7 @@ func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*podProcess, er
 	args, p := slices.Clone(container.Args), &podProcess{ended: make(chan error, 1)}
 	if container.ReadinessProbe != nil {
 		// Each pod has addresses of its own; these processes have those of the machine.
-		if p.health, err = freeAddress(); err != nil {
+		if p.health, err = probedAddress(); err != nil {
 			return nil, err
 		}
 		args = append(args, "--health-addr="+p.health, "--metrics-addr=0")
@@ -206,7 +206,8 @@ func probe(url string) bool {
 	return answer.StatusCode < http.StatusBadRequest
 }
 
-func freeAddress() (string, error) {
+// probedAddress is one that nobody listens at yet.
+func probedAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("a port: %w", err)

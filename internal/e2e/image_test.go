@@ -58,8 +58,8 @@ func TestImage(t *testing.T) {
 // image is the content of an archive that `make image` has written: an OCI layout.
 type image map[string][]byte
 
-// manifest is that of the image for one architecture.
-type manifest struct {
+// imageManifest is that of the image for one architecture.
+type imageManifest struct {
 	digest string
 	Config struct{ Digest string }
 	Layers []struct{ Digest string }
@@ -113,7 +113,7 @@ func (i image) blob(t testing.TB, digest string, into any) []byte {
 	return content
 }
 
-func (i image) manifest(t testing.TB, architecture string) manifest {
+func (i image) manifest(t testing.TB, architecture string) imageManifest {
 	t.Helper()
 	type index struct {
 		Manifests []struct {
@@ -128,13 +128,13 @@ func (i image) manifest(t testing.TB, architecture string) manifest {
 	i.blob(t, outer.Manifests[0].Digest, &inner)
 	for _, of := range inner.Manifests {
 		if of.Platform.Architecture == architecture {
-			m := manifest{digest: of.Digest}
+			m := imageManifest{digest: of.Digest}
 			i.blob(t, of.Digest, &m)
 			return m
 		}
 	}
 	t.Fatalf("there is no image for %s", architecture)
-	return manifest{}
+	return imageManifest{}
 }
 
 // layer are the files of a layer.
@@ -148,7 +148,7 @@ func (i image) layer(t testing.TB, digest string) map[string][]byte {
 }
 
 // imageHolds fails unless the image has what it should and nothing else.
-func (i image) imageHolds(t testing.TB, architecture string, m manifest) {
+func (i image) imageHolds(t testing.TB, architecture string, m imageManifest) {
 	t.Helper()
 	var config struct {
 		Architecture string
