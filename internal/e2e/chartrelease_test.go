@@ -112,6 +112,34 @@ func TestChart(t *testing.T) {
 			c.isReady(t, team.tenant)
 		}
 	})
+	t.Run("take the walls down", c.takeDown)
+}
+
+// takeDown does what the chart's notes say, and fails if anything of croft's is left.
+func (c *cluster) takeDown(t *testing.T) {
+	notes := helm(t, c.env, "get", "notes", "croft").exits(t, 0).stdout
+	commands := 0
+	for line := range strings.Lines(notes) {
+		line, _, _ = strings.Cut(line, "#")
+		switch words := strings.Fields(line); {
+		case strings.HasPrefix(line, "  kubectl delete"):
+			commands++
+			c.kubectl(t, "", words[1:]...).exits(t, 0)
+		case strings.HasPrefix(line, "  helm uninstall"):
+			commands++
+			helm(t, c.env, append(words[1:], "--wait", "--timeout", patience.String())...).exits(t, 0)
+		}
+	}
+	if commands < 8 {
+		t.Fatalf("the notes have only %d commands:\n%s", commands, notes)
+	}
+	// What people have to keep is theirs: namespaces.
+	kinds := c.kubectl(t, "", "api-resources", "--verbs=list,delete", "-o", "name").exits(t, 0).stdout
+	all := strings.Join(slices.DeleteFunc(strings.Fields(kinds), func(kind string) bool { return kind == "namespaces" }), ",")
+	left := c.kubectl(t, "", "get", all, "-A", "-l", "app.kubernetes.io/managed-by=croft", "-o", "name").exits(t, 0)
+	if left.stdout != "" {
+		t.Errorf("what is left of croft:\n%s", left.stdout)
+	}
 }
 
 // isReady waits until a tenant is.
