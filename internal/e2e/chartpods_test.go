@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -51,6 +52,8 @@ func (c *cluster) runPods(t testing.TB) *podRunner {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		// What dies with its parent dies with the thread that started it.
+		runtime.LockOSThread()
 		for ctx.Err() == nil {
 			if err := r.sync(ctx); err != nil && ctx.Err() == nil {
 				t.Logf("the pods of %s: %v", v1alpha1.SystemNamespace, err)
@@ -127,6 +130,7 @@ func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*podProcess, er
 		args = append(args, "--health-addr="+p.health, "--metrics-addr=0")
 	}
 	p.Cmd = exec.Command(r.binary, args...)
+	p.SysProcAttr = dieWithParent()
 	p.Env = []string{"KUBECONFIG=" + kubeconfig, "HOSTNAME=" + pod.Name}
 	for _, e := range container.Env {
 		p.Env = append(p.Env, e.Name+"="+e.Value)

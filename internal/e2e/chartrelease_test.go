@@ -12,6 +12,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -193,4 +194,17 @@ func (c *cluster) missing(t testing.TB) bool {
 	}
 	_, has := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties[old]
 	return !has
+}
+
+// TestChartFromGit fails if Flux' own definitions would refuse the example that installs the
+// chart. TestArgoCDSchemas has that of Argo CD.
+func TestChartFromGit(t *testing.T) {
+	sandbox.Thorough(t) // it downloads the definitions
+	t.Parallel()
+	c := start(t, sandbox.Options{Components: sandbox.APIOnly})
+	if err := c.InstallCRDs(t.Context(), sandbox.Flux); err != nil {
+		t.Fatal(err)
+	}
+	create(t, c.admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "flux-system"}})
+	c.kubectl(t, "", "apply", "--server-side", "--validate=strict", "-f", example("flux-helmrelease.yaml")).exits(t, 0)
 }

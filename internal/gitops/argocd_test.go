@@ -51,10 +51,27 @@ func TestArgoCDSchemas(t *testing.T) {
 			t.Fatalf("%T", objects[i])
 		}
 		accepts(t, content, o)
+		if i == 1 {
+			accepts(t, content, chartExample(t))
+		}
 	}
 	if len(objects) != 2 {
 		t.Errorf("%d objects, of which 2 were looked at", len(objects))
 	}
+}
+
+// chartExample is the example of an Application that installs croft's chart.
+func chartExample(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	content, err := os.ReadFile("../../examples/argocd-application.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(content, &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 // argoCD is where its module is.
