@@ -134,9 +134,11 @@ func (c *cluster) takeDown(t *testing.T) {
 	if commands < 8 {
 		t.Fatalf("the notes have only %d commands:\n%s", commands, notes)
 	}
-	// What people have to keep is theirs: namespaces.
+	// Namespaces are people's to keep. croft's kinds are gone, and kubectl may remember them.
 	kinds := c.kubectl(t, "", "api-resources", "--verbs=list,delete", "-o", "name").exits(t, 0).stdout
-	all := strings.Join(slices.DeleteFunc(strings.Fields(kinds), func(kind string) bool { return kind == "namespaces" }), ",")
+	all := strings.Join(slices.DeleteFunc(strings.Fields(kinds), func(kind string) bool {
+		return kind == "namespaces" || strings.HasSuffix(kind, "."+v1alpha1.GroupVersion.Group)
+	}), ",")
 	left := c.kubectl(t, "", "get", all, "-A", "-l", "app.kubernetes.io/managed-by=croft", "-o", "name").exits(t, 0)
 	if left.stdout != "" {
 		t.Errorf("what is left of croft:\n%s", left.stdout)
