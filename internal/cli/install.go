@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -94,6 +95,9 @@ func (a *app) install(ctx context.Context, options install.Options) error {
 	if err != nil {
 		return failed(err)
 	}
+	if err := notHelms(ctx, c); err != nil {
+		return failed(unreachable(err))
+	}
 	if options.Roles, err = ownRoles(ctx, c, options.Roles); err != nil {
 		return failed(unreachable(err))
 	}
@@ -124,6 +128,21 @@ func (a *app) install(ctx context.Context, options install.Options) error {
 		return failed(unreachable(err))
 	}
 	return a.sayIfNoOperator(ctx, c, options)
+}
+
+// notHelms refuses to write over a release of the chart, which Helm could then neither
+// upgrade nor uninstall: it tells its objects by their labels.
+func notHelms(ctx context.Context, c client.Client) error {
+	role := &rbacv1.ClusterRole{}
+	if err := c.Get(ctx, client.ObjectKey{Name: v1alpha1.ManagedBy}, role); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if role.Labels[v1alpha1.ManagedByLabel] != "Helm" {
+		return nil
+	}
+	return fmt.Errorf("croft is installed by Helm, as release %s in namespace %s: use helm upgrade, or helm uninstall first, "+
+		"which leaves tenants and walls as they are; croft install --kinds upgrades the kinds alone",
+		role.Annotations["meta.helm.sh/release-name"], role.Annotations["meta.helm.sh/release-namespace"])
 }
 
 // sayIfNoOperator warns that the installed objects do nothing without an operator.

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/sandbox"
 )
 
 // podRunner is the kubelet of croft's own namespace: it runs each pod of croft's image as a
@@ -29,7 +30,7 @@ import (
 // reports what its probes say.
 type podRunner struct {
 	*cluster
-	// binary is the croft of the image.
+	// binary is the croft of the image that `make image` has built, if it was built.
 	binary, dir string
 
 	mu      sync.Mutex
@@ -47,7 +48,11 @@ type podProcess struct {
 // runPods runs the pods of croft's namespace until the test ends.
 func (c *cluster) runPods(t testing.TB) *podRunner {
 	t.Helper()
-	r := &podRunner{cluster: c, binary: croftBinary(t), dir: t.TempDir(), running: map[string]*podProcess{}}
+	binary := croftBinary(t)
+	if _, err := sandbox.Tool("croft-image.tar"); err == nil {
+		binary = imageBinary(t)
+	}
+	r := &podRunner{cluster: c, binary: binary, dir: t.TempDir(), running: map[string]*podProcess{}}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

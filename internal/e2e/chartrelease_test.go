@@ -44,6 +44,7 @@ func TestChart(t *testing.T) {
 		c.isReady(t, team.tenant)
 	}
 	c.attacksHold(t)
+	says(t, c.croft(t, "install").exits(t, 1), "release croft in namespace default")
 	uids := c.namespaceUIDs(t)
 
 	t.Run("upgrade", func(t *testing.T) {

@@ -29,7 +29,8 @@ const (
 	argoCDSum     = "h1:Xm1BF+I5OgDKUG3SDK49vn2/Y5AMyaNVko+/JT08gj0="
 )
 
-// TestArgoCDSchemas expects Argo CD's own CRDs to accept croft's objects, and to know
+// TestArgoCDSchemas expects Argo CD's own CRDs to accept croft's objects and the example that
+// installs the chart, and to know
 // every field of them. It runs in make test-all only: it downloads Argo CD's module.
 // TestArgoCD checks the fields themselves.
 func TestArgoCDSchemas(t *testing.T) {
