@@ -32,8 +32,7 @@ func TestImage(t *testing.T) {
 	}
 	first := readImage(t, path)
 	for _, architecture := range []string{"amd64", "arm64"} {
-		manifest := first.manifest(t, architecture)
-		first.imageHolds(t, architecture, manifest)
+		t.Run(architecture, func(t *testing.T) { first.imageHolds(t, architecture, first.manifest(t, architecture)) })
 	}
 	t.Run("runs", func(t *testing.T) {
 		said := run(t, exec.CommandContext(t.Context(), imageBinary(t), "version"), "").exits(t, 0)
@@ -43,7 +42,12 @@ func TestImage(t *testing.T) {
 	})
 	t.Run("bill of materials", func(t *testing.T) { isBillOf(t, path+".spdx.json", imageBinary(t)) })
 
-	// Once more from another directory, with nothing compiled before, and later.
+	t.Run("again", func(t *testing.T) { isMadeAgain(t, first) })
+}
+
+// isMadeAgain builds the image once more, from another directory, with nothing compiled
+// before, and later.
+func isMadeAgain(t *testing.T, first image) {
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
 	copyTree(t, elsewhere)
 	cmd := exec.CommandContext(t.Context(), "make", "-C", elsewhere, "image", "IMAGE_ARCHITECTURES="+runtime.GOARCH)
