@@ -2,7 +2,7 @@
 # Writes everything that is generated from the code below the given directory:
 # deep copies, CRDs, the API reference, the list of the walls' rules, the catalogues of
 # add-ons and causes, the conditions and reasons, the metrics, what Prometheus and Grafana
-# take in, the instance types of AWS. Called by
+# take in, the instance types of AWS, the chart. Called by
 # `make generate`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,3 +21,4 @@ go run ./hack/metricsdoc docs/metrics.md "$to/docs/metrics.md"
 go run ./hack/monitoring "$to/monitoring"
 mkdir -p "$to/internal/estate"
 go run ./hack/instancetypes "$to/internal/estate/zz_generated.instance_types.go"
+go run ./hack/chart "$to/charts/croft"

@@ -34,7 +34,7 @@ func TestNoFlagIsIgnored(t *testing.T) {
 		"verify --list -o junit", "verify --explain choose-node -o junit",
 		"verify --explain choose-node --wall nodes", "verify --explain choose-node --attack run-a-pod", "verify --list --timeout 5m",
 		"adopt tenant shop --undo -o json", "migrate -f " + file + " --replace-nodes", "why -f " + file + " -n shop",
-		"apply -f " + file + " --wait=false --wait-timeout 1m", "install --export --context other", "iam -f " + file + " --oidc-provider oidc.example.org",
+		"apply -f " + file + " --wait=false --wait-timeout 1m", "install --export --context other", "install --kinds --image croft:test", "iam -f " + file + " --oidc-provider oidc.example.org",
 		"reach --from a --to b --port 70000",
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,7 @@ func newInstall(a *app) *cobra.Command {
 	var (
 		options        install.Options
 		authentication string
-		export         bool
+		export, kinds  bool
 	)
 	c := &cobra.Command{
 		Use:   "install",
@@ -46,6 +47,9 @@ docs/identity.md.`,
 					return err
 				}
 			}
+			if kinds {
+				return a.installKinds(cmd.Context())
+			}
 			if export {
 				objects, err := install.Objects(options)
 				if err != nil {
@@ -65,16 +69,34 @@ docs/identity.md.`,
 	c.Flags().StringVar(&authentication, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io): deploy croft proxy, too, which lets in the people whom it describes")
 	pointless(c, "authentication-config", "croft proxy is deployed with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
+	c.Flags().BoolVar(&kinds, "kinds", false, "install croft's kinds and nothing else, as the chart's upgrade does")
 	for _, of := range []string{"kubeconfig", "context", "as", "as-group"} {
 		pointless(c, of, "--export asks no cluster", func() bool { return export })
 	}
+	for _, of := range []string{"image", "role", "authentication-config", "export"} {
+		pointless(c, of, "--kinds installs the kinds alone", func() bool { return kinds })
+	}
 	return c
+}
+
+// installKinds installs the kinds alone.
+func (a *app) installKinds(ctx context.Context) error {
+	c, err := a.client()
+	if err != nil {
+		return failed(err)
+	}
+	changes, err := install.Kinds(ctx, c)
+	a.printChanges(changes)
+	return failed(unreachable(err))
 }
 
 func (a *app) install(ctx context.Context, options install.Options) error {
 	c, err := a.client()
 	if err != nil {
 		return failed(err)
+	}
+	if err := notHelms(ctx, c); err != nil {
+		return failed(unreachable(err))
 	}
 	if options.Roles, err = ownRoles(ctx, c, options.Roles); err != nil {
 		return failed(unreachable(err))
@@ -106,6 +128,21 @@ func (a *app) install(ctx context.Context, options install.Options) error {
 		return failed(unreachable(err))
 	}
 	return a.sayIfNoOperator(ctx, c, options)
+}
+
+// notHelms refuses to write over a release of the chart, which Helm could then neither
+// upgrade nor uninstall: it tells its objects by their labels.
+func notHelms(ctx context.Context, c client.Client) error {
+	role := &rbacv1.ClusterRole{}
+	if err := c.Get(ctx, client.ObjectKey{Name: v1alpha1.ManagedBy}, role); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if role.Labels[v1alpha1.ManagedByLabel] != "Helm" {
+		return nil
+	}
+	return fmt.Errorf("croft is installed by Helm, as release %s in namespace %s: use helm upgrade, or helm uninstall first, "+
+		"which leaves tenants and walls as they are; croft install --kinds upgrades the kinds alone",
+		role.Annotations["meta.helm.sh/release-name"], role.Annotations["meta.helm.sh/release-namespace"])
 }
 
 // sayIfNoOperator warns that the installed objects do nothing without an operator.

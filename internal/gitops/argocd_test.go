@@ -29,7 +29,8 @@ const (
 	argoCDSum     = "h1:Xm1BF+I5OgDKUG3SDK49vn2/Y5AMyaNVko+/JT08gj0="
 )
 
-// TestArgoCDSchemas expects Argo CD's own CRDs to accept croft's objects, and to know
+// TestArgoCDSchemas expects Argo CD's own CRDs to accept croft's objects and the example that
+// installs the chart, and to know
 // every field of them. It runs in make test-all only: it downloads Argo CD's module.
 // TestArgoCD checks the fields themselves.
 func TestArgoCDSchemas(t *testing.T) {
@@ -51,10 +52,27 @@ func TestArgoCDSchemas(t *testing.T) {
 			t.Fatalf("%T", objects[i])
 		}
 		accepts(t, content, o)
+		if i == 1 {
+			accepts(t, content, chartExample(t))
+		}
 	}
 	if len(objects) != 2 {
 		t.Errorf("%d objects, of which 2 were looked at", len(objects))
 	}
+}
+
+// chartExample is the example of an Application that installs croft's chart.
+func chartExample(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	content, err := os.ReadFile("../../examples/argocd-application.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(content, &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 // argoCD is where its module is.

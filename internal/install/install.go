@@ -21,12 +21,21 @@ const (
 // Install applies Objects, and waits in between until the API server serves croft's
 // kinds. It may be repeated: objects that are in place stay unchanged.
 func Install(ctx context.Context, c client.Client, o Options) ([]apply.Change, error) {
+	changes, err := Kinds(ctx, c)
+	if err != nil {
+		return changes, err
+	}
+	more, err := apply.New(c).Apply(ctx, operatorObjects(o)...)
+	return append(changes, more...), err
+}
+
+// Kinds applies croft's kinds alone, and waits until the API server serves them.
+func Kinds(ctx context.Context, c client.Client) ([]apply.Change, error) {
 	kinds, err := definitions()
 	if err != nil {
 		return nil, err
 	}
-	applier := apply.New(c)
-	changes, err := applier.Apply(ctx, kinds...)
+	changes, err := apply.New(c).Apply(ctx, kinds...)
 	if err != nil {
 		return changes, err
 	}
@@ -35,8 +44,7 @@ func Install(ctx context.Context, c client.Client, o Options) ([]apply.Change, e
 			return changes, err
 		}
 	}
-	more, err := applier.Apply(ctx, operatorObjects(o)...)
-	return append(changes, more...), err
+	return changes, nil
 }
 
 // established waits until the API server serves a kind.

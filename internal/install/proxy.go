@@ -56,7 +56,7 @@ func proxyObjects(image, authentication string) []client.Object {
 		},
 		&policyv1.PodDisruptionBudget{
 			TypeMeta: metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"}, ObjectMeta: meta(nil),
-			Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: proxySelector}},
+			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: proxySelector}},
 		},
 		// Users connect from anywhere, to one port. Egress is to the API server and to
 		// identity providers, whose addresses are not known in advance.

@@ -3,6 +3,7 @@ package install
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,9 +59,23 @@ func workload(image string) []client.Object {
 		&policyv1.PodDisruptionBudget{
 			TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			// Not minAvailable, by which a single replica could never leave its node.
 			Spec: policyv1.PodDisruptionBudgetSpec{
-				MinAvailable: ptr.To(intstr.FromInt32(1)),
-				Selector:     &metav1.LabelSelector{MatchLabels: selector},
+				MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+				Selector:       &metav1.LabelSelector{MatchLabels: selector},
+			},
+		},
+		// Probes and metrics are asked for from anywhere. Egress goes to the API server, whose
+		// address is not known in advance.
+		&networkingv1.NetworkPolicy{
+			TypeMeta:   metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec: networkingv1.NetworkPolicySpec{
+				PodSelector: metav1.LabelSelector{MatchLabels: selector},
+				PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+				Ingress: []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{
+					{Port: ptr.To(intstr.FromString("health"))}, {Port: ptr.To(intstr.FromString("metrics"))},
+				}}},
 			},
 		},
 	}

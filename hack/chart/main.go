@@ -1,0 +1,128 @@
+// Command chart writes the parts of the Helm chart that are generated: the kinds, the
+// objects of `croft install` as templates, the values and their schema. Its argument is
+// the directory of the chart. `make generate` calls it; what it writes and `croft install`
+// writes comes from the same code, so that the two cannot drift apart.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/install"
+)
+
+func main() {
+	if err := generate(os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "chart: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// What stands in for values while the objects are made.
+const (
+	imageMark          = "CROFT-IMAGE"
+	roleMark           = "CROFT-ROLE"
+	authenticationMark = "CROFT-AUTHENTICATION"
+)
+
+func generate(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("usage: chart DIRECTORY")
+	}
+	files, err := chart()
+	if err != nil {
+		return err
+	}
+	for name, content := range files {
+		path := filepath.Join(args[0], name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chart returns the generated files by their names.
+func chart() (map[string][]byte, error) {
+	objects, err := install.Objects(install.Options{Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark})
+	if err != nil {
+		return nil, err
+	}
+	upgrade, err := install.KindsObjects(imageMark)
+	if err != nil {
+		return nil, err
+	}
+	all, err := plain(objects)
+	if err != nil {
+		return nil, err
+	}
+	hooks, err := plain(upgrade)
+	if err != nil {
+		return nil, err
+	}
+	files, schemas := map[string][]byte{}, map[string]map[string]any{}
+	operator, proxy := &page{}, &page{}
+	var defaults defaults
+	for _, o := range all {
+		switch {
+		case o.GetKind() == "CustomResourceDefinition":
+			if files["crds/"+o.GetName()+".yaml"], err = marshal(o); err != nil {
+				return nil, err
+			}
+			kind, spec, err := specOf(o)
+			if err != nil {
+				return nil, err
+			}
+			schemas[kind] = spec
+		case o.GetName() == proxyName:
+			proxy.add(&o, &defaults.Proxy)
+		default:
+			operator.add(&o, &defaults.Operator)
+		}
+	}
+	kinds := &page{}
+	for i := range hooks {
+		kinds.add(&hooks[i], &workload{})
+		kinds.hook(&hooks[i], i)
+	}
+	for name, p := range map[string]*page{"operator": operator, "proxy": proxy, "kinds": kinds} {
+		if files["templates/"+name+".yaml"], err = p.render(name); err != nil {
+			return nil, err
+		}
+	}
+	if files["values.yaml"], err = values(defaults); err != nil {
+		return nil, err
+	}
+	schema, err := valuesSchema(schemas)
+	if err != nil {
+		return nil, err
+	}
+	files["values.schema.json"], err = json.MarshalIndent(schema, "", "  ")
+	files["values.schema.json"] = append(files["values.schema.json"], '\n')
+	return files, err
+}
+
+// plain turns objects into maps, as they are printed.
+func plain(objects []client.Object) ([]unstructured.Unstructured, error) {
+	all := make([]unstructured.Unstructured, len(objects))
+	for i, o := range objects {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return nil, err
+		}
+		all[i].Object = runtime.DeepCopyJSON(content)
+		delete(all[i].Object, "status")
+		unstructured.RemoveNestedField(all[i].Object, "metadata", "creationTimestamp")
+		unstructured.RemoveNestedField(all[i].Object, "spec", "template", "metadata", "creationTimestamp")
+	}
+	return all, nil
+}

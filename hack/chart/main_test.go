@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"regexp"
+	"testing"
+)
+
+// directory is the chart's.
+const directory = "../../charts/croft"
+
+// written are the files that people write.
+var written = map[string]bool{
+	"Chart.yaml": true, "templates/NOTES.txt": true, "templates/_helpers.tpl": true, "templates/declared.yaml": true,
+}
+
+var mark = regexp.MustCompile(`CROFT-(IMAGE|ROLE|AUTHENTICATION)|zz-croft-slot`)
+
+// TestChart fails if the chart has a file that nothing generates any more, lacks one, or has
+// another than the code generates; and if something that stands in for a value is left in it.
+func TestChart(t *testing.T) {
+	generated, err := chart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fs.WalkDir(os.DirFS(directory), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !written[path] && generated[path] == nil {
+			t.Errorf("%s is generated no more: delete it", path)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range generated {
+		got, err := fs.ReadFile(os.DirFS(directory), path)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what the code generates: run `make generate` (%v)", path, err)
+		}
+		if left := mark.Find(want); left != nil {
+			t.Errorf("%s has %s in it", path, left)
+		}
+	}
+}
+
+// TestSchema fails if a schema lets something through that the kind's does not have, or
+// something of Kubernetes alone stays in it.
+func TestSchema(t *testing.T) {
+	got := jsonSchema(map[string]any{
+		"type": "object", "nullable": true, "x-kubernetes-validations": []any{},
+		"properties": map[string]any{
+			"open":   map[string]any{"type": "object", "properties": map[string]any{}, "x-kubernetes-preserve-unknown-fields": true},
+			"labels": map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "string", "x-kubernetes-list-type": "set"}},
+			"either": map[string]any{"anyOf": []any{map[string]any{"type": "integer"}, map[string]any{"type": "string"}}, "x-kubernetes-int-or-string": true},
+		},
+	})
+	properties := got["properties"].(map[string]any)
+	for what, holds := range map[string]bool{
+		"it is closed":               got["additionalProperties"] == false,
+		"it may be null":             len(got["type"].([]any)) == 2,
+		"extensions are gone":        len(got) == 3,
+		"open stays open":            properties["open"].(map[string]any)["additionalProperties"] == nil,
+		"values of maps are checked": len(properties["labels"].(map[string]any)["additionalProperties"].(map[string]any)) == 1,
+		"either stays either":        len(properties["either"].(map[string]any)["anyOf"].([]any)) == 2,
+	} {
+		if !holds {
+			t.Errorf("not so: %s: %v", what, got)
+		}
+	}
+}

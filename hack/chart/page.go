@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/wall/identity"
+)
+
+// proxyName is the name of the objects of croft proxy.
+const proxyName = identity.ProxyRole
+
+// page is a file of templates.
+type page struct {
+	objects []*unstructured.Unstructured
+	// slots are the pieces of template, which marks in the objects stand for.
+	slots []func(indent string) string
+}
+
+// workload is what the values say of a Deployment: what `croft install` has, by default.
+type workload struct {
+	Replicas  int64
+	Priority  string
+	Resources map[string]any
+}
+
+// slot returns a mark that stands for a piece of template. Where it is the key of a map or
+// an element of a list, its whole line is replaced; the piece is then told the indentation.
+// As a key it comes after all others, which are in the order of their names.
+func (p *page) slot(piece func(indent string) string) string {
+	p.slots = append(p.slots, piece)
+	return fmt.Sprintf("zz-croft-slot-%d-end", len(p.slots)-1)
+}
+
+// inline is a mark for an expression within a line.
+func (p *page) inline(expression string) string {
+	return p.slot(func(string) string { return "{{ " + expression + " }}" })
+}
+
+// optional adds a field that is there only if the value is.
+func (p *page) optional(in map[string]any, field, value string) {
+	in[p.slot(func(indent string) string {
+		return "{{- with " + value + " }}\n" + indent + field + ":\n" + nested(indent, ".") + "\n{{- end }}"
+	})] = ""
+}
+
+// block sets a field to a value that is a map or a list.
+func (p *page) block(in map[string]any, field, value string) {
+	delete(in, field)
+	in[p.slot(func(indent string) string { return indent + field + ":\n" + nested(indent, value) })] = ""
+}
+
+func nested(indent, value string) string {
+	return fmt.Sprintf("%s  {{- toYaml %s | nindent %d }}", indent, value, len(indent)+2)
+}
+
+// add adds an object, and moves what the values say into them.
+func (p *page) add(o *unstructured.Unstructured, of *workload) {
+	p.objects = append(p.objects, o)
+	switch o.GetKind() {
+	case "Namespace":
+		// Never deleted with the release: what is kept there is about tenants, and Helm's own
+		// record of the release may be in it.
+		annotate(o, map[string]string{"helm.sh/resource-policy": "keep"})
+	case "ClusterRole":
+		p.roles(o)
+	case "ConfigMap":
+		data, _, _ := unstructured.NestedMap(o.Object, "data")
+		for key, text := range data {
+			if text == authenticationMark {
+				data[key] = p.inline(".Values.proxy.authenticationConfig | quote")
+			}
+		}
+		o.Object["data"] = data
+	case "Deployment", "Job":
+		p.workload(o, of)
+	}
+}
+
+// roles puts the platform's own roles in the place of the one that stands for them.
+func (p *page) roles(o *unstructured.Unstructured) {
+	rules, _, _ := unstructured.NestedSlice(o.Object, "rules")
+	for _, rule := range rules {
+		names, _ := rule.(map[string]any)["resourceNames"].([]any)
+		for i := range names {
+			if names[i] == identity.ClusterRole(roleMark) {
+				names[i] = p.slot(func(indent string) string {
+					return `{{- range include "croft.roles" . | fromYamlArray }}` + "\n" +
+						indent + "- " + identity.ClusterRole("{{ . }}") + "\n{{- end }}"
+				})
+			}
+		}
+	}
+	o.Object["rules"] = rules
+}
+
+// workload moves what the values say of pods into them.
+func (p *page) workload(o *unstructured.Unstructured, of *workload) {
+	values := ".Values.operator"
+	if o.GetName() == proxyName {
+		values = ".Values.proxy"
+	}
+	spec := o.Object["spec"].(map[string]any)
+	template := spec["template"].(map[string]any)
+	pod := template["spec"].(map[string]any)
+	if o.GetKind() == "Deployment" {
+		of.Replicas = spec["replicas"].(int64)
+		spec["replicas"] = p.inline(values + ".replicas")
+		p.optional(template["metadata"].(map[string]any), "annotations", values+".podAnnotations")
+	}
+	of.Priority = pod["priorityClassName"].(string)
+	delete(pod, "priorityClassName")
+	pod[p.slot(func(indent string) string {
+		return "{{- with " + values + ".priorityClassName }}\n" + indent + "priorityClassName: {{ . }}\n{{- end }}"
+	})] = ""
+	for _, field := range []string{"affinity", "nodeSelector", "tolerations"} {
+		p.optional(pod, field, values+"."+field)
+	}
+	p.optional(pod, "imagePullSecrets", ".Values.image.pullSecrets")
+	for _, c := range pod["containers"].([]any) {
+		c := c.(map[string]any)
+		of.Resources = c["resources"].(map[string]any)
+		c["image"] = p.inline(`include "croft.image" .`)
+		c[p.slot(func(indent string) string {
+			return "{{- with .Values.image.pullPolicy }}\n" + indent + "imagePullPolicy: {{ . }}\n{{- end }}"
+		})] = ""
+		p.block(c, "resources", values+".resources")
+	}
+}
+
+// hook makes Helm create an object before an upgrade, and delete it afterwards.
+func (p *page) hook(o *unstructured.Unstructured, weight int) {
+	annotate(o, map[string]string{
+		"helm.sh/hook":               "pre-upgrade",
+		"helm.sh/hook-weight":        strconv.Itoa(weight),
+		"helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
+	})
+}
+
+func annotate(o *unstructured.Unstructured, more map[string]string) {
+	all := o.GetAnnotations()
+	if all == nil {
+		all = map[string]string{}
+	}
+	for key, value := range more {
+		all[key] = value
+	}
+	o.SetAnnotations(all)
+}
+
+var (
+	slotLine = regexp.MustCompile(`(?m)^( *)(?:- )?zz-croft-slot-(\d+)-end(?:: "")?$`)
+	slotMark = regexp.MustCompile(`zz-croft-slot-(\d+)-end`)
+)
+
+// conditions say when an object or a whole file is there.
+var conditions = map[string]string{
+	"proxy":                  ".Values.proxy.authenticationConfig",
+	v1alpha1.SystemNamespace: `ne .Release.Namespace "` + v1alpha1.SystemNamespace + `"`,
+}
+
+// render writes the file.
+func (p *page) render(name string) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString("{{- /* Generated from internal/install by `make generate`. Do not edit. */}}\n")
+	open := func(condition string) string {
+		if condition == "" {
+			return ""
+		}
+		fmt.Fprintf(&b, "{{- if %s }}\n", condition)
+		return "{{- end }}\n"
+	}
+	end := open(conditions[name])
+	for _, o := range p.objects {
+		data, err := marshal(*o)
+		if err != nil {
+			return nil, err
+		}
+		condition := ""
+		if o.GetKind() == "Namespace" {
+			condition = conditions[o.GetName()]
+		}
+		around := open(condition)
+		b.WriteString("---\n")
+		b.Write(p.fill(data))
+		b.WriteString(around)
+	}
+	b.WriteString(end)
+	return b.Bytes(), nil
+}
+
+// fill puts the pieces of template in the places of their marks.
+func (p *page) fill(text []byte) []byte {
+	piece := func(number []byte, indent string) []byte {
+		n, _ := strconv.Atoi(string(number))
+		return []byte(p.slots[n](indent))
+	}
+	text = slotLine.ReplaceAllFunc(text, func(line []byte) []byte {
+		match := slotLine.FindSubmatch(line)
+		return piece(match[2], string(match[1]))
+	})
+	return slotMark.ReplaceAllFunc(text, func(mark []byte) []byte { return piece(slotMark.FindSubmatch(mark)[1], "") })
+}
+
+func marshal(o unstructured.Unstructured) ([]byte, error) { return yaml.Marshal(o.Object) }

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"bytes"
+	_ "embed" // values.yaml.tmpl
+	"strings"
+	"text/template"
+
+	"sigs.k8s.io/yaml"
+)
+
+// defaults are what `croft install` has where the values say nothing else.
+type defaults struct{ Operator, Proxy workload }
+
+//go:embed values.yaml.tmpl
+var valuesTemplate string
+
+// values is values.yaml, with the defaults in it.
+func values(of defaults) ([]byte, error) {
+	parsed, err := template.New("values.yaml").Funcs(template.FuncMap{"yaml": func(indent int, value any) (string, error) {
+		data, err := yaml.Marshal(value)
+		space := "\n" + strings.Repeat(" ", indent)
+		return space + strings.ReplaceAll(strings.TrimSpace(string(data)), "\n", space), err
+	}}).Parse(valuesTemplate)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = parsed.Execute(&b, of)
+	return b.Bytes(), err
+}

@@ -1,0 +1,84 @@
+package install
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// kindsName is the name of the objects that upgrade croft's kinds.
+	kindsName = "croft-kinds"
+	// kindsSeconds is how long the upgrade of the kinds may take, with its retries.
+	kindsSeconds = 300
+)
+
+// KindsObjects returns the objects that upgrade croft's kinds from within the cluster: a
+// Job that runs `croft install --kinds`, and its rights. The chart runs it before an
+// upgrade, since Helm installs the definitions of a chart and never changes them. The
+// operator does not do it: the objects of a release are written before its operator runs,
+// and the right to change definitions would be the operator's for good.
+func KindsObjects(image string) ([]client.Object, error) {
+	kinds, err := definitions()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(kinds))
+	for i, kind := range kinds {
+		names[i] = kind.GetName()
+	}
+	const group, definition = "apiextensions.k8s.io", "customresourcedefinitions"
+	rbac := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+	}
+	all := []client.Object{
+		&corev1.ServiceAccount{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: kindsName},
+		},
+		&rbacv1.ClusterRole{
+			TypeMeta: rbac("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: kindsName},
+			Rules: []rbacv1.PolicyRule{
+				// A kind that is new in this version. RBAC cannot limit creation to names.
+				rule(group, []string{"create"}, definition),
+				{
+					APIGroups: []string{group}, Resources: []string{definition},
+					ResourceNames: names, Verbs: []string{"get", "patch", "update"},
+				},
+			},
+		},
+		&rbacv1.ClusterRoleBinding{
+			TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: kindsName},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: kindsName}},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: kindsName},
+		},
+		kindsJob(image),
+	}
+	for _, object := range all {
+		object.SetLabels(labels(object.GetLabels()))
+	}
+	return all, nil
+}
+
+func kindsJob(image string) client.Object {
+	// Not the operator's label, by which its disruption budget and its network policy select.
+	own := map[string]string{"app.kubernetes.io/name": kindsName}
+	spec := pod(image)
+	spec.ServiceAccountName = kindsName
+	spec.RestartPolicy = corev1.RestartPolicyNever
+	spec.TopologySpreadConstraints = nil
+	c := &spec.Containers[0]
+	c.Name, c.Args = kindsName, []string{"install", "--kinds"}
+	c.Ports, c.LivenessProbe, c.ReadinessProbe = nil, nil, nil
+	return &batchv1.Job{
+		TypeMeta:   metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: kindsName},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: ptr.To[int32](3), ActiveDeadlineSeconds: ptr.To[int64](kindsSeconds),
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: own}, Spec: spec},
+		},
+	}
+}
