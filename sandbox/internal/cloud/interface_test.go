@@ -279,6 +279,7 @@ func TestAddressesAndPrefixes(t *testing.T) {
 	// reserved, and two interfaces have one each.
 	reserved := netip.MustParsePrefix("10.0.64.32/27")
 	for range 128 - 5 - 32 - 2 {
+		s.advance(time.Second) // for the token bucket
 		got := s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID})
 		if reserved.Contains(netip.MustParseAddr(*got.PrivateIpAddress)) {
 			t.Fatalf("%s is reserved", *got.PrivateIpAddress)
