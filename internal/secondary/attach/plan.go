@@ -49,14 +49,14 @@ type Attach struct {
 
 // Change asks for one attribute to be changed: EC2 takes one at a time.
 type Change struct {
-	Interface string
+	Network, Interface string
 	// Attachment is to delete the interface with its instance. If it is empty, the
 	// check of source and destination is to be turned off.
 	Attachment string
 }
 
 // Delete asks for an interface to be deleted.
-type Delete struct{ Interface, Reason string }
+type Delete struct{ Network, Interface, Reason string }
 
 // Reasons for which an interface is deleted.
 const (
@@ -204,10 +204,10 @@ func (x *index) create(pool *Pool, c *Claim, network, subnet string, groups []st
 func (p *Plan) collect(x *index, n *Interface, rank int) {
 	if n.Attachment != nil {
 		if !n.Attachment.DeleteOnTermination {
-			p.Change = append(p.Change, Change{n.ID, n.Attachment.ID})
+			p.Change = append(p.Change, Change{n.Tags[NetworkTag], n.ID, n.Attachment.ID})
 		}
 		if n.SourceDestCheck {
-			p.Change = append(p.Change, Change{Interface: n.ID})
+			p.Change = append(p.Change, Change{Network: n.Tags[NetworkTag], Interface: n.ID})
 		}
 		return
 	}
@@ -215,10 +215,10 @@ func (p *Plan) collect(x *index, n *Interface, rank int) {
 	switch {
 	case reason == "":
 		if n.SourceDestCheck {
-			p.Change = append(p.Change, Change{Interface: n.ID})
+			p.Change = append(p.Change, Change{Network: n.Tags[NetworkTag], Interface: n.ID})
 		}
 	case at:
-		p.Delete = append(p.Delete, Delete{n.ID, reason})
+		p.Delete = append(p.Delete, Delete{n.Tags[NetworkTag], n.ID, reason})
 	default:
 		since, known := x.Orphans[n.ID]
 		if !known {
@@ -226,7 +226,7 @@ func (p *Plan) collect(x *index, n *Interface, rank int) {
 		}
 		p.Orphans[n.ID] = since
 		if !x.Now.Before(since.Add(x.Grace)) {
-			p.Delete = append(p.Delete, Delete{n.ID, reason})
+			p.Delete = append(p.Delete, Delete{n.Tags[NetworkTag], n.ID, reason})
 		}
 	}
 }
