@@ -85,7 +85,9 @@ func (n *networked) pass(t *testing.T) *interfaces.Result {
 		case operator.Code(err) != "" || t.Context().Err() != nil:
 			t.Fatal(err)
 		}
-		// The connection broke: the operator makes the next pass.
+		// The connection broke, or the limiter holds the call back: the operator makes the
+		// next pass.
+		n.wait(t, time.Second)
 	}
 }
 
