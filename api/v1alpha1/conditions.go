@@ -19,6 +19,9 @@ const (
 	// ConditionNodesReady says that the node class and the NodePool of a Pool are
 	// accepted by Karpenter.
 	ConditionNodesReady = "NodesReady"
+	// ConditionInterfacesReady says that nothing keeps nodes from their network
+	// interfaces in a SecondaryNetwork. Only networks that a pool on AWS uses have it.
+	ConditionInterfacesReady = "InterfacesReady"
 )
 
 // Reasons of conditions.
@@ -77,6 +80,13 @@ const (
 	// ReasonNodePoolNotReady: Karpenter has not accepted the NodePool; the message
 	// is Karpenter's own.
 	ReasonNodePoolNotReady = "NodePoolNotReady"
+	// ReasonInterfacesKept: interfaces are made and attached as nodes come.
+	ReasonInterfacesKept = "InterfacesKept"
+	// ReasonInterfacesMissing: nodes do not get their interfaces; the message says which
+	// and why, in EC2's words where it refused.
+	ReasonInterfacesMissing = "InterfacesMissing"
+	// ReasonAccountUnreachable: EC2 did not answer, or refused to show the interfaces.
+	ReasonAccountUnreachable = "AccountUnreachable"
 	// ReasonPending: a condition that Ready sums up is not known yet.
 	ReasonPending = "Pending"
 	// ReasonDeleting: the object is being deleted.

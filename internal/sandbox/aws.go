@@ -12,10 +12,12 @@ const AWS = "aws"
 
 // AWSCall is a call that was made to AWS.
 type AWSCall struct {
-	Service string            `json:"service"`
-	Action  string            `json:"action"`
-	Params  map[string]string `json:"params"`
-	Body    json.RawMessage   `json:"body"`
+	Service string `json:"service"`
+	Action  string `json:"action"`
+	// KeyID is the access key of the caller: AKIASANDBOX is Karpenter's, AKIACROFT the operator's.
+	KeyID  string            `json:"keyID"`
+	Params map[string]string `json:"params"`
+	Body   json.RawMessage   `json:"body"`
 	// Authorizations are what IAM had to allow for it.
 	Authorizations []AWSAuthorization `json:"authorizations"`
 	// Error is the code of the answer, if it was one.
@@ -76,6 +78,33 @@ func (c *Cluster) AWSClear(ctx context.Context) error {
 func (c *Cluster) AWSInterrupt(ctx context.Context, instance string) error {
 	_, err := c.run(ctx, "aws", "interrupt", instance)
 	return err
+}
+
+// AWSInterface is a network interface of the account.
+type AWSInterface struct {
+	ID              string            `json:"id"`
+	Subnet          string            `json:"subnet"`
+	Tags            map[string]string `json:"tags"`
+	SourceDestCheck bool              `json:"sourceDestCheck"`
+	// Attachment is nil while the interface is available.
+	Attachment *struct {
+		Instance            string    `json:"instance"`
+		DeviceIndex         int       `json:"deviceIndex"`
+		DeleteOnTermination bool      `json:"deleteOnTermination"`
+		AttachedAt          time.Time `json:"attachedAt"`
+	} `json:"attachment"`
+}
+
+// AWSInterfaces are the account's network interfaces, also those that instances were
+// started with.
+func (c *Cluster) AWSInterfaces(ctx context.Context) (interfaces []AWSInterface, err error) {
+	return interfaces, c.json(ctx, &interfaces, "aws", "interfaces", "-o", "json")
+}
+
+// AWSSubnet makes a subnet in a zone, which no node class finds, and returns its id.
+func (c *Cluster) AWSSubnet(ctx context.Context, zone, cidr string) (string, error) {
+	id, err := c.run(ctx, "aws", "subnet", "--zone", zone, "--cidr", cidr)
+	return strings.TrimSpace(id), err
 }
 
 // AWSLeft are the resources that the cluster created in the account and did not remove.

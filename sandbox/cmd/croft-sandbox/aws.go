@@ -32,7 +32,7 @@ func newAWS(g *global) *cobra.Command {
   eval "$(croft-sandbox aws env)"; aws ec2 describe-instances`,
 		Args: args(cobra.NoArgs),
 	}
-	cmd.AddCommand(newAWSInstances(g), newAWSCalls(g), newAWSFault(g), newAWSFaults(g), newAWSClear(g), newAWSInterrupt(g), newAWSReserve(g), newAWSLeft(g), newAWSEnv(g))
+	cmd.AddCommand(newAWSInstances(g), newAWSCalls(g), newAWSFault(g), newAWSFaults(g), newAWSClear(g), newAWSInterrupt(g), newAWSReserve(g), newAWSSubnet(g), newAWSInterfaces(g), newAWSLeft(g), newAWSEnv(g))
 	return cmd
 }
 
@@ -168,7 +168,7 @@ func newAWSFault(g *global) *cobra.Command {
 	flags.StringVar(&f.Action, "action", "", "only for this call, such as ec2:CreateFleet")
 	flags.IntVar(&f.Times, "times", 0, "how often; 0 for always")
 	flags.IntVar(&f.Limit, "limit", 0, "the quota, of vcpu-quota")
-	flags.DurationVar(&f.Delay, "delay", 5*time.Second, "by how much answers are late, of slow")
+	flags.DurationVar(&f.Delay, "delay", 5*time.Second, "by how much answers are late, of slow, or for how long interfaces are not seen, of stale")
 	flags.BoolVar(&f.NodeRole, "as-node", false, "of unauthorized: the caller has the role of a node, as when the controller was given none")
 	flags.BoolVar(&f.ExplicitDeny, "explicit-deny", false, "of unauthorized: a policy forbids it, and not only that none allows it")
 	return cmd

@@ -52,6 +52,11 @@ func (c Client) Reserve(ctx context.Context, r account.CapacityReservation) (id 
 	return id, c.do(ctx, http.MethodPost, "reservations", nil, r, &id)
 }
 
+// AddSubnet makes a subnet in a zone, which no node class finds unless its tags say so.
+func (c Client) AddSubnet(ctx context.Context, zone, cidr string, tags account.Tags) (made account.Subnet, err error) {
+	return made, c.do(ctx, http.MethodPost, "subnets", nil, account.Subnet{Zone: zone, CIDR: cidr, Tags: tags}, &made)
+}
+
 func (c Client) do(ctx context.Context, method, what string, query url.Values, in, out any) error {
 	var body bytes.Buffer
 	if in != nil {

@@ -20,6 +20,8 @@ type Holding struct {
 	Profiles  []account.InstanceProfile `json:"instanceProfiles"`
 	Subnets   []account.Subnet          `json:"subnets"`
 	Groups    []account.SecurityGroup   `json:"securityGroups"`
+	// Interfaces are all network interfaces, also those that instances started with.
+	Interfaces []account.Interface `json:"interfaces"`
 }
 
 // Left is what a cluster has made and not removed.
@@ -27,6 +29,11 @@ func (h *Holding) Left() (out []string) {
 	for _, i := range h.Instances {
 		if i.State == account.Pending || i.State == account.Running {
 			out = append(out, "instance/"+i.ID)
+		}
+	}
+	for _, n := range h.Interfaces {
+		if n.Attachment == nil || n.Attachment.DeviceIndex > 0 {
+			out = append(out, "network-interface/"+n.ID) // the others are their instances'
 		}
 	}
 	for _, t := range h.Templates {
@@ -50,10 +57,7 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 	case "GET calls":
 		answer = s.Calls()
 	case "GET holding":
-		answer = Holding{
-			Instances: s.account.Instances(nil), Templates: s.account.Templates(nil), Profiles: s.account.Profiles("/"),
-			Subnets: s.account.Subnets(nil), Groups: s.account.SecurityGroups(nil),
-		}
+		answer = s.holding()
 	case "GET faults":
 		answer = s.account.ListFaults()
 	case "POST faults":
@@ -68,6 +72,11 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 		if err = json.NewDecoder(r.Body).Decode(&c); err == nil {
 			answer, err = s.account.Reserve(c)
 		}
+	case "POST subnets":
+		var n account.Subnet
+		if err = json.NewDecoder(r.Body).Decode(&n); err == nil {
+			answer, err = s.account.AddSubnet(n.Zone, n.CIDR, n.Tags)
+		}
 	case "POST interrupt":
 		err = s.account.Interrupt(r.URL.Query().Get("instance"))
 	default:
@@ -81,4 +90,11 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	// A client that does not listen any more has its own error.
 	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (s *Server) holding() Holding {
+	return Holding{
+		Instances: s.account.Instances(nil), Templates: s.account.Templates(nil), Profiles: s.account.Profiles("/"),
+		Subnets: s.account.Subnets(nil), Groups: s.account.SecurityGroups(nil), Interfaces: s.account.AllInterfaces(),
+	}
 }

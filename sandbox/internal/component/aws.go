@@ -62,22 +62,29 @@ func (s *Sandbox) karpenterAWSSpec() (supervisor.Spec, error) {
 			}
 			cmd := exec.Command(s.config.AWS.Karpenter, s.karpenterArgs()...)
 			cmd.Dir = s.home.Dir
-			cmd.Env = slices.Concat(cleanEnv(), karpenterEnv, []string{
+			cmd.Env = slices.Concat(cleanEnv(), karpenterEnv, s.awsEnv("AKIASANDBOX"), []string{
 				"CLUSTER_NAME=" + s.config.AWS.Cluster,
 				"INTERRUPTION_QUEUE=" + AWSQueue(s.config.AWS.Cluster),
-				"AWS_REGION=" + AWSRegion,
-				"AWS_ENDPOINT_URL=http://" + s.ports.Address(Cloud),
-				"AWS_ACCESS_KEY_ID=AKIASANDBOX",
-				"AWS_SECRET_ACCESS_KEY=sandbox",
-				// Without the user's own configuration, and without instance metadata.
-				"AWS_CONFIG_FILE=" + s.home.Etc("no-aws-config"),
-				"AWS_SHARED_CREDENTIALS_FILE=" + s.home.Etc("no-aws-credentials"),
-				"AWS_EC2_METADATA_DISABLED=true",
 			})
 			return cmd, nil
 		},
 		Ready: newProber(nil).isReady(address),
 	}, nil
+}
+
+// awsEnv is how a program finds the simulated account, and nobody's own one. The key
+// tells whose calls are whose.
+func (s *Sandbox) awsEnv(key string) []string {
+	return []string{
+		"AWS_REGION=" + AWSRegion,
+		"AWS_ENDPOINT_URL=http://" + s.ports.Address(Cloud),
+		"AWS_ACCESS_KEY_ID=" + key,
+		"AWS_SECRET_ACCESS_KEY=sandbox",
+		// Without the user's own configuration, and without instance metadata.
+		"AWS_CONFIG_FILE=" + s.home.Etc("no-aws-config"),
+		"AWS_SHARED_CREDENTIALS_FILE=" + s.home.Etc("no-aws-credentials"),
+		"AWS_EC2_METADATA_DISABLED=true",
+	}
 }
 
 // awsObjects are the definitions of the AWS provider's kinds, as its program has

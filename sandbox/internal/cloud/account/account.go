@@ -39,10 +39,14 @@ type state struct {
 	Templates      map[string]*LaunchTemplate  `json:"templates"`
 	Instances      map[string]*Instance        `json:"instances"`
 	Reservations   []*CapacityReservation      `json:"reservations"`
-	Images         []Image                     `json:"images"`
-	Faults         []*Fault                    `json:"faults"`
-	Messages       []*Message                  `json:"messages"`
-	Faulted        int                         `json:"faulted"`
+	Interfaces     map[string]*Interface       `json:"interfaces"`
+	// Tokens are the client tokens of calls that made interfaces.
+	Tokens           map[string]token   `json:"tokens"`
+	CIDRReservations []*CIDRReservation `json:"cidrReservations"`
+	Images           []Image            `json:"images"`
+	Faults           []*Fault           `json:"faults"`
+	Messages         []*Message         `json:"messages"`
+	Faulted          int                `json:"faulted"`
 }
 
 // Account is safe for use by several at once.
@@ -55,12 +59,13 @@ type Account struct {
 	mu      sync.Mutex
 	s       state
 	changed chan struct{}
+	buckets map[string]*bucket
 }
 
 // Open reads an account from a file, or makes one that is kept there. now is the
 // clock.
 func Open(file string, settings Settings, now func() time.Time) (*Account, error) {
-	a := &Account{Settings: settings, file: file, now: now, changed: make(chan struct{})}
+	a := &Account{Settings: settings, file: file, now: now, changed: make(chan struct{}), buckets: map[string]*bucket{}}
 	content, err := os.ReadFile(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -71,6 +76,9 @@ func Open(file string, settings Settings, now func() time.Time) (*Account, error
 	}
 	if err := json.Unmarshal(content, &a.s); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if a.s.Interfaces == nil { // it was kept before there were any
+		a.s.Interfaces, a.s.Tokens = map[string]*Interface{}, map[string]token{}
 	}
 	return a, nil
 }
@@ -88,7 +96,7 @@ func (a *Account) seed() state {
 		Roles:     map[string]*Role{role: newRole(role)},
 		Profiles:  map[string]*InstanceProfile{},
 		Templates: map[string]*LaunchTemplate{},
-		Instances: map[string]*Instance{},
+		Instances: map[string]*Instance{}, Interfaces: map[string]*Interface{}, Tokens: map[string]token{},
 	}
 	for i, zone := range a.Zones {
 		s.Subnets = append(s.Subnets, &Subnet{
@@ -98,6 +106,9 @@ func (a *Account) seed() state {
 	}
 	return s
 }
+
+// Time is the time by the account's clock.
+func (a *Account) Time() time.Time { return a.now() }
 
 // Change is closed when anything changes after the call.
 func (a *Account) Change() <-chan struct{} {

@@ -42,6 +42,9 @@ const (
 	// TaintLost registers nodes without the taint karpenter.sh/unregistered, as an
 	// image does that does not do as its user data says.
 	TaintLost FaultKind = "taint-lost"
+	// Stale does not show network interfaces for a while after they were made, as EC2
+	// may.
+	Stale FaultKind = "stale"
 )
 
 // Faults are all kinds, and what each can be narrowed down to.
@@ -58,6 +61,7 @@ var Faults = map[FaultKind]string{
 	NeverRegisters:  "instances start and never register as nodes (type, zone, capacity)",
 	NeverReady:      "nodes register and never get ready: cni plugin not initialized (type, zone, capacity)",
 	KMSDenied:       "instances end as soon as they start: the key of their volume may not be used",
+	Stale:           "network interfaces are not seen for a while after they are made (zone, subnet, delay)",
 	TaintLost:       "nodes register without the taint karpenter.sh/unregistered",
 }
 

@@ -3,6 +3,7 @@ package account
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -112,19 +113,22 @@ func (a *Account) Instance(id string) *Instance {
 	return read(a, func(s *state) *Instance { return copied(s.Instances[id]) })
 }
 
-// Tag adds tags to an instance, and says whether it is there.
+// Tag adds tags to an instance or a network interface, and says whether it is there.
 func (a *Account) Tag(id string, tags Tags) (found bool, err error) {
 	err = a.write(func(s *state) error {
-		i := s.Instances[id]
-		if found = i != nil; found {
-			fresh := Tags{}
-			for _, some := range []Tags{i.Tags, tags} {
-				for k, v := range some {
-					fresh[k] = v
-				}
-			}
-			i.Tags = fresh
+		var standing *Tags
+		if i := s.Instances[id]; i != nil {
+			standing = &i.Tags
+		} else if n := a.find(s, id); n != nil {
+			standing = &n.Tags
 		}
+		if found = standing != nil; !found {
+			return nil
+		}
+		fresh := Tags{}
+		maps.Copy(fresh, *standing)
+		maps.Copy(fresh, tags)
+		*standing = fresh
 		return nil
 	})
 	return found, err
@@ -220,9 +224,7 @@ func (a *Account) step(s *state, i *Instance) bool {
 	switch {
 	case i.State == ShuttingDown:
 		i.State = Terminated
-		if subnet := s.subnet(i.Subnet); subnet != nil {
-			subnet.Free++
-		}
+		s.release(a.now(), i.ID)
 		a.tell(s, stateChanged(a, i))
 	case i.State == Terminated:
 		return false

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/netip"
 	"slices"
 	"strings"
 )
@@ -129,8 +128,10 @@ func (a *Account) unreserved(s *state, t *LaunchTemplate, o Offer) *Refusal {
 		Message: "The requested reservation does not have sufficient compatible and available capacity for this request."}
 }
 
-// Invalid is a parameter that names what is not there.
+// Invalid is a call that EC2 refuses for what it asks.
 type Invalid struct{ Code, Message string }
+
+func (i *Invalid) Error() string { return i.Code + ": " + i.Message }
 
 // checkProfile says what EC2 says of an instance profile that does not exist.
 func (s *state) checkProfile(name string) *Invalid {
@@ -156,11 +157,14 @@ func (a *Account) CheckTemplate(nameOrID string) *Invalid {
 
 func (a *Account) start(s *state, o Offer, order Order) string {
 	template, subnet := s.template(o.Template), s.subnet(o.Subnet)
-	subnet.Free--
-	subnet.Next++
+	given, err := s.allot(subnet, Wanted{}, true)
+	if err != nil {
+		given.addresses = []string{""} // Free says that there is one
+	}
+	n := a.put(s, subnet, given, template.Data.SecurityGroups, template.Data.InterfaceTags)
 	i := &Instance{
 		ID: newID("i"), Type: o.Type, Arch: Find(o.Type).Arch, Zone: subnet.Zone, ZoneID: subnet.ZoneID, Subnet: subnet.ID, VPC: vpc,
-		IP: address(subnet), Capacity: order.Capacity, Template: template.ID,
+		IP: given.addresses[0], Capacity: order.Capacity, Template: template.ID,
 		Data: template.Data, Tags: maps.Clone(order.Tags), State: Pending, Reservation: template.Data.Reservation,
 	}
 	if o.Image != "" {
@@ -173,21 +177,9 @@ func (a *Account) start(s *state, o Offer, order Order) string {
 	i.Lost, i.Unready, i.Untainted = s.happens(NeverRegisters, now) != nil, s.happens(NeverReady, now) != nil, s.happens(TaintLost, now) != nil
 	a.plan(i)
 	s.Instances[i.ID] = i
+	n.Attachment = &Attachment{ID: newID("eni-attach"), Instance: i.ID, DeleteOnTermination: true, Began: i.Launched, AttachedAt: i.Launched}
 	a.tell(s, stateChanged(a, i))
 	return i.ID
-}
-
-// address is the subnet's next one that AWS does not keep for itself.
-func address(s *Subnet) string {
-	prefix, err := netip.ParsePrefix(s.CIDR)
-	if err != nil {
-		return ""
-	}
-	ip := prefix.Addr()
-	for range s.Next + 3 {
-		ip = ip.Next()
-	}
-	return ip.String()
 }
 
 func (s *state) vCPUs() (sum int) {

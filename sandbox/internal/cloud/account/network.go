@@ -10,7 +10,7 @@ type Subnet struct {
 	ID, Zone, ZoneID, VPC, CIDR string
 	// Free is how many addresses it has left.
 	Free int
-	// Next counts the addresses that were given out.
+	// Next is where in the subnet the next free address is looked for.
 	Next int
 	Tags Tags
 }

@@ -23,6 +23,8 @@ type TemplateData struct {
 	MetadataOptions map[string]string `json:"metadataOptions,omitempty"`
 	// InstanceTags are put on instances that are started without a fleet.
 	InstanceTags Tags `json:"instanceTags,omitempty"`
+	// InterfaceTags are put on the network interfaces that instances start with.
+	InterfaceTags Tags `json:"interfaceTags,omitempty"`
 	// KMSKeys encrypt the volumes.
 	KMSKeys []string `json:"kmsKeys,omitempty"`
 	// Reservation is the capacity reservation that it is for.

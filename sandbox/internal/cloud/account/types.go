@@ -1,6 +1,9 @@
 package account
 
 import (
+	_ "embed"
+	"encoding/csv"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -20,12 +23,32 @@ type Type struct {
 	Burstable             bool
 }
 
-// interfaces are how many network interfaces and addresses the sizes have.
-var interfaces = map[string][2]int{
-	"nano": {2, 2}, "micro": {2, 2}, "small": {3, 4}, "medium": {3, 6}, "large": {3, 10},
-	"xlarge": {4, 15}, "2xlarge": {4, 15}, "4xlarge": {8, 30}, "8xlarge": {8, 30}, "9xlarge": {8, 30},
-	"12xlarge": {8, 30}, "16xlarge": {15, 50}, "18xlarge": {15, 50}, "24xlarge": {15, 50},
-	"32xlarge": {15, 50}, "48xlarge": {15, 50},
+// interfaceTable is how many network interfaces types have, and how many addresses each:
+// what Karpenter's provider for AWS 1.14.1 knows of the types that the sandbox has
+// (pkg/providers/instancetype/zz_generated.vpclimits.go).
+//
+//go:embed interfaces.csv
+var interfaceTable string
+
+// interfaces are the rows of the table, by type.
+func interfaces() (map[string][2]int, error) {
+	rows, err := csv.NewReader(strings.NewReader(interfaceTable)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	all := map[string][2]int{}
+	for _, row := range rows[1:] {
+		count, err := strconv.Atoi(row[1])
+		if err != nil {
+			return nil, err
+		}
+		addresses, err := strconv.Atoi(row[2])
+		if err != nil {
+			return nil, err
+		}
+		all[row[0]] = [2]int{count, addresses}
+	}
+	return all, nil
 }
 
 // Types are those on offer: the general ones, without accelerators.
@@ -34,10 +57,14 @@ var Types = sync.OnceValue(func() []Type {
 	if err != nil {
 		panic(err) // it is part of this program
 	}
+	networks, err := interfaces()
+	if err != nil {
+		panic(err) // so is this
+	}
 	var out []Type
 	for _, t := range table {
-		family, size, _ := strings.Cut(t.Name, ".")
-		network, ok := interfaces[size]
+		family, _, _ := strings.Cut(t.Name, ".")
+		network, ok := networks[t.Name]
 		if !ok || !strings.ContainsAny(family[:1], "tmcr") {
 			continue
 		}

@@ -21,6 +21,9 @@ type Authorization struct {
 
 // Authorizations are what IAM has to allow for a call, as the account is before it.
 func (s *Services) Authorizations(r *wire.Request) []Authorization {
+	if needs, ok := s.onInterfaces(r); ok {
+		return needs
+	}
 	action := r.Service + ":" + r.Action
 	switch action {
 	case "ec2:CreateLaunchTemplate":

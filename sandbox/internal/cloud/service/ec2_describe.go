@@ -132,7 +132,12 @@ type zone struct {
 
 func (s *Services) describeAvailabilityZones(*wire.Request) (any, error) {
 	var out zones
+	seen := map[string]bool{}
 	for _, subnet := range s.account.Subnets(nil) {
+		if seen[subnet.Zone] {
+			continue
+		}
+		seen[subnet.Zone] = true
 		out.Zones = append(out.Zones, zone{subnet.Zone, subnet.ZoneID, "available", s.account.Region, "availability-zone"})
 	}
 	return out, nil

@@ -57,6 +57,7 @@ func templateData(p wire.Params) (account.TemplateData, error) {
 		UserData:        p.String("UserData"),
 		SecurityGroups:  p.Strings("SecurityGroupId"),
 		InstanceTags:    tagsOf(p, "instance"),
+		InterfaceTags:   tagsOf(p, "network-interface"),
 		MetadataOptions: map[string]string{},
 		Reservation:     p.Under("CapacityReservationSpecification").Under("CapacityReservationTarget").String("CapacityReservationId"),
 		Given:           p.Given(),

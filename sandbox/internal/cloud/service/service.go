@@ -52,6 +52,18 @@ var handlers = map[string]handler{
 	"ec2:TerminateInstances":            (*Services).terminateInstances,
 	"ec2:CreateTags":                    (*Services).createTags,
 
+	"ec2:CreateNetworkInterface":          (*Services).createNetworkInterface,
+	"ec2:DescribeNetworkInterfaces":       (*Services).describeNetworkInterfaces,
+	"ec2:AttachNetworkInterface":          (*Services).attachNetworkInterface,
+	"ec2:DetachNetworkInterface":          (*Services).detachNetworkInterface,
+	"ec2:ModifyNetworkInterfaceAttribute": (*Services).modifyNetworkInterfaceAttribute,
+	"ec2:DeleteNetworkInterface":          (*Services).deleteNetworkInterface,
+	"ec2:AssignPrivateIpAddresses":        (*Services).assignPrivateIPAddresses,
+	"ec2:UnassignPrivateIpAddresses":      (*Services).unassignPrivateIPAddresses,
+	"ec2:CreateSubnetCidrReservation":     (*Services).createSubnetCIDRReservation,
+	"ec2:GetSubnetCidrReservations":       (*Services).getSubnetCIDRReservations,
+	"ec2:DeleteSubnetCidrReservation":     (*Services).deleteSubnetCIDRReservation,
+
 	"iam:GetRole":                       (*Services).getRole,
 	"iam:CreateRole":                    (*Services).createRole,
 	"iam:GetInstanceProfile":            (*Services).getInstanceProfile,
@@ -90,7 +102,8 @@ func (s *Services) Answer(r *wire.Request, needs []Authorization) (any, error) {
 // refused is what goes wrong with a call whatever it asks for.
 func (s *Services) refused(r *wire.Request, name string, needs []Authorization) error {
 	now := account.Case{Action: name}
-	if s.account.Happens(account.Throttled, now) != nil {
+	narrow := r.Params.Has("Filter") || r.Params.Has("MaxResults") || r.Params.Has("NetworkInterfaceId")
+	if s.account.Happens(account.Throttled, now) != nil || !s.account.Spend(name, narrow) {
 		return &wire.Error{Code: "RequestLimitExceeded", Message: "Request limit exceeded.", Status: http.StatusServiceUnavailable}
 	}
 	f := s.account.Happens(account.Unauthorized, now)

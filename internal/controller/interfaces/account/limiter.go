@@ -1,0 +1,113 @@
+package account
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// counted counts calls of EC2's API.
+var counted = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "croft_ec2_calls_total",
+	Help: "Calls of EC2's API for network interfaces, by action and result: ok, throttled, error, or deferred if it was not made, to stay below the limits.",
+}, []string{"action", "result"})
+
+func init() { metrics.Registry.MustRegister(counted) }
+
+// limits are what EC2's documentation allows an account in a region of one action: so
+// many calls at once, and so many a second. Others have a share of it, so what is
+// allowed is learned from what is refused.
+type limits struct {
+	burst  int
+	second rate.Limit
+}
+
+var (
+	reading  = limits{100, 20}
+	changing = limits{50, 5}
+)
+
+const (
+	// slowest is the pace below which throttling does not push an action.
+	slowest rate.Limit = 0.5
+	// recovery is by which part of the documented pace one call that was not refused
+	// raises the pace.
+	recovery = 0.02
+	// firstPause and lastPause bound how long no call of an action is made after one was
+	// refused.
+	firstPause = 500 * time.Millisecond
+	lastPause  = 16 * time.Second
+)
+
+// limiter keeps the calls of each action below what EC2 allows.
+type limiter struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	actions map[string]*bucket
+}
+
+type bucket struct {
+	limits
+	tokens *rate.Limiter
+	// until is when the next call may be made after one was refused; refused counts those
+	// in a row.
+	until   time.Time
+	refused int
+}
+
+func newLimiter(now func() time.Time) *limiter {
+	return &limiter{now: now, actions: map[string]*bucket{}}
+}
+
+func (l *limiter) bucket(action string) *bucket {
+	b := l.actions[action]
+	if b == nil {
+		b = &bucket{limits: changing}
+		if strings.HasPrefix(action, "Describe") {
+			b.limits = reading
+		}
+		b.tokens = rate.NewLimiter(b.second, b.burst)
+		l.actions[action] = b
+	}
+	return b
+}
+
+// allow takes a token for a call, and says whether there was one.
+func (l *limiter) allow(action string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b, now := l.bucket(action), l.now()
+	return !now.Before(b.until) && b.tokens.AllowN(now, 1)
+}
+
+// done learns from what came of a call. Calls that are refused together count once.
+func (l *limiter) done(action string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b, now := l.bucket(action), l.now()
+	switch {
+	case !throttled(err):
+		b.refused = 0
+		b.tokens.SetLimitAt(now, min(b.second, b.tokens.Limit()+b.second*recovery))
+	case !now.Before(b.until):
+		pause := min(firstPause<<b.refused, lastPause)
+		b.refused = min(b.refused+1, 8)
+		b.until = now.Add(pause/2 + rand.N(pause)) // so that replicas and others do not come back at once
+		b.tokens.SetLimitAt(now, max(slowest, b.tokens.Limit()/2))
+		if left := int(b.tokens.TokensAt(now)); left > 0 {
+			b.tokens.AllowN(now, left) // EC2 has none left, whatever was counted here
+		}
+	}
+}
+
+// throttled says whether EC2 refused a call for there being too many.
+func throttled(err error) bool {
+	return slices.Contains([]string{"RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException", "RequestThrottled"}, Code(err))
+}

@@ -1,0 +1,103 @@
+package account
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/smithy-go"
+)
+
+var (
+	errRefused = &smithy.GenericAPIError{Code: "RequestLimitExceeded"}
+	errBroken  = errors.New("connection reset")
+)
+
+// clock stands still until it is moved.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func newClock() *clock { return &clock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)} }
+
+// allowed is how many calls in a row are allowed.
+func allowed(l *limiter, action string) (n int) {
+	for n < 1000 && l.allow(action) {
+		n++
+	}
+	return n
+}
+
+func TestLimiter(t *testing.T) {
+	c := newClock()
+	l := newLimiter(c.Now)
+	if got := allowed(l, "CreateNetworkInterface"); got != 50 {
+		t.Errorf("%d changes at once", got)
+	}
+	if got := allowed(l, "DescribeNetworkInterfaces"); got != 100 {
+		t.Errorf("%d looks at once", got)
+	}
+	if got := allowed(l, "AttachNetworkInterface"); got != 50 {
+		t.Errorf("%d changes of another kind at once", got)
+	}
+	c.now = c.now.Add(2 * time.Second)
+	if got := allowed(l, "CreateNetworkInterface"); got != 10 {
+		t.Errorf("%d changes after two seconds", got)
+	}
+}
+
+func TestLimiterLearns(t *testing.T) {
+	c := newClock()
+	l := newLimiter(c.Now)
+	l.allow("CreateNetworkInterface")
+	for range 20 { // calls that were made together are refused together: that counts once
+		l.done("CreateNetworkInterface", errRefused)
+	}
+	if l.allow("CreateNetworkInterface") {
+		t.Error("right after a call was refused, another is made")
+	}
+	if !l.allow("AttachNetworkInterface") {
+		t.Error("another action is held up, too")
+	}
+	c.now = c.now.Add(firstPause + firstPause/2)
+	if got := allowed(l, "CreateNetworkInterface"); got > 1 {
+		t.Errorf("%d at once, of a bucket that was empty", got)
+	}
+	c.now = c.now.Add(4 * time.Second)
+	if got := allowed(l, "CreateNetworkInterface"); got < 8 || got > 11 {
+		t.Errorf("%d in four seconds, and half the pace are 10", got)
+	}
+	for range 200 {
+		l.done("CreateNetworkInterface", nil)
+	}
+	c.now = c.now.Add(4 * time.Second)
+	if got := allowed(l, "CreateNetworkInterface"); got != 20 {
+		t.Errorf("%d in four seconds, after many that went well", got)
+	}
+}
+
+// TestLimiterHasAFloor wants the pace and the pauses to be bounded, however often calls
+// are refused; and errors of other kinds to count for nothing.
+func TestLimiterHasAFloor(t *testing.T) {
+	c := newClock()
+	l := newLimiter(c.Now)
+	for range 50 {
+		l.done("CreateNetworkInterface", errRefused)
+		c.now = c.now.Add(2 * lastPause)
+	}
+	if got := allowed(l, "CreateNetworkInterface"); got != 16 {
+		t.Errorf("%d in 32 s, at the slowest pace", got)
+	}
+	l.done("DescribeInstances", errBroken)
+	if got := allowed(l, "DescribeInstances"); got != 100 {
+		t.Errorf("%d at once after another error", got)
+	}
+}
+
+func TestCode(t *testing.T) {
+	for want, err := range map[string]error{"RequestLimitExceeded": errors.Join(errBroken, errRefused), "": errBroken} {
+		if got := Code(err); got != want {
+			t.Errorf("%v: %q", err, got)
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package interfaces
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"croft.dev/croft/internal/controller/interfaces/account"
+	"croft.dev/croft/internal/secondary/attach"
+)
+
+// Failure is a call that failed for a reason that time does not mend.
+type Failure struct {
+	// What is the node claim or the interface that the call was for.
+	What string
+	// Network is the name of the SecondaryNetwork.
+	Network string
+	// Code is EC2's.
+	Code string
+	// Err is the whole of it.
+	Err error
+}
+
+// failing is a failure that is not tried again for a while.
+type failing struct {
+	Failure
+	until, last time.Time
+	times       int
+}
+
+const (
+	firstRetry = 2 * time.Second
+	lastRetry  = time.Minute
+)
+
+// step is one call of a plan.
+type step struct {
+	// key tells steps apart from one pass to the next.
+	key           string
+	what, network string
+	do            func(context.Context) error
+}
+
+// execute makes the calls of a plan side by side, but those that failed a moment ago. It
+// reports whether some are left for later.
+func (k *Keeper) execute(ctx context.Context, p *attach.Plan) (later bool) {
+	steps := k.steps(p)
+	now := k.now()
+	k.forgetFailures(steps)
+	slots := make(chan struct{}, together)
+	var all sync.WaitGroup
+	for _, s := range steps {
+		if k.resting(s.key, now) {
+			continue
+		}
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			err := s.do(ctx)
+			k.note(ctx, s, err)
+			if errors.Is(err, account.ErrDeferred) {
+				k.mu.Lock()
+				later = true
+				k.mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return later
+}
+
+func (k *Keeper) steps(p *attach.Plan) []step {
+	var all []step
+	for _, a := range p.Attach {
+		all = append(all, step{"attach " + a.Interface, "node claim " + a.Claim.Name, a.Network, func(ctx context.Context) error { return k.attach(ctx, a) }})
+	}
+	for _, c := range p.Change {
+		all = append(all, step{"change " + c.Interface + " " + c.Attachment, "interface " + c.Interface, c.Network, func(ctx context.Context) error { return k.change(ctx, c) }})
+	}
+	for _, c := range p.Create {
+		all = append(all, step{"create " + attach.Key(c.Claim.UID, c.Network), "node claim " + c.Claim.Name, c.Network, func(ctx context.Context) error { return k.create(ctx, c) }})
+	}
+	for _, d := range p.Delete {
+		all = append(all, step{"delete " + d.Interface, "interface " + d.Interface, d.Network, func(ctx context.Context) error {
+			err := k.writer.Delete(ctx, d)
+			if err == nil {
+				log.FromContext(ctx).Info("deleted a network interface", "interface", d.Interface, "because", d.Reason)
+			}
+			return err
+		}})
+	}
+	return all
+}
+
+func (k *Keeper) create(ctx context.Context, c attach.Create) error {
+	n, err := k.writer.Create(ctx, c)
+	if err != nil || n.ID == "" {
+		return err
+	}
+	key := attach.Key(c.Claim.UID, c.Network)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if old, known := k.fresh[key]; !known || old.ID != n.ID {
+		k.fresh[key] = fresh{n, k.now()}
+	}
+	log.FromContext(ctx).Info("created a network interface", "interface", n.ID, "network", c.Network, "nodeclaim", c.Claim.Name)
+	return nil
+}
+
+func (k *Keeper) attach(ctx context.Context, a attach.Attach) error {
+	id, err := k.writer.Attach(ctx, a)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case err == nil:
+		key := attach.Key(a.Claim.UID, a.Network)
+		if f, known := k.fresh[key]; known && f.ID == a.Interface {
+			f.Attachment = &attach.Attachment{ID: id, Instance: a.Instance, DeviceIndex: a.DeviceIndex}
+			k.fresh[key] = f
+		}
+		log.FromContext(ctx).Info("attached a network interface", "interface", a.Interface, "instance", a.Instance, "network", a.Network)
+	case account.Code(err) == "InvalidParameterValue" && strings.Contains(err.Error(), "device index"):
+		// Amazon's VPC CNI has taken it.
+		k.taken[a.Instance] = append(k.taken[a.Instance], a.DeviceIndex)
+	}
+	return err
+}
+
+func (k *Keeper) change(ctx context.Context, c attach.Change) error {
+	err := k.writer.Change(ctx, c)
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, f := range k.fresh {
+		if f.ID != c.Interface {
+			continue
+		}
+		if c.Attachment == "" {
+			f.SourceDestCheck = false
+		} else if f.Attachment != nil {
+			attachment := *f.Attachment
+			attachment.DeleteOnTermination = true
+			f.Attachment = &attachment
+		}
+		k.fresh[key] = f
+	}
+	return nil
+}
+
+// passing are EC2's codes for what the next look at the account mends: something is not
+// there yet, not any more, or already done.
+var passing = []string{
+	"IncorrectState", "IncorrectInstanceState", "InvalidInstanceID.NotFound", "InvalidInstanceID", "InvalidNetworkInterfaceID.NotFound",
+	"InvalidNetworkInterface.InUse", "InvalidAttachmentID.NotFound", "RequestLimitExceeded", "Unavailable", "InternalError",
+}
+
+// passes reports whether time mends an error.
+func passes(key string, err error) bool {
+	code := account.Code(err)
+	switch {
+	case code == "", slices.Contains(passing, code): // without a code it was the network
+		return true
+	case code == "InvalidParameterValue":
+		return strings.HasPrefix(key, "delete ") || strings.Contains(err.Error(), "device index") // it is in use, or the index is
+	default:
+		return false
+	}
+}
+
+// note remembers that a step failed, and lets it rest.
+func (k *Keeper) note(ctx context.Context, s step, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case err == nil, errors.Is(err, account.ErrDeferred):
+		delete(k.failing, s.key)
+	case passes(s.key, err):
+		log.FromContext(ctx).V(1).Info("a call to EC2 failed, and is planned again", "step", s.key, "error", err.Error())
+	default:
+		f := k.failing[s.key]
+		pause := min(firstRetry<<min(f.times, 10), lastRetry)
+		f.times++
+		f.last, f.until = k.now(), k.now().Add(pause/2+rand.N(pause/2+1))
+		f.Failure = Failure{s.what, s.network, account.Code(err), err}
+		k.failing[s.key] = f
+		if f.times == 1 {
+			log.FromContext(ctx).Error(err, "a call to EC2 failed", "step", s.key, "network", s.network, "for", s.what)
+		}
+	}
+}
+
+func (k *Keeper) resting(key string, now time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f, failed := k.failing[key]
+	return failed && now.Before(f.until)
+}
+
+// forgetFailures forgets failures of steps that are not planned any more.
+func (k *Keeper) forgetFailures(steps []step) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key := range k.failing {
+		if !slices.ContainsFunc(steps, func(s step) bool { return s.key == key }) {
+			delete(k.failing, key)
+		}
+	}
+}
+
+// failures are those that stand, sorted by network.
+func (k *Keeper) failures() []Failure {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []Failure
+	for _, f := range k.failing {
+		all = append(all, f.Failure)
+	}
+	slices.SortFunc(all, func(a, b Failure) int {
+		return strings.Compare(a.Network+" "+a.What, b.Network+" "+b.What)
+	})
+	return all
+}

@@ -1,0 +1,164 @@
+package interfaces
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/controller/event"
+	"croft.dev/croft/internal/controller/status"
+)
+
+// many is how many problems a condition lists.
+const many = 5
+
+// report writes the condition InterfacesReady of each network: what keeps interfaces from
+// being there, and time does not mend.
+func (c *Controller) report(ctx context.Context, networks []*v1alpha1.SecondaryNetwork, r *Result, failed error) error {
+	var errs []error
+	for _, n := range networks {
+		holds, reason, message := metav1.ConditionTrue, v1alpha1.ReasonInterfacesKept, ""
+		if failed != nil {
+			holds, reason, message = metav1.ConditionUnknown, v1alpha1.ReasonAccountUnreachable, plain(failed)
+		} else if problems := of(n.Name, r); len(problems) > 0 {
+			holds, reason, message = metav1.ConditionFalse, v1alpha1.ReasonInterfacesMissing, listed(problems)
+		}
+		after := n.DeepCopy()
+		status.Set(&after.Status, n.Generation, v1alpha1.ConditionInterfacesReady, holds, reason, message)
+		status.Sum(&after.Status, n.Status.ObservedGeneration, v1alpha1.ConditionAccepted, v1alpha1.ConditionInterfacesReady)
+		written, err := c.patch(ctx, n, after)
+		if written && holds != metav1.ConditionTrue {
+			event.Emit(c.recorder, after, corev1.EventTypeWarning, reason, "Attach", message)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// withdraw takes the condition away from networks that no pool on AWS uses any more.
+func (c *Controller) withdraw(ctx context.Context, networks []*v1alpha1.SecondaryNetwork) error {
+	var errs []error
+	for _, n := range networks {
+		if meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionInterfacesReady) == nil {
+			continue
+		}
+		after := n.DeepCopy()
+		meta.RemoveStatusCondition(&after.Status.Conditions, v1alpha1.ConditionInterfacesReady)
+		status.Sum(&after.Status, n.Status.ObservedGeneration, v1alpha1.ConditionAccepted)
+		_, err := c.patch(ctx, n, after)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// patch writes a status if a condition has turned, and reports whether it did. Package
+// secondarynetwork writes to the same list: what it wrote meanwhile is not overwritten,
+// and the next pass writes.
+func (c *Controller) patch(ctx context.Context, before, after *v1alpha1.SecondaryNetwork) (written bool, err error) {
+	if equality.Semantic.DeepEqual(before.Status, after.Status) {
+		return false, nil
+	}
+	err = c.client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("patch status of secondary network %s: %w", before.Name, err)
+	}
+	return true, nil
+}
+
+// of are the problems of a network, in the words of a person.
+func of(network string, r *Result) []string {
+	var all []string
+	for _, p := range r.Plan.Problems {
+		if slices.Contains(p.Networks, network) {
+			all = append(all, "pool "+p.Pool+": "+p.Message)
+		}
+	}
+	for _, f := range r.Failures {
+		if f.Network == network {
+			all = append(all, f.What+": "+plain(f.Err))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func listed(problems []string) string {
+	if len(problems) <= many {
+		return strings.Join(problems, "\n")
+	}
+	return fmt.Sprintf("%s\nand %d more", strings.Join(problems[:many], "\n"), len(problems)-many)
+}
+
+// plain is an error of the SDK without what is another at every call: the same message is
+// the same condition.
+func plain(err error) string {
+	text := err.Error()
+	if at := strings.LastIndex(text, "api error "); at >= 0 {
+		text = text[at+len("api error "):]
+	}
+	text, _, _ = strings.Cut(text, " Encoded authorization failure message:")
+	return text
+}
+
+// emit tells each node of which all interfaces are attached by now, and how long it took.
+func (c *Controller) emit(list []karpenterv1.NodeClaim, r *Result) {
+	still := map[string]bool{}
+	for _, uid := range r.Plan.Waiting {
+		still[uid] = true
+	}
+	troubled := map[string]bool{}
+	for _, p := range r.Plan.Problems {
+		troubled[p.Claim] = true
+	}
+	for i := range list {
+		n := &list[i]
+		uid := string(n.UID)
+		switch {
+		case still[uid]:
+			c.waiting[uid] = true
+		case c.waiting[uid]:
+			delete(c.waiting, uid)
+			if n.DeletionTimestamp.IsZero() && !troubled[n.Name] {
+				c.attached(n)
+			}
+		}
+	}
+	for uid := range c.waiting {
+		if !slices.ContainsFunc(list, func(n karpenterv1.NodeClaim) bool { return string(n.UID) == uid }) {
+			delete(c.waiting, uid)
+		}
+	}
+}
+
+func (c *Controller) attached(n *karpenterv1.NodeClaim) {
+	took := time.Since(launched(n))
+	pool := n.Labels[karpenterv1.NodePoolLabelKey]
+	attachSeconds.WithLabelValues(pool).Observe(took.Seconds())
+	event.Emit(c.recorder, n, corev1.EventTypeNormal, "NetworksAttached", "Attach",
+		fmt.Sprintf("all network interfaces of secondary networks are attached, %s after the instance was launched", took.Round(100*time.Millisecond)))
+}
+
+// launched is when the instance of a NodeClaim was launched.
+func launched(n *karpenterv1.NodeClaim) time.Time {
+	for _, condition := range n.Status.Conditions {
+		if condition.Type == karpenterv1.ConditionTypeLaunched && condition.Status == metav1.ConditionTrue {
+			return condition.LastTransitionTime.Time
+		}
+	}
+	return n.CreationTimestamp.Time
+}

@@ -1,0 +1,245 @@
+package attach
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// world is a cluster and an account in a few lines: calls get lost, answers get lost,
+// what was made is not seen for a while, instances die at any moment, and so does the
+// operator.
+type world struct {
+	*rand.Rand
+	now    time.Time
+	serial int
+	claims map[string]*Claim
+	phases map[string]Phase
+	// ready is when an instance runs.
+	ready      map[string]time.Time
+	interfaces map[string]*Interface
+	// seen is when an interface is shown, done when its attachment is there.
+	seen, done map[string]time.Time
+	tokens     map[string]string
+	// What the operator remembers.
+	orphans  map[string]time.Time
+	attempts map[string]int
+	// pending are interfaces that the operator made, and since when, by Key.
+	pending map[string]pending
+}
+
+type pending struct {
+	id    string
+	since time.Time
+}
+
+func newWorld(seed uint64) *world {
+	return &world{
+		Rand: rand.New(rand.NewPCG(seed, 1)), now: epoch, claims: map[string]*Claim{}, phases: map[string]Phase{}, ready: map[string]time.Time{},
+		interfaces: map[string]*Interface{}, seen: map[string]time.Time{}, done: map[string]time.Time{}, tokens: map[string]string{},
+		attempts: map[string]int{}, pending: map[string]pending{},
+	}
+}
+
+func (w *world) id(kind string) string {
+	w.serial++
+	return fmt.Sprintf("%s-%03d", kind, w.serial)
+}
+
+// forget is a crash of the operator.
+func (w *world) forget() {
+	w.orphans, w.attempts, w.pending = nil, map[string]int{}, map[string]pending{}
+}
+
+// state is what the operator sees.
+func (w *world) state() *State {
+	s := &State{
+		Cluster: "demo", Networks: []*v1alpha1.SecondaryNetwork{network("n3"), network("n6")}, Pools: []Pool{{Name: "telco", Networks: []string{"n3", "n6"}}},
+		Phases: map[string]Phase{}, Attempts: w.attempts, Orphans: w.orphans, Grace: grace, Now: w.now,
+	}
+	for _, uid := range slices.Sorted(maps.Keys(w.claims)) {
+		s.Claims = append(s.Claims, *w.claims[uid])
+	}
+	for id, phase := range w.phases {
+		if phase == Starting && !w.now.Before(w.ready[id]) {
+			phase = Running
+		}
+		s.Phases[id] = phase
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.interfaces)) {
+		if w.now.Before(w.seen[id]) {
+			continue
+		}
+		n := *w.interfaces[id]
+		if n.Attachment != nil {
+			attachment := *n.Attachment
+			attachment.Done = !w.now.Before(w.done[id])
+			n.Attachment = &attachment
+		}
+		s.Interfaces = append(s.Interfaces, n)
+	}
+	return s
+}
+
+// lost says whether a call, or its answer, gets lost.
+func (w *world) lost(chaos bool) bool { return chaos && w.IntN(5) == 0 }
+
+// operate plans once, and does what the plan says. It reports whether there was anything.
+func (w *world) operate(chaos bool) *Plan {
+	s := w.state()
+	for key, p := range w.pending {
+		seen := slices.ContainsFunc(s.Interfaces, func(n Interface) bool { return n.ID == p.id })
+		if seen {
+			delete(w.pending, key)
+		} else if w.now.Sub(p.since) > 30*time.Second {
+			w.attempts[key]++
+			delete(w.pending, key)
+		}
+	}
+	p := Make(s)
+	w.orphans = p.Orphans
+	for _, c := range p.Create {
+		if w.lost(chaos) {
+			continue
+		}
+		id := w.create(&c)
+		key := Key(c.Claim.UID, c.Network)
+		if _, known := w.pending[key]; !known && !w.lost(chaos) {
+			w.pending[key] = pending{id, w.now}
+		}
+	}
+	for _, a := range p.Attach {
+		if n := w.interfaces[a.Interface]; n != nil && n.Attachment == nil && s.Phases[a.Instance] == Running && !w.lost(chaos) {
+			n.Attachment = &Attachment{ID: w.id("attach"), Instance: a.Instance, DeviceIndex: a.DeviceIndex}
+			w.done[a.Interface] = w.now.Add(time.Duration(w.IntN(15)) * time.Second)
+		}
+	}
+	for _, c := range p.Change {
+		n := w.interfaces[c.Interface]
+		switch {
+		case n == nil || w.lost(chaos):
+		case c.Attachment == "":
+			n.SourceDestCheck = false
+		case n.Attachment != nil && n.Attachment.ID == c.Attachment:
+			n.Attachment.DeleteOnTermination = true
+		}
+	}
+	for _, d := range p.Delete {
+		if n := w.interfaces[d.Interface]; n != nil && n.Attachment == nil && !w.lost(chaos) {
+			delete(w.interfaces, d.Interface)
+		}
+	}
+	return p
+}
+
+func (w *world) create(c *Create) string {
+	if id, known := w.tokens[c.Token]; known {
+		return id
+	}
+	id := w.id("eni")
+	w.tokens[c.Token] = id
+	w.interfaces[id] = &Interface{ID: id, Subnet: c.Subnet, Tags: c.Tags, SourceDestCheck: true}
+	w.seen[id] = w.now.Add(time.Duration(w.IntN(10)) * time.Second)
+	return id
+}
+
+// end ends an instance as EC2 does.
+func (w *world) end(instance string) {
+	w.phases[instance] = Ended
+	for id, n := range w.interfaces {
+		switch {
+		case n.Attachment == nil || n.Attachment.Instance != instance:
+		case n.Attachment.DeleteOnTermination:
+			delete(w.interfaces, id)
+		default:
+			n.Attachment = nil
+		}
+	}
+}
+
+// happen lets something happen in the cluster or the account.
+func (w *world) happen() {
+	claims := slices.Sorted(maps.Keys(w.claims))
+	var some *Claim
+	if len(claims) > 0 {
+		some = w.claims[claims[w.IntN(len(claims))]]
+	}
+	switch what := w.IntN(9); {
+	case what < 3 || some == nil:
+		uid := w.id("u")
+		w.claims[uid] = &Claim{Name: uid, UID: uid, Pool: "telco", Zone: []string{"a", "b"}[w.IntN(2)]}
+	case what < 5 && some.Instance == "":
+		some.Instance = w.id("i")
+		w.phases[some.Instance], w.ready[some.Instance] = Starting, w.now.Add(10*time.Second)
+	case what == 5:
+		some.Deleting = true
+	case what == 6: // it goes, with its instance or before it
+		if some.Instance != "" {
+			w.end(some.Instance)
+		}
+		delete(w.claims, some.UID)
+	case what == 7 && some.Instance != "":
+		w.end(some.Instance)
+	case what == 8 && len(w.interfaces) > 0: // somebody deletes an interface by hand
+		ids := slices.Sorted(maps.Keys(w.interfaces))
+		if id := ids[w.IntN(len(ids))]; w.interfaces[id].Attachment == nil {
+			delete(w.interfaces, id)
+		}
+	}
+}
+
+// TestAnyHistoryConverges lets anything happen, with calls that get lost and an operator
+// that dies, and then nothing more: soon there must be nothing left to do, and exactly
+// the interfaces that the nodes need.
+func TestAnyHistoryConverges(t *testing.T) {
+	for seed := range uint64(300) {
+		w := newWorld(seed)
+		for range 60 {
+			w.happen()
+			if w.IntN(3) > 0 {
+				w.operate(true)
+			}
+			if w.IntN(6) == 0 {
+				w.forget()
+			}
+			w.now = w.now.Add(time.Duration(w.IntN(8)) * time.Second)
+		}
+		// Claims that are being deleted go, as Karpenter lets them.
+		for uid, c := range w.claims {
+			if c.Deleting {
+				w.end(c.Instance)
+				delete(w.claims, uid)
+			}
+		}
+		var last *Plan
+		for range 60 {
+			w.now = w.now.Add(5 * time.Second)
+			last = w.operate(false)
+		}
+		if !last.Empty() || len(last.Waiting) > 0 || len(last.Orphans) > 0 {
+			t.Fatalf("seed %d: there is always something to do: %s; waiting %v, orphans %v", seed, last, last.Waiting, last.Orphans)
+		}
+		want := map[string]bool{}
+		for uid, c := range w.claims {
+			if c.Instance != "" && w.phases[c.Instance] != Ended {
+				want[Key(uid, "n3")], want[Key(uid, "n6")] = true, true
+			}
+		}
+		for id, n := range w.interfaces {
+			key := Key(n.Tags[ClaimTag], n.Tags[NetworkTag])
+			c := w.claims[n.Tags[ClaimTag]]
+			if !want[key] || n.Attachment == nil || n.Attachment.Instance != c.Instance || !n.Attachment.DeleteOnTermination || n.SourceDestCheck {
+				t.Fatalf("seed %d: %s is not as it should be: %+v", seed, id, n)
+			}
+			delete(want, key)
+		}
+		if len(want) > 0 {
+			t.Fatalf("seed %d: these are missing: %v", seed, want)
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package attach
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Plan is what is to be done. Its parts do not depend on one another: those that need
+// others to be done first are in a later plan.
+type Plan struct {
+	Create []Create
+	Attach []Attach
+	Change []Change
+	Delete []Delete
+	// Problems are what keeps nodes from their networks until a person changes something.
+	Problems []Problem
+	// Waiting are the UIDs of claims that do not have all their interfaces yet.
+	Waiting []string
+	// Orphans are the interfaces without an owner that is known, and since when.
+	Orphans map[string]time.Time
+}
+
+// Empty reports whether there is nothing to do now.
+func (p *Plan) Empty() bool {
+	return len(p.Create)+len(p.Attach)+len(p.Change)+len(p.Delete) == 0
+}
+
+// Create asks for an interface.
+type Create struct {
+	Claim   Claim
+	Network string
+	Subnet  string
+	Groups  []string
+	Tags    map[string]string
+	// Token makes the same request twice come to one interface.
+	Token string
+}
+
+// Attach asks for an interface to be attached.
+type Attach struct {
+	Claim                        Claim
+	Network, Interface, Instance string
+	DeviceIndex                  int
+}
+
+// Change asks for one attribute to be changed: EC2 takes one at a time.
+type Change struct {
+	Network, Interface string
+	// Attachment is to delete the interface with its instance. If it is empty, the
+	// check of source and destination is to be turned off.
+	Attachment string
+}
+
+// Delete asks for an interface to be deleted.
+type Delete struct{ Network, Interface, Reason string }
+
+// Reasons for which an interface is deleted.
+const (
+	// NoClaim: its NodeClaim is gone.
+	NoClaim = "its NodeClaim is gone"
+	// ClaimEnds: its NodeClaim is being deleted, or its instance has ended.
+	ClaimEnds = "its NodeClaim or instance ends"
+	// Second: another interface is there for the same NodeClaim and network.
+	Second = "the NodeClaim has another one in this network"
+	// Unwanted: the pool is not attached to the network any more.
+	Unwanted = "the pool does not use the network any more"
+)
+
+// Problem is why a claim does not get an interface.
+type Problem struct {
+	Pool, Claim string
+	// Networks are those that the claim does not get.
+	Networks []string
+	// Reason tells kinds of problems apart, as reasons of conditions do.
+	Reason  string
+	Message string
+}
+
+// Reasons of problems.
+const (
+	// ReasonNoZone: the network has no part in the node's zone.
+	ReasonNoZone = "NoZone"
+	// ReasonTooManyNetworks: the instance type has fewer interfaces than the pool has networks.
+	ReasonTooManyNetworks = "TooManyNetworks"
+	// ReasonElsewhere: the interface is attached to another instance.
+	ReasonElsewhere = "AttachedElsewhere"
+)
+
+// Make makes a plan.
+func Make(s *State) *Plan {
+	x, p := indexOf(s), &Plan{Orphans: map[string]time.Time{}}
+	for i := range s.Claims {
+		p.claim(x, &s.Claims[i])
+	}
+	for _, key := range slices.Sorted(maps.Keys(x.owned)) {
+		for rank, n := range x.owned[key] {
+			p.collect(x, n, rank)
+		}
+	}
+	slices.SortFunc(p.Change, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(a.Interface, b.Interface), cmp.Compare(a.Attachment, b.Attachment))
+	})
+	return p
+}
+
+// claim plans what a claim needs.
+func (p *Plan) claim(x *index, c *Claim) {
+	pool := x.pools[c.Pool]
+	if pool == nil || len(pool.Networks) == 0 || c.Instance == "" || c.Deleting || x.Phases[c.Instance] == Ended {
+		return
+	}
+	if most, known := x.Limits[c.InstanceType]; known && len(pool.Networks)+1 > most {
+		p.Problems = append(p.Problems, Problem{pool.Name, c.Name, pool.Networks, ReasonTooManyNetworks, fmt.Sprintf(
+			"%s has %d network interfaces, and the pool's %d networks need %d with the node's own: leave that type out of the pool, or a network",
+			c.InstanceType, most, len(pool.Networks), len(pool.Networks)+1)})
+		return
+	}
+	settled := true
+	taken := slices.Clone(x.Taken[c.Instance])
+	for _, name := range pool.Networks {
+		for _, n := range x.owned[Key(c.UID, name)] {
+			if n.Attachment != nil && n.Attachment.Instance == c.Instance {
+				taken = append(taken, n.Attachment.DeviceIndex)
+			}
+		}
+	}
+	for _, name := range pool.Networks {
+		done, index := p.one(x, pool, c, name, taken)
+		settled = settled && done
+		if index > 0 {
+			taken = append(taken, index)
+		}
+	}
+	if !settled {
+		p.Waiting = append(p.Waiting, c.UID)
+	}
+}
+
+// one plans a claim's interface in one network, and says whether there is nothing more
+// to do or to wait for, and which device index it takes.
+func (p *Plan) one(x *index, pool *Pool, c *Claim, network string, taken []int) (done bool, index int) {
+	declared := x.networks[network]
+	if declared == nil {
+		return true, 0 // the Pool says so itself
+	}
+	part := zone(declared, c.Zone)
+	if part == nil {
+		p.Problems = append(p.Problems, Problem{pool.Name, c.Name, []string{network}, ReasonNoZone, fmt.Sprintf(
+			"secondary network %s has no part in %s, where a node of the pool is: add the zone to the network, or keep the pool out of it", network, c.Zone)})
+		return true, 0
+	}
+	owned := x.owned[Key(c.UID, network)]
+	if len(owned) == 0 {
+		if x.Phases[c.Instance] != "" {
+			p.Create = append(p.Create, x.create(pool, c, network, part.Subnet, part.SecurityGroups))
+		}
+		return false, 0
+	}
+	n := owned[0]
+	switch t := n.Attachment; {
+	case t == nil && x.Phases[c.Instance] == Running:
+		index = lowest(taken)
+		p.Attach = append(p.Attach, Attach{*c, network, n.ID, c.Instance, index})
+		return false, index
+	case t == nil:
+		return false, 0
+	case t.Instance != c.Instance:
+		p.Problems = append(p.Problems, Problem{pool.Name, c.Name, []string{network}, ReasonElsewhere, fmt.Sprintf(
+			"interface %s is tagged as node claim %s's, and attached to %s: detach it, or change its tags", n.ID, c.Name, t.Instance)})
+		return true, 0
+	default:
+		return t.Done && t.DeleteOnTermination && !n.SourceDestCheck, 0
+	}
+}
+
+// lowest is the first device index from 1 on that is not taken.
+func lowest(taken []int) int {
+	index := 1
+	for slices.Contains(taken, index) {
+		index++
+	}
+	return index
+}
+
+func (x *index) create(pool *Pool, c *Claim, network, subnet string, groups []string) Create {
+	tags := maps.Clone(pool.Tags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	maps.Copy(tags, map[string]string{
+		ClusterTag: x.Cluster, PoolTag: pool.Name, ClaimTag: c.UID, NetworkTag: network, UnmanagedTag: "true", NameTag: c.Name + "/" + network,
+	})
+	made := Create{Claim: *c, Network: network, Subnet: subnet, Groups: slices.Clone(groups), Tags: tags}
+	made.Token = token(&made, x.Attempts[Key(c.UID, network)])
+	return made
+}
+
+// collect plans what an interface needs by itself: to go with its instance, to let
+// packets through, and to be deleted when nobody needs it.
+func (p *Plan) collect(x *index, n *Interface, rank int) {
+	if n.Attachment != nil {
+		if !n.Attachment.DeleteOnTermination {
+			p.Change = append(p.Change, Change{n.Tags[NetworkTag], n.ID, n.Attachment.ID})
+		}
+		if n.SourceDestCheck {
+			p.Change = append(p.Change, Change{Network: n.Tags[NetworkTag], Interface: n.ID})
+		}
+		return
+	}
+	reason, at := p.reason(x, n, rank)
+	switch {
+	case reason == "":
+		if n.SourceDestCheck {
+			p.Change = append(p.Change, Change{Network: n.Tags[NetworkTag], Interface: n.ID})
+		}
+	case at:
+		p.Delete = append(p.Delete, Delete{n.Tags[NetworkTag], n.ID, reason})
+	default:
+		since, known := x.Orphans[n.ID]
+		if !known {
+			since = x.Now
+		}
+		p.Orphans[n.ID] = since
+		if !x.Now.Before(since.Add(x.Grace)) {
+			p.Delete = append(p.Delete, Delete{n.Tags[NetworkTag], n.ID, reason})
+		}
+	}
+}
+
+// reason says why an available interface is to be deleted, "" if it is not, and whether
+// at once.
+func (p *Plan) reason(x *index, n *Interface, rank int) (reason string, at bool) {
+	c := x.claims[n.Tags[ClaimTag]]
+	if c == nil {
+		return NoClaim, false
+	}
+	pool := x.pools[c.Pool]
+	switch {
+	case c.Deleting || x.Phases[c.Instance] == Ended:
+		return ClaimEnds, true
+	case rank > 0:
+		return Second, true
+	case pool == nil || !slices.Contains(pool.Networks, n.Tags[NetworkTag]):
+		return Unwanted, false
+	default:
+		return "", false
+	}
+}
+
+// String is a plan in a line, for logs and tests.
+func (p *Plan) String() string {
+	var parts []string
+	for _, c := range p.Create {
+		parts = append(parts, "create "+c.Claim.Name+"/"+c.Network)
+	}
+	for _, a := range p.Attach {
+		parts = append(parts, fmt.Sprintf("attach %s to %s at %d", a.Interface, a.Instance, a.DeviceIndex))
+	}
+	for _, c := range p.Change {
+		if c.Attachment == "" {
+			parts = append(parts, "no source/dest check of "+c.Interface)
+		} else {
+			parts = append(parts, "delete "+c.Interface+" on termination")
+		}
+	}
+	for _, d := range p.Delete {
+		parts = append(parts, "delete "+d.Interface)
+	}
+	for _, problem := range p.Problems {
+		parts = append(parts, problem.Reason)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,163 @@
+package account
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// How long attaching and detaching take. Most attachments are there after a second
+// or two; a few take much longer, as in every large account.
+var (
+	untilAttached = span{time.Second, 3 * time.Second}
+	untilDetached = span{time.Second, 4 * time.Second}
+	attachTail    = span{5 * time.Second, 15 * time.Second}
+)
+
+// slowAttach is how many attachments in a hundred are in the tail.
+const slowAttach = 5
+
+// Attach ties an interface to an instance that runs, and returns the attachment's ID.
+func (a *Account) Attach(id, instance string, index int) (attachment string, err error) {
+	err = a.write(func(s *state) error {
+		n, i := a.find(s, id), s.Instances[instance]
+		switch {
+		case n == nil:
+			return noInterface(id)
+		case i == nil:
+			return &Invalid{"InvalidInstanceID.NotFound", fmt.Sprintf("The instance ID '%s' does not exist", instance)}
+		case i.State != Running:
+			return &Invalid{"IncorrectState", fmt.Sprintf("Instance '%s' is not 'running' or 'stopped': it is '%s'", instance, i.State)}
+		case n.Attachment != nil:
+			return &Invalid{"InvalidNetworkInterface.InUse", fmt.Sprintf("Interface: [%s] in use.", id)}
+		case n.Zone != i.Zone:
+			return &Invalid{"InvalidParameterCombination", "You may not attach a network interface to an instance if they are not in the same availability zone"}
+		}
+		if err := s.room(a.now(), i, n, index); err != nil {
+			return err
+		}
+		now := a.now()
+		n.Attachment = &Attachment{ID: newID("eni-attach"), Instance: instance, DeviceIndex: index, Began: now, AttachedAt: now.Add(a.scaled(attaching()))}
+		attachment = n.Attachment.ID
+		return nil
+	})
+	return attachment, err
+}
+
+func attaching() time.Duration {
+	if rand.N(100) < slowAttach {
+		return attachTail.draw()
+	}
+	return untilAttached.draw()
+}
+
+// room says why an instance cannot have an interface; nil if it can.
+func (s *state) room(now time.Time, i *Instance, n *Interface, index int) error {
+	attached := s.attached(now, i.ID)
+	for _, other := range attached {
+		if other.Attachment.DeviceIndex == index {
+			return &Invalid{"InvalidParameterValue", fmt.Sprintf("Instance '%s' already has an interface attached at device index '%d'.", i.ID, index)}
+		}
+	}
+	t := Find(i.Type)
+	if t == nil {
+		return nil
+	}
+	if len(attached) >= t.Interfaces {
+		return &Invalid{"AttachmentLimitExceeded", fmt.Sprintf("Interface count %d exceeds the limit for %s", len(attached)+1, i.Type)}
+	}
+	return s.addressRoom(n, i.ID, 0)
+}
+
+// addressRoom says whether an interface may have so many addresses and prefixes more,
+// on an instance.
+func (s *state) addressRoom(n *Interface, instance string, more int) error {
+	i := s.Instances[instance]
+	if i == nil {
+		return nil
+	}
+	if t := Find(i.Type); t != nil && len(n.Addresses)+len(n.Prefixes)+more > t.Addresses {
+		return &Invalid{"PrivateIpAddressLimitExceeded", fmt.Sprintf("Number of private addresses will exceed limit of %d for %s.", t.Addresses, i.Type)}
+	}
+	return nil
+}
+
+// attached are the interfaces of an instance.
+func (s *state) attached(now time.Time, instance string) (all []*Interface) {
+	for _, n := range s.Interfaces {
+		if seen := n.at(now); seen.Attachment != nil && seen.Attachment.Instance == instance {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// Detach begins to end an attachment.
+func (a *Account) Detach(attachment string) error {
+	return a.write(func(s *state) error {
+		for id := range s.Interfaces {
+			n := a.find(s, id)
+			if n == nil || n.Attachment == nil || n.Attachment.ID != attachment {
+				continue
+			}
+			if n.Attachment.DeviceIndex == 0 {
+				return &Invalid{"OperationNotPermitted", "The network interface at device index 0 cannot be detached."}
+			}
+			if n.Attachment.DetachedAt.IsZero() {
+				n.Attachment.DetachedAt = a.now().Add(a.scaled(untilDetached.draw()))
+			}
+			return nil
+		}
+		return noAttachment(attachment)
+	})
+}
+
+func noAttachment(id string) error {
+	return &Invalid{"InvalidAttachmentID.NotFound", fmt.Sprintf("The attachment ID '%s' does not exist", id)}
+}
+
+// InterfaceChange is what may be changed of an interface: EC2 takes one at a time.
+type InterfaceChange struct {
+	SourceDestCheck *bool
+	Description     *string
+	Groups          []string
+	// Attachment is the one whose DeleteOnTermination is changed.
+	Attachment          string
+	DeleteOnTermination bool
+}
+
+// ModifyInterface changes one attribute of an interface.
+func (a *Account) ModifyInterface(id string, change InterfaceChange) error {
+	return a.write(func(s *state) error {
+		n := a.find(s, id)
+		switch {
+		case n == nil:
+			return noInterface(id)
+		case change.Attachment != "":
+			if n.Attachment == nil || n.Attachment.ID != change.Attachment {
+				return noAttachment(change.Attachment)
+			}
+			n.Attachment.DeleteOnTermination = change.DeleteOnTermination
+		case change.SourceDestCheck != nil:
+			n.SourceDestCheck = *change.SourceDestCheck
+		case change.Description != nil:
+			n.Description = *change.Description
+		case len(change.Groups) > 0:
+			n.Groups = slices.Clone(change.Groups)
+		}
+		return nil
+	})
+}
+
+// release does with the interfaces of an instance that has ended what EC2 does: it
+// deletes those that are to go with it, and detaches the others.
+func (s *state) release(now time.Time, instance string) {
+	for _, n := range s.attached(now, instance) {
+		if n.Attachment.DeleteOnTermination {
+			s.drop(n)
+		} else {
+			n.Attachment = nil
+		}
+	}
+}

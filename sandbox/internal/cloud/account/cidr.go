@@ -1,0 +1,104 @@
+package account
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// Explicit and Prefix are the kinds of reservation: of an explicit one EC2 gives out
+// nothing by itself; of one for prefixes it gives out prefixes only.
+const (
+	Explicit = "explicit"
+	Prefix   = "prefix"
+)
+
+// CIDRReservation is a range of a subnet that EC2 keeps for a purpose.
+type CIDRReservation struct {
+	ID          string `json:"id"`
+	Subnet      string `json:"subnet"`
+	CIDR        string `json:"cidr"`
+	Kind        string `json:"kind"`
+	Description string `json:"description,omitempty"`
+	Tags        Tags   `json:"tags,omitempty"`
+}
+
+// ReserveCIDR keeps a range of a subnet.
+func (a *Account) ReserveCIDR(r CIDRReservation) (CIDRReservation, error) {
+	r.ID = newID("scr")
+	return r, a.write(func(s *state) error {
+		subnet := s.subnet(r.Subnet)
+		if subnet == nil {
+			return noSubnet(r.Subnet)
+		}
+		if r.Kind != Explicit && r.Kind != Prefix {
+			return &Invalid{"InvalidParameterValue", fmt.Sprintf("Value (%s) for parameter reservationType is invalid.", r.Kind)}
+		}
+		wanted, err := netip.ParsePrefix(r.CIDR)
+		within, err2 := netip.ParsePrefix(subnet.CIDR)
+		if err != nil || err2 != nil || wanted.Masked() != wanted || wanted.Bits() < within.Bits() || !within.Contains(wanted.Addr()) {
+			return &Invalid{"InvalidParameterValue", fmt.Sprintf("The CIDR %s is not within the subnet's %s", r.CIDR, subnet.CIDR)}
+		}
+		for _, other := range s.CIDRReservations {
+			if other.Subnet == r.Subnet && netip.MustParsePrefix(other.CIDR).Overlaps(wanted) {
+				return &Invalid{"InvalidParameterValue", fmt.Sprintf("The CIDR %s overlaps the reservation %s", r.CIDR, other.ID)}
+			}
+		}
+		s.CIDRReservations = append(s.CIDRReservations, &r)
+		return nil
+	})
+}
+
+// CIDRReservations are those of a subnet that match.
+func (a *Account) CIDRReservations(subnet string, f Filters) ([]CIDRReservation, error) {
+	if read(a, func(s *state) bool { return s.subnet(subnet) == nil }) {
+		return nil, noSubnet(subnet)
+	}
+	return read(a, func(s *state) (out []CIDRReservation) {
+		for _, r := range s.CIDRReservations {
+			if r.Subnet == subnet && f.match(map[string][]string{"reservationType": {r.Kind}, "cidr": {r.CIDR}}, r.Tags) {
+				out = append(out, *r)
+			}
+		}
+		return out
+	}), nil
+}
+
+// FreeCIDR gives a reservation back, and returns it.
+func (a *Account) FreeCIDR(id string) (freed CIDRReservation, err error) {
+	err = a.write(func(s *state) error {
+		at := slices.IndexFunc(s.CIDRReservations, func(r *CIDRReservation) bool { return r.ID == id })
+		if at < 0 {
+			return &Invalid{"InvalidSubnetCidrReservationID.NotFound", fmt.Sprintf("The subnet CIDR reservation ID '%s' does not exist", id)}
+		}
+		freed = *s.CIDRReservations[at]
+		s.CIDRReservations = slices.Delete(s.CIDRReservations, at, at+1)
+		return nil
+	})
+	return freed, err
+}
+
+// AddSubnet makes a subnet in a zone, which nothing finds by tags unless it is given
+// them, and returns it.
+func (a *Account) AddSubnet(zone, cidr string, tags Tags) (made Subnet, err error) {
+	err = a.write(func(s *state) error {
+		wanted, err := netip.ParsePrefix(cidr)
+		if err != nil || !wanted.Addr().Is4() {
+			return fmt.Errorf("%q is no IPv4 network", cidr)
+		}
+		if !slices.Contains(a.Zones, zone) {
+			return fmt.Errorf("there is no zone %s", zone)
+		}
+		for _, other := range s.Subnets {
+			if taken, err := netip.ParsePrefix(other.CIDR); err == nil && taken.Overlaps(wanted) {
+				return fmt.Errorf("%s overlaps %s, %s", cidr, other.ID, other.CIDR)
+			}
+		}
+		const kept = 5 // the addresses of each subnet that are AWS's
+		subnet := &Subnet{ID: newID("subnet"), Zone: zone, ZoneID: a.zoneID(zone), VPC: vpc, CIDR: cidr, Free: 1<<(32-wanted.Bits()) - kept, Tags: tags}
+		s.Subnets = append(s.Subnets, subnet)
+		made = *subnet
+		return nil
+	})
+	return made, err
+}

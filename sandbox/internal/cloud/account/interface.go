@@ -1,0 +1,263 @@
+package account
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Interface is a network interface.
+type Interface struct {
+	ID          string `json:"id"`
+	Subnet      string `json:"subnet"`
+	Zone        string `json:"zone"`
+	VPC         string `json:"vpc"`
+	Description string `json:"description,omitempty"`
+	MAC         string `json:"mac"`
+	// Addresses are its own, the primary one first; Prefixes are delegated to it.
+	Addresses []string `json:"addresses"`
+	Prefixes  []string `json:"prefixes,omitempty"`
+	Groups    []string `json:"groups,omitempty"`
+	Tags      Tags     `json:"tags,omitempty"`
+	// SourceDestCheck drops packets that are not for its own addresses.
+	SourceDestCheck bool      `json:"sourceDestCheck"`
+	Created         time.Time `json:"created"`
+	// Attachment is nil while it is available.
+	Attachment *Attachment `json:"attachment,omitempty"`
+}
+
+// Attachment ties an interface to an instance.
+type Attachment struct {
+	ID                  string    `json:"id"`
+	Instance            string    `json:"instance"`
+	DeviceIndex         int       `json:"deviceIndex"`
+	DeleteOnTermination bool      `json:"deleteOnTermination"`
+	Began               time.Time `json:"began"`
+	AttachedAt          time.Time `json:"attachedAt"`
+	// DetachedAt is the zero time unless it is being detached.
+	DetachedAt time.Time `json:"detachedAt,omitzero"`
+}
+
+// Status is the attachment's, as EC2 calls it.
+func (t *Attachment) Status(now time.Time) string {
+	switch {
+	case !t.DetachedAt.IsZero():
+		return "detaching"
+	case now.Before(t.AttachedAt):
+		return "attaching"
+	default:
+		return "attached"
+	}
+}
+
+// Status is the interface's, as EC2 calls it.
+func (n *Interface) Status() string {
+	if n.Attachment == nil {
+		return "available"
+	}
+	return "in-use"
+}
+
+// at is the interface as it is by now: an attachment that has ended is none.
+func (n *Interface) at(now time.Time) Interface {
+	seen := *n
+	if n.Attachment != nil {
+		attachment := *n.Attachment
+		seen.Attachment = &attachment
+		if !attachment.DetachedAt.IsZero() && !attachment.DetachedAt.After(now) {
+			seen.Attachment = nil
+		}
+	}
+	return seen
+}
+
+// NewInterface is an interface that a caller asks for.
+type NewInterface struct {
+	Subnet, Description string
+	Groups              []string
+	Tags                Tags
+	// Token makes a second call with the same parameters return what the first one made.
+	Token string
+	// Wanted are the addresses and prefixes.
+	Wanted Wanted
+	// Parameters are all that the call said, to tell it from another with the same token.
+	Parameters string
+}
+
+// token is what a client token has made.
+type token struct {
+	Parameters string `json:"parameters"`
+	Interface  string `json:"interface"`
+}
+
+// CreateInterface makes an interface. A token that was used for the same call before
+// returns the interface as it was made then, even if it has been deleted since.
+func (a *Account) CreateInterface(order NewInterface) (made Interface, err error) {
+	err = a.write(func(s *state) error {
+		if before, ok := s.Tokens[order.Token]; ok && order.Token != "" {
+			if before.Parameters != order.Parameters {
+				return &Invalid{"IdempotentParameterMismatch", "The client token has been used with other parameters."}
+			}
+			if n := s.Interfaces[before.Interface]; n != nil {
+				made = n.at(a.now())
+			} else {
+				made = Interface{ID: before.Interface, Subnet: order.Subnet, VPC: vpc, Tags: order.Tags, SourceDestCheck: true}
+			}
+			return nil
+		}
+		subnet := s.subnet(order.Subnet)
+		if subnet == nil {
+			return noSubnet(order.Subnet)
+		}
+		for _, group := range order.Groups {
+			if !slices.ContainsFunc(s.SecurityGroups, func(g *SecurityGroup) bool { return g.ID == group }) {
+				return &Invalid{"InvalidGroup.NotFound", fmt.Sprintf("The security group '%s' does not exist", group)}
+			}
+		}
+		if s.happens(SubnetFull, Case{Action: "ec2:CreateNetworkInterface", Subnet: subnet.ID, Zone: subnet.Zone}) != nil {
+			return full(subnet)
+		}
+		given, err := s.allot(subnet, order.Wanted, true)
+		if err != nil {
+			return err
+		}
+		n := a.put(s, subnet, given, order.Groups, order.Tags)
+		n.Description = order.Description
+		if order.Token != "" {
+			s.Tokens[order.Token] = token{order.Parameters, n.ID}
+		}
+		made = *n
+		return nil
+	})
+	return made, err
+}
+
+// put keeps a new interface.
+func (a *Account) put(s *state, subnet *Subnet, given allotted, groups []string, tags Tags) *Interface {
+	n := &Interface{
+		ID: newID("eni"), Subnet: subnet.ID, Zone: subnet.Zone, VPC: vpc, MAC: newMAC(), Addresses: given.addresses, Prefixes: given.prefixes,
+		Groups: slices.Clone(groups), Tags: maps.Clone(tags), SourceDestCheck: true, Created: a.now(),
+	}
+	s.Interfaces[n.ID] = n
+	subnet.Free -= given.size()
+	return n
+}
+
+func newMAC() string {
+	var b [5]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4])
+}
+
+// Interfaces are those that match, the oldest first. Those that are too new for the
+// fault Stale are not seen.
+func (a *Account) Interfaces(f Filters, ids ...string) ([]Interface, error) {
+	var out []Interface
+	for _, id := range ids {
+		if read(a, func(s *state) *Interface { return a.find(s, id) }) == nil {
+			return nil, noInterface(id)
+		}
+	}
+	read(a, func(s *state) any {
+		now := a.now()
+		for _, n := range s.Interfaces {
+			if len(ids) > 0 && !slices.Contains(ids, n.ID) || a.find(s, n.ID) == nil {
+				continue
+			}
+			if seen := n.at(now); f.match(seen.attributes(now), seen.Tags) {
+				out = append(out, seen)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(out, func(x, y Interface) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
+	return out, nil
+}
+
+// AllInterfaces are all that there are, also those that no call would show yet.
+func (a *Account) AllInterfaces() []Interface {
+	return read(a, func(s *state) (out []Interface) {
+		for _, n := range s.Interfaces {
+			out = append(out, n.at(a.now()))
+		}
+		slices.SortFunc(out, func(x, y Interface) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
+		return out
+	})
+}
+
+// attributes are those that filters name.
+func (n *Interface) attributes(now time.Time) map[string][]string {
+	all := map[string][]string{
+		"network-interface-id": {n.ID}, "subnet-id": {n.Subnet}, "vpc-id": {n.VPC}, "availability-zone": {n.Zone}, "status": {n.Status()},
+		"description": {n.Description}, "mac-address": {n.MAC}, "group-id": n.Groups, "addresses.private-ip-address": n.Addresses,
+		"private-ip-address": n.Addresses[:min(1, len(n.Addresses))],
+		// Without an attachment these match nothing, rather than everything.
+		"attachment.instance-id": nil, "attachment.status": nil, "attachment.attachment-id": nil, "attachment.device-index": nil,
+	}
+	if t := n.Attachment; t != nil {
+		all["attachment.instance-id"], all["attachment.status"] = []string{t.Instance}, []string{t.Status(now)}
+		all["attachment.attachment-id"], all["attachment.device-index"] = []string{t.ID}, []string{fmt.Sprint(t.DeviceIndex)}
+	}
+	return all
+}
+
+// Interface finds one by its ID; nil if there is none.
+func (a *Account) Interface(id string) *Interface {
+	return read(a, func(s *state) *Interface {
+		if n := s.Interfaces[id]; n != nil {
+			seen := n.at(a.now())
+			return &seen
+		}
+		return nil
+	})
+}
+
+// find finds an interface that callers can see already; nil if there is none.
+func (a *Account) find(s *state, id string) *Interface {
+	n := s.Interfaces[id]
+	if n == nil {
+		return nil
+	}
+	now := a.now()
+	if f := s.fault(Stale, Case{Zone: n.Zone, Subnet: n.Subnet}); f != nil && now.Before(n.Created.Add(f.Delay)) {
+		return nil
+	}
+	if n.Attachment != nil && !n.Attachment.DetachedAt.IsZero() && !n.Attachment.DetachedAt.After(now) {
+		n.Attachment = nil
+	}
+	return n
+}
+
+// DeleteInterface deletes an interface that is attached to nothing.
+func (a *Account) DeleteInterface(id string) error {
+	return a.write(func(s *state) error {
+		n := a.find(s, id)
+		if n == nil {
+			return noInterface(id)
+		}
+		if n.Attachment != nil {
+			return &Invalid{"InvalidParameterValue", fmt.Sprintf("Network interface '%s' is currently in use.", id)}
+		}
+		s.drop(n)
+		return nil
+	})
+}
+
+// drop forgets an interface, and frees its addresses.
+func (s *state) drop(n *Interface) {
+	delete(s.Interfaces, n.ID)
+	if subnet := s.subnet(n.Subnet); subnet != nil {
+		subnet.Free += allotted{n.Addresses, n.Prefixes}.size()
+	}
+}
+
+func noInterface(id string) error {
+	return &Invalid{"InvalidNetworkInterfaceID.NotFound", fmt.Sprintf("The networkInterface ID '%s' does not exist", id)}
+}
+
+func noSubnet(id string) error {
+	return &Invalid{"InvalidSubnetID.NotFound", fmt.Sprintf("The subnet ID '%s' does not exist", id)}
+}

@@ -1,0 +1,383 @@
+package cloud_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/controller/interfaces"
+	operator "croft.dev/croft/internal/controller/interfaces/account"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/secondary/attach"
+	"croft.dev/croft/sandbox/internal/cloud"
+	"croft.dev/croft/sandbox/internal/cloud/account"
+)
+
+// graced is how long the keeper of these tests leaves what has no owner.
+const graced = 30 * time.Second
+
+// networked is an account in which a cluster has two secondary networks, and the
+// operator's keeper.
+type networked struct {
+	*simulated
+	wanted interfaces.Wanted
+	keeper *interfaces.Keeper
+	claims int
+}
+
+func networkedAccount(t *testing.T) *networked {
+	t.Helper()
+	n := &networked{simulated: start(t)}
+	n.template(t)
+	n.wanted = interfaces.Wanted{Cluster: "demo", Pools: []attach.Pool{{Name: "telco", Networks: []string{"n3", "n6"}, Tags: map[string]string{"CostCode": "42"}}}}
+	for i, name := range []string{"n3", "n6"} {
+		network := &v1alpha1.SecondaryNetwork{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		for j, zone := range settings.Zones {
+			subnet := must[account.Subnet](t)(n.client.AddSubnet(t.Context(), zone, fmt.Sprintf("10.0.%d.0/23", 64+8*i+2*j), nil))
+			network.Spec.Zones = append(network.Spec.Zones, v1alpha1.SecondaryNetworkZone{
+				Zone: zone, Subnet: subnet.ID, SecurityGroups: []string{n.SecurityGroups(nil)[0].ID},
+			})
+		}
+		n.wanted.Networks = append(n.wanted.Networks, network)
+	}
+	n.restart()
+	return n
+}
+
+// restart is a new process: nothing is remembered.
+func (n *networked) restart() {
+	a := operator.New(n.config, n.Now)
+	n.keeper = interfaces.NewKeeper(a, a, n.Now, graced)
+}
+
+// launchClaim is a NodeClaim whose instance was just launched.
+func (n *networked) launchClaim(t *testing.T) *attach.Claim {
+	t.Helper()
+	offer := account.Offer{Template: "lt", Type: "m5.large", Subnet: n.Subnets(nil)[n.claims%2].ID, Zone: settings.Zones[n.claims%2]}
+	started, refused, err := n.Launch(account.Order{Offers: []account.Offer{offer}, Capacity: account.OnDemand, Count: 1})
+	if err != nil || len(started) != 1 {
+		t.Fatalf("%v: %+v", err, refused)
+	}
+	n.claims++
+	n.wanted.Claims = append(n.wanted.Claims, attach.Claim{
+		Name: fmt.Sprintf("telco-%d", n.claims), UID: fmt.Sprintf("u%d", n.claims), Pool: "telco", Zone: offer.Zone, Instance: started[0].IDs[0], InstanceType: "m5.large",
+	})
+	return &n.wanted.Claims[len(n.wanted.Claims)-1]
+}
+
+func (n *networked) pass(t *testing.T) *interfaces.Result {
+	t.Helper()
+	for {
+		r, err := n.keeper.Pass(t.Context(), n.wanted)
+		switch {
+		case err == nil:
+			return r
+		case operator.Code(err) != "" || t.Context().Err() != nil:
+			t.Fatal(err)
+		}
+		// The connection broke, or the limiter holds the call back: the operator makes the
+		// next pass.
+		n.wait(t, time.Second)
+	}
+}
+
+// wait lets time pass in the account.
+func (n *networked) wait(t *testing.T, d time.Duration) {
+	t.Helper()
+	n.advance(d)
+	must[[]account.Instance](t)(n.Advance())
+}
+
+// made are the interfaces that are nobody's first one.
+func (n *networked) made() []account.Interface {
+	return slices.DeleteFunc(n.AllInterfaces(), func(i account.Interface) bool { return i.Attachment != nil && i.Attachment.DeviceIndex == 0 })
+}
+
+// wrong says what is not as it should be, once there is nothing more to do.
+func (n *networked) wrong() (all []string) {
+	want := map[string]*attach.Claim{}
+	for i := range n.wanted.Claims {
+		c := &n.wanted.Claims[i]
+		if state := n.Instance(c.Instance).State; state == account.Running || state == account.Pending {
+			want[attach.Key(c.UID, "n3")], want[attach.Key(c.UID, "n6")] = c, c
+		}
+	}
+	for _, i := range n.made() {
+		key := attach.Key(i.Tags[attach.ClaimTag], i.Tags[attach.NetworkTag])
+		c := want[key]
+		switch {
+		case c == nil:
+			all = append(all, "left: "+i.ID+" of "+key)
+		case i.Attachment == nil || i.Attachment.Instance != c.Instance || !i.Attachment.DeleteOnTermination || i.SourceDestCheck:
+			all = append(all, "not as it should be: "+i.ID+" of "+key)
+		}
+		delete(want, key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		all = append(all, "missing: "+key)
+	}
+	return all
+}
+
+// TestKeeper plays the life of a node.
+func TestKeeper(t *testing.T) {
+	n := networkedAccount(t)
+	c := n.launchClaim(t)
+	n.pass(t)
+	if got := n.made(); len(got) != 2 || got[0].Attachment != nil || got[0].Tags["CostCode"] != "42" {
+		t.Fatalf("while the instance is pending: %+v", got)
+	}
+	for range 5 { // it is pending: nothing is to be tried
+		n.wait(t, time.Second)
+		n.pass(t)
+	}
+	calls := must[[]cloud.Call](t)(n.client.Calls(t.Context()))
+	if slices.ContainsFunc(calls, func(c cloud.Call) bool { return c.Action == "AttachNetworkInterface" }) {
+		t.Error("an instance that is pending was asked to take an interface")
+	}
+	n.wait(t, 6*time.Second)
+	n.pass(t)
+	if got := n.made(); got[0].Attachment == nil || got[1].Attachment == nil || got[0].Attachment.DeviceIndex == got[1].Attachment.DeviceIndex {
+		t.Fatalf("at the first look at the running instance: %+v", got)
+	}
+	n.wait(t, 16*time.Second)
+	for range 3 {
+		n.pass(t)
+	}
+	if got := n.wrong(); len(got) > 0 {
+		t.Error(got)
+	}
+	if r := n.pass(t); !r.Plan.Empty() || len(r.Plan.Waiting) > 0 || r.Next < 10*time.Second {
+		t.Errorf("there is nothing to do, and the next pass is in %s: %v", r.Next, r.Plan)
+	}
+	made := 0
+	for _, c := range must[[]cloud.Call](t)(n.client.Calls(t.Context())) {
+		if c.Error != "" {
+			t.Errorf("%s: %s", c.Action, c.Error)
+		}
+		if c.Action == "CreateNetworkInterface" || c.Action == "AttachNetworkInterface" || c.Action == "ModifyNetworkInterfaceAttribute" {
+			made++
+		}
+	}
+	if made != 2*4 {
+		t.Errorf("%d calls changed something, and 8 would do", made)
+	}
+	if err := n.Terminate(c.Instance); err != nil {
+		t.Fatal(err)
+	}
+	n.wanted.Claims = nil
+	n.wait(t, 10*time.Second)
+	n.pass(t)
+	if got := n.made(); len(got) > 0 {
+		t.Errorf("the node is gone, and these are left: %+v", got)
+	}
+}
+
+// TestKeeperTellsProblems wants what time does not mend to be told, and not to be tried
+// all the time.
+func TestKeeperTellsProblems(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(t *testing.T, n *networked)
+		want   string
+	}{
+		"a subnet that is not there": {func(_ *testing.T, n *networked) { n.wanted.Networks[0].Spec.Zones[0].Subnet = "subnet-none" }, "InvalidSubnetID.NotFound"},
+		"a group that is not there": {func(_ *testing.T, n *networked) {
+			n.wanted.Networks[0].Spec.Zones[0].SecurityGroups = []string{"sg-none"}
+		}, "InvalidGroup.NotFound"},
+		"a full subnet": {func(t *testing.T, n *networked) {
+			t.Helper()
+			must[account.Fault](t)(n.AddFault(account.Fault{Kind: account.SubnetFull, Case: account.Case{Subnet: n.wanted.Networks[0].Spec.Zones[0].Subnet}}))
+		}, "InsufficientFreeAddressesInSubnet"},
+		"no rights": {func(t *testing.T, n *networked) {
+			t.Helper()
+			must[account.Fault](t)(n.AddFault(account.Fault{Kind: account.Unauthorized, Case: account.Case{Action: "ec2:CreateNetworkInterface"}}))
+		}, "UnauthorizedOperation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := networkedAccount(t)
+			test.change(t, n)
+			n.launchClaim(t)
+			r := n.pass(t)
+			if len(r.Failures) == 0 || r.Failures[0].Code != test.want || r.Failures[0].Network != "n3" || r.Failures[0].What != "node claim telco-1" {
+				t.Fatalf("%+v", r.Failures)
+			}
+			for range 20 {
+				n.wait(t, time.Second)
+				r = n.pass(t)
+			}
+			tries := 0
+			for _, c := range must[[]cloud.Call](t)(n.client.Calls(t.Context())) {
+				if c.Action == "CreateNetworkInterface" && c.Error == test.want {
+					tries++
+				}
+			}
+			if len(r.Failures) == 0 || tries > 16 {
+				t.Errorf("%d tries in 20 s, failures %+v", tries, r.Failures)
+			}
+		})
+	}
+}
+
+// TestKeeperTakesAnotherDevice wants a device index that Amazon's VPC CNI took to be left
+// to it.
+func TestKeeperTakesAnotherDevice(t *testing.T) {
+	n := networkedAccount(t)
+	n.wanted.Pools[0].Networks = []string{"n3"}
+	c := n.launchClaim(t)
+	n.wait(t, 11*time.Second)
+	theirs := n.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &n.Subnets(nil)[0].ID})
+	must[string](t)(n.Attach(*theirs.NetworkInterfaceId, c.Instance, 1))
+	for range 4 {
+		n.wait(t, 5*time.Second)
+		n.pass(t)
+	}
+	own := slices.DeleteFunc(n.made(), func(i account.Interface) bool { return i.Tags[attach.NetworkTag] == "" })
+	if len(own) != 1 || own[0].Attachment == nil || own[0].Attachment.DeviceIndex != 2 {
+		t.Errorf("%+v", own)
+	}
+}
+
+// TestHundredNodesAtOnce wants all nodes to have their interfaces, with EC2's limits, and
+// no call to be made twice: what is refused for the rate is few.
+func TestHundredNodesAtOnce(t *testing.T) {
+	sandbox.Thorough(t) // TestKeeper and TestLimiter have the parts
+	const nodes = 100
+	n := networkedAccount(t)
+	for range nodes {
+		n.launchClaim(t)
+	}
+	passes := 0
+	for r := n.pass(t); len(r.Plan.Waiting) > 0 || !r.Plan.Empty(); r = n.pass(t) {
+		n.wait(t, time.Second)
+		if passes++; passes > 600 {
+			t.Fatalf("after %d s %d nodes wait", passes, len(r.Plan.Waiting))
+		}
+	}
+	if got := n.wrong(); len(got) > 0 {
+		t.Fatal(got)
+	}
+	counts, refused := map[string]int{}, 0
+	for _, c := range must[[]cloud.Call](t)(n.client.Calls(t.Context())) {
+		if c.Error == "RequestLimitExceeded" {
+			refused++
+		} else {
+			counts[c.Action]++
+		}
+	}
+	t.Logf("%d nodes after %d s; calls %v, %d refused for their rate", nodes, passes, counts, refused)
+	if counts["CreateNetworkInterface"] != 2*nodes || counts["AttachNetworkInterface"] != 2*nodes || counts["ModifyNetworkInterfaceAttribute"] != 4*nodes {
+		t.Errorf("calls were wasted: %v", counts)
+	}
+	if refused > 20 {
+		t.Errorf("%d calls were refused for their rate", refused)
+	}
+}
+
+// TestKeeperIsKilled lets the operator die at any call, instances at any step, calls fail
+// and new interfaces not be shown for a while: in the end no interface is left and none is
+// missing.
+func TestKeeperIsKilled(t *testing.T) {
+	rounds := 200
+	if testing.Short() || !sandbox.All() {
+		rounds = 12
+	}
+	for seed := range uint64(rounds) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { killedKeeper(t, rand.New(rand.NewPCG(seed, 7))) })
+	}
+}
+
+// killer ends a context at the nth change.
+type killer struct {
+	interfaces.Writer
+	left atomic.Int64
+	kill context.CancelFunc
+}
+
+func (k *killer) note() {
+	if k.left.Add(-1) == 0 {
+		k.kill()
+	}
+}
+
+func killedKeeper(t *testing.T, r *rand.Rand) {
+	t.Helper()
+	n := networkedAccount(t)
+	for range 12 {
+		switch what := r.IntN(8); {
+		case what < 3:
+			n.launchClaim(t)
+		case what == 3 && len(n.wanted.Claims) > 0: // an instance dies, and its claim with it or later
+			i := r.IntN(len(n.wanted.Claims))
+			if err := n.Terminate(n.wanted.Claims[i].Instance); err != nil {
+				t.Fatal(err)
+			}
+			if r.IntN(2) == 0 {
+				n.wanted.Claims = slices.Delete(slices.Clone(n.wanted.Claims), i, i+1)
+			}
+		case what == 4:
+			must[account.Fault](t)(n.AddFault(account.Fault{Kind: account.Throttled, Times: 1 + r.IntN(3)}))
+		case what == 5:
+			must[account.Fault](t)(n.AddFault(account.Fault{Kind: account.Stale, Delay: time.Duration(r.IntN(5)) * time.Second}))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		if r.IntN(2) == 0 { // the operator dies within the pass
+			a := operator.New(n.config, n.Now)
+			k := &killer{Writer: a, kill: cancel}
+			k.left.Store(1 + r.Int64N(4))
+			n.keeper = interfaces.NewKeeper(a, mortal{k}, n.Now, graced)
+			_, _ = n.keeper.Pass(ctx, n.wanted) // whatever it says, nobody is there to hear it
+			n.restart()
+		} else {
+			_, _ = n.keeper.Pass(ctx, n.wanted) // a call may be refused
+		}
+		cancel()
+		n.wait(t, time.Duration(r.IntN(6000))*time.Millisecond)
+	}
+	must[int](t)(n.ClearFaults())
+	for range 60 {
+		n.wait(t, 2*time.Second)
+		n.pass(t)
+	}
+	// Karpenter lets the claims of dead instances go.
+	n.wanted.Claims = slices.DeleteFunc(n.wanted.Claims, func(c attach.Claim) bool { return n.Instance(c.Instance).State != account.Running })
+	for range 30 {
+		n.wait(t, 2*time.Second)
+		n.pass(t)
+	}
+	if got := n.wrong(); len(got) > 0 {
+		t.Errorf("%s", strings.Join(got, "; "))
+	}
+}
+
+// mortal makes calls until the killer kills.
+type mortal struct{ *killer }
+
+func (m mortal) Create(ctx context.Context, c attach.Create) (attach.Interface, error) {
+	defer m.note()
+	return m.Writer.Create(ctx, c)
+}
+
+func (m mortal) Attach(ctx context.Context, a attach.Attach) (string, error) {
+	defer m.note()
+	return m.Writer.Attach(ctx, a)
+}
+
+func (m mortal) Change(ctx context.Context, c attach.Change) error {
+	defer m.note()
+	return m.Writer.Change(ctx, c)
+}
+
+func (m mortal) Delete(ctx context.Context, d attach.Delete) error {
+	defer m.note()
+	return m.Writer.Delete(ctx, d)
+}

@@ -1,0 +1,57 @@
+package service
+
+import (
+	"maps"
+
+	"croft.dev/croft/sandbox/internal/cloud/account"
+	"croft.dev/croft/sandbox/internal/cloud/wire"
+)
+
+// onInterfaces is a call about network interfaces, and whether it is one. What IAM is
+// asked about each is in the Service Authorization Reference of EC2.
+func (s *Services) onInterfaces(r *wire.Request) ([]Authorization, bool) {
+	action := r.Service + ":" + r.Action
+	switch action {
+	case "ec2:CreateNetworkInterface":
+		out := s.creating(r, "network-interface")
+		resources := []string{s.account.ARN("ec2", "subnet/"+r.Params.String("SubnetId"))}
+		for _, group := range r.Params.Strings("SecurityGroupId") {
+			resources = append(resources, s.account.ARN("ec2", "security-group/"+group))
+		}
+		return append(out, Authorization{Action: action, Resources: resources, Context: map[string][]string{}}), true
+	case "ec2:AttachNetworkInterface":
+		return append(s.onInterface(action, r.Params.String("NetworkInterfaceId")), s.onInstances(action, []string{r.Params.String("InstanceId")}, nil)...), true
+	case "ec2:DetachNetworkInterface":
+		n, instance := s.attachedAs(r.Params.String("AttachmentId"))
+		return append(s.onInterface(action, n), s.onInstances(action, []string{instance}, nil)...), true
+	case "ec2:ModifyNetworkInterfaceAttribute":
+		out := s.onInterface(action, r.Params.String("NetworkInterfaceId"))
+		if id := r.Params.Under("Attachment").String("AttachmentId"); id != "" {
+			_, instance := s.attachedAs(id)
+			out = append(out, s.onInstances(action, []string{instance}, nil)...)
+		}
+		return out, true
+	case "ec2:DeleteNetworkInterface", "ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses":
+		return s.onInterface(action, r.Params.String("NetworkInterfaceId")), true
+	}
+	return nil, false
+}
+
+func (s *Services) onInterface(action, id string) []Authorization {
+	n := s.account.Interface(id)
+	if n == nil {
+		return nil
+	}
+	context := map[string][]string{}
+	maps.Copy(context, resourceTags(n.Tags))
+	return []Authorization{{Action: action, Resources: []string{s.account.ARN("ec2", "network-interface/"+id)}, Context: context}}
+}
+
+// attachedAs are the interface and the instance of an attachment.
+func (s *Services) attachedAs(attachment string) (id, instance string) {
+	found, err := s.account.Interfaces(account.Filters{"attachment.attachment-id": {attachment}})
+	if err != nil || len(found) == 0 {
+		return "", ""
+	}
+	return found[0].ID, found[0].Attachment.Instance
+}
