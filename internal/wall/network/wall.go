@@ -63,7 +63,7 @@ func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	default:
 		inEach(terms.kubernetes)
 	}
-	return all
+	return append(all, definitions(t)...)
 }
 
 // Kinds are those that the platform's dialect needs and a cluster may not have.
