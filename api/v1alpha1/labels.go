@@ -64,6 +64,10 @@ const (
 	// own, as on kwok nodes.
 	TagAnnotationPrefix = "tags.croft.dev/"
 
+	// NetworksAnnotation on a pod names the secondary networks that it is attached to,
+	// separated by commas: "n3, n6".
+	NetworksAnnotation = "croft.dev/networks"
+
 	// ProbeLabel on a pod names the one placement engine that may place it, so that
 	// an engine can be seen to work while another still does. A pod that no engine
 	// places is refused: a tenant gains nothing by it.

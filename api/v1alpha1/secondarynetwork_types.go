@@ -28,6 +28,31 @@ type SecondaryNetworkSpec struct {
 	// +kubebuilder:default=ipvlan
 	// +optional
 	Type SecondaryNetworkType `json:"type,omitempty"`
+	// MTU is the largest packet, in bytes, of the nodes' and the pods' interfaces. Without
+	// it they keep the MTU that the cloud gives to the nodes' interfaces, which is 9001 in
+	// a VPC.
+	// +kubebuilder:validation:Minimum=1280
+	// +kubebuilder:validation:Maximum=9216
+	// +optional
+	MTU int32 `json:"mtu,omitempty"`
+	// Routes are networks that pods reach through the gateway of their zone, such as
+	// 10.20.0.0/16, or 0.0.0.0/0 for all others. Without any, pods reach the subnet alone,
+	// or, with sbr, everything that is sent from the pod's address in this network.
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a network, such as 10.20.0.0/16"
+	// +listType=set
+	// +optional
+	Routes []string `json:"routes,omitempty"`
+	// SBR gives the pods' interface a routing table of its own, chosen by the source
+	// address: an answer leaves by the interface that the request came in by.
+	// +optional
+	SBR bool `json:"sbr,omitempty"`
+	// DNS is handed to the container runtime with the pods' addresses. Kubernetes does
+	// not write it to a pod's resolv.conf; programs read it from the annotation
+	// k8s.v1.cni.cncf.io/network-status.
+	// +optional
+	DNS *SecondaryNetworkDNS `json:"dns,omitempty"`
 	// Zones hold one entry per availability zone.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
@@ -41,6 +66,37 @@ type SecondaryNetworkSpec struct {
 //
 // +kubebuilder:validation:Enum=ipvlan;macvlan;host-device
 type SecondaryNetworkType string
+
+const (
+	// SecondaryNetworkIPVLAN shares a node's interface, with its hardware address, among
+	// pods. A VPC delivers to no other hardware address.
+	SecondaryNetworkIPVLAN SecondaryNetworkType = "ipvlan"
+	// SecondaryNetworkMACVLAN gives each pod a hardware address of its own.
+	SecondaryNetworkMACVLAN SecondaryNetworkType = "macvlan"
+	// SecondaryNetworkHostDevice moves the node's interface into one pod.
+	SecondaryNetworkHostDevice SecondaryNetworkType = "host-device"
+)
+
+// SecondaryNetworkDNS is how names are resolved in a network.
+type SecondaryNetworkDNS struct {
+	// Nameservers are addresses of DNS servers.
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:items:MaxLength=45
+	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address, such as 10.0.4.2"
+	// +listType=atomic
+	// +optional
+	Nameservers []string `json:"nameservers,omitempty"`
+	// Domain is the domain that short names are in.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Domain string `json:"domain,omitempty"`
+	// Search are the domains that short names are looked up in.
+	// +kubebuilder:validation:MaxItems=6
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=atomic
+	// +optional
+	Search []string `json:"search,omitempty"`
+}
 
 // SecondaryNetworkZone is the part of a network in one availability zone.
 //

@@ -106,6 +106,16 @@ type TenantSpec struct {
 	// +optional
 	Network TenantNetwork `json:"network,omitempty"`
 
+	// Networks name the SecondaryNetworks that the tenant's pods may be attached to, by
+	// the annotation croft.dev/networks; none by default. Each must be among the
+	// secondaryNetworks of a pool of the tenant.
+	// +kubebuilder:validation:MaxItems=14
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	// +optional
+	Networks []string `json:"networks,omitempty"`
+
 	// Policy holds the tenant's exceptions from the policy wall.
 	// +kubebuilder:default={}
 	// +optional

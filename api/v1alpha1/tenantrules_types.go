@@ -63,6 +63,13 @@ type TenantRulesSpec struct {
 	// +listType=atomic
 	// +required
 	AllowCIDRs []string `json:"allowCIDRs"`
+	// Networks are the secondary networks that pods may ask for.
+	// +kubebuilder:validation:MaxItems=14
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:default={}
+	// +listType=atomic
+	// +required
+	Networks []string `json:"networks"`
 	// Domains are the hosts that the tenant may serve.
 	// +kubebuilder:validation:MaxItems=258
 	// +kubebuilder:validation:items:MaxLength=253

@@ -1,7 +1,8 @@
 // Command instancetypes writes the names of AWS's instance types, as Karpenter's
-// provider for AWS and croft's sandbox know them, into a Go file:
+// provider for AWS and croft's sandbox know them, into one Go file, and the limits of
+// their network interfaces into another:
 //
-//	instancetypes FILE
+//	instancetypes NAMES-FILE LIMITS-FILE
 //
 // The provider's module is the one that the sandbox is built from, so that croft
 // itself need not link it.
@@ -30,9 +31,17 @@ func main() {
 }
 
 func run() error {
-	if len(os.Args) != 2 {
-		return fmt.Errorf("usage: instancetypes FILE")
+	if len(os.Args) != 3 {
+		return fmt.Errorf("usage: instancetypes NAMES-FILE LIMITS-FILE")
 	}
+	if err := names(os.Args[1]); err != nil {
+		return err
+	}
+	return limits(os.Args[2])
+}
+
+// names writes the sizes of each family.
+func names(to string) error {
 	sizes, err := table()
 	if err != nil {
 		return err
@@ -45,11 +54,27 @@ func run() error {
 		fmt.Fprintf(&b, "%q: %q,\n", family, strings.Join(slices.Sorted(maps.Keys(sizes[family])), " "))
 	}
 	b.WriteString("}\n")
-	formatted, err := format.Source(b.Bytes())
+	return write(to, b.Bytes())
+}
+
+// write formats a Go file.
+func write(to string, source []byte) error {
+	formatted, err := format.Source(source)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(os.Args[1], formatted, 0o644) //nolint:gosec // a source file
+	return os.WriteFile(to, formatted, 0o644) //nolint:gosec // a source file
+}
+
+// moduleOf is the directory of a module that the sandbox is built from.
+func moduleOf(path string) (string, error) {
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path)
+	list.Dir = "sandbox"
+	out, err := list.Output()
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", path, err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 var (
@@ -61,13 +86,11 @@ var (
 
 // table is the union of all tables: sizes by family.
 func table() (map[string]map[string]bool, error) {
-	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", provider)
-	list.Dir = "sandbox"
-	out, err := list.Output()
+	module, err := moduleOf(provider)
 	if err != nil {
-		return nil, fmt.Errorf("find %s: %w", provider, err)
+		return nil, err
 	}
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "pkg/providers/*/zz_generated.*.go"))
+	files, err := filepath.Glob(filepath.Join(module, "pkg/providers/*/zz_generated.*.go"))
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("%s has no generated tables: %w", provider, err)
 	}

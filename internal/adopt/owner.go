@@ -82,7 +82,7 @@ func (a *Adoption) noteKept(ctx context.Context, r *Record, namespace *corev1.Na
 	maps.DeleteFunc(marks.Labels, own)
 	maps.DeleteFunc(marks.Annotations, own)
 	r.Namespaces[namespace.Name] = marks
-	for _, kind := range slices.Concat(apply.TenantKinds, apply.DialectKinds, apply.SourceKinds) {
+	for _, kind := range slices.Concat(apply.TenantKinds, apply.DialectKinds, apply.OptionalKinds) {
 		walls, err := list(ctx, a.client, kind, client.InNamespace(namespace.Name), client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 		if err != nil {
 			return err

@@ -81,4 +81,12 @@ var (
 		{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"},
 		{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "OCIRepository"},
 	}
+	// NetworkKinds are what Multus attaches pods by, in one tenant's namespaces. A cluster
+	// without Multus has none of them.
+	NetworkKinds = []schema.GroupVersionKind{
+		{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"},
+	}
+	// OptionalKinds are those kinds in one tenant's namespaces without which the walls
+	// stand nevertheless.
+	OptionalKinds = slices.Concat(SourceKinds, NetworkKinds)
 )

@@ -68,7 +68,7 @@ func (c liveClient) List(ctx context.Context, list client.ObjectList, opts ...cl
 
 // madeIn returns croft's objects in a namespace, access first.
 func (a *Applier) madeIn(ctx context.Context, namespace string) ([]client.Object, error) {
-	return a.surplus(ctx, nil, slices.Concat(SourceKinds, TenantKinds, DialectKinds), client.InNamespace(namespace),
+	return a.surplus(ctx, nil, slices.Concat(OptionalKinds, TenantKinds, DialectKinds), client.InNamespace(namespace),
 		client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 }
 

@@ -97,7 +97,7 @@ func difference(ctx context.Context, c client.Reader, applier *apply.Applier, fi
 			errs = append(errs, err)
 		}
 		for _, namespace := range tenant.Namespaces {
-			prune(namespace, slices.Concat(apply.TenantKinds, apply.DialectKinds, apply.SourceKinds)...)
+			prune(namespace, slices.Concat(apply.TenantKinds, apply.DialectKinds, apply.OptionalKinds)...)
 		}
 		prune("", slices.Concat(apply.ClusterDialectKinds, apply.GatekeeperTenantKinds)...)
 		withdrawn, err := withdrawals(ctx, c, applier, tenant.Name, tenant.Deletion, tenant.Namespaces)

@@ -100,7 +100,7 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 		&cobra.Group{ID: "get in", Title: "Get in:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
-		"declare": {newCheck(a), newTry(a), newRender(a), newIAM(a), newDiff(a), newApply(a), newAdopt(a), newMove(a), newDelete(a), newMigrate(a)},
+		"declare": {newCheck(a), newTry(a), newRender(a), newIAM(a), newNetworks(a), newDiff(a), newApply(a), newAdopt(a), newMove(a), newDelete(a), newMigrate(a)},
 		"look":    {newStatus(a), newVerify(a), newCertificate(a), newReach(a), newWhy(a), newLatency(a), newDoctor(a), newSupportBundle(a), newMe(a)},
 		"run":     {newInstall(a), newOperator(a), newProxy(a)},
 		"get in":  {newLogin(a), newKubeconfig(a), newElevate(a)},

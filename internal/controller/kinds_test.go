@@ -66,7 +66,7 @@ func TestEveryKindIsPruned(t *testing.T) {
 		{"pool", pools, apply.PoolKinds},
 		{
 			"tenant", append(tenants, wall.TenantObjects(gatekeeper, tenant)...),
-			slices.Concat(apply.TenantKinds, apply.SourceKinds, apply.DialectKinds, apply.ClusterDialectKinds, apply.GatekeeperTenantKinds),
+			slices.Concat(apply.TenantKinds, apply.OptionalKinds, apply.DialectKinds, apply.ClusterDialectKinds, apply.GatekeeperTenantKinds),
 		},
 	} {
 		if len(test.objects) == 0 {

@@ -43,7 +43,9 @@ func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
 	}
 	for i := range d.Tenants {
 		if t := &d.Tenants[i]; w.valid(manifest.KindTenant, i) {
-			e.Tenants = append(e.Tenants, resolveTenant(&e.Platform, t, w.requested(t), d.Now))
+			resolved := resolveTenant(&e.Platform, t, w.requested(t), d.Now)
+			resolved.Networks = w.networksOf(t)
+			e.Tenants = append(e.Tenants, resolved)
 		}
 	}
 	slices.SortFunc(e.Networks, func(a, b *v1alpha1.SecondaryNetwork) int { return cmp.Compare(a.Name, b.Name) })

@@ -48,6 +48,12 @@ type Pool struct {
 	Class v1alpha1.NodeClass
 }
 
+// Network is a SecondaryNetwork, without what changes by itself.
+type Network struct {
+	Name string
+	v1alpha1.SecondaryNetworkSpec
+}
+
 // Tenant is a Tenant with every default and every derived grant written out.
 type Tenant struct {
 	Name string
@@ -76,7 +82,10 @@ type Tenant struct {
 	Limits *v1alpha1.ContainerLimits
 	Egress v1alpha1.Egress
 	// AllowCIDRs widen restricted egress.
-	AllowCIDRs  []string
+	AllowCIDRs []string
+	// Networks are the secondary networks that pods may be attached to, in the order in
+	// which they were granted.
+	Networks    []Network
 	PodSecurity v1alpha1.PodSecurityLevel
 	// Allowances have every field set: lists are never nil.
 	Allowances v1alpha1.Allowances

@@ -30,9 +30,15 @@ var rules = []rule{
 	noTwins,
 
 	networksAreApart,
+	definitionsAreApart,
+	eachNetwork(networksAreWritten),
+	eachNetwork(reservationsFit),
 	eachNetwork(gatewayIsNoPod),
+	eachNetwork(routesHaveGateways),
 
 	eachPool(networksExist),
+	eachPool(networksShareZones),
+	eachPool(interfacesSuffice),
 	eachPool(durationsEnd),
 	eachPool(keysAreFree),
 	eachPool(tagsFitNodes),
@@ -46,6 +52,7 @@ var rules = []rule{
 	eachPool(instanceTypesExist),
 
 	eachTenant(poolsExist),
+	eachTenant(networksAreGranted),
 	eachTenant(rolesExist),
 	eachTenant(namesAreNotTheSystems),
 	eachTenant(namesAreNotTopLevel),

@@ -193,6 +193,46 @@ func TestBuildRefuses(t *testing.T) {
 			"croft.yaml:10: secondaryNetworks.c.zones[0].cidr: 10.1.0.0/16 overlaps with 10.1.0.0/24 of secondary network b (croft.yaml:9); networks must not share addresses"}},
 		{"a gateway among the pods", "secondaryNetworks:\n  a: {zones: [{zone: x, subnet: s, cidr: 10.0.0.0/24, podCIDR: 10.0.0.0/25, gateway: 10.0.0.1}]}\n", []string{
 			"croft.yaml:8: secondaryNetworks.a.zones[0].gateway: 10.0.0.1 is one of the pods' addresses in 10.0.0.0/25; reserve others for the pods, or name the right gateway"}},
+		{"networks that are none", "secondaryNetworks:\n  a: {routes: [10.9.9.9/8], zones: [{zone: x, subnet: s, cidr: 10.0.0.1/24, podCIDR: 10.0.0.40/27, gateway: 10.0.0.1}]}\n", []string{
+			"croft.yaml:8: secondaryNetworks.a.routes[0]: 10.9.9.9/8 is not a network; write 10.0.0.0/8",
+			"croft.yaml:8: secondaryNetworks.a.zones[0].cidr: 10.0.0.1/24 is not a network; write 10.0.0.0/24",
+			"croft.yaml:8: secondaryNetworks.a.zones[0].podCIDR: 10.0.0.40/27 is not a network; write 10.0.0.32/27"}},
+		{"reservations that do not fit", "secondaryNetworks:\n" +
+			"  a: {zones: [{zone: x, subnet: s, cidr: 10.0.0.0/24, podCIDR: 10.0.0.0/24}]}\n" +
+			"  b: {zones: [{zone: x, subnet: t, cidr: 10.1.0.0/24, podCIDR: 10.1.0.0/30}]}\n" +
+			"  c: {zones: [{zone: x, subnet: u, cidr: 10.2.0.0/15, podCIDR: 10.2.0.0/24}]}\n", []string{
+			"croft.yaml:8: secondaryNetworks.a.zones[0].podCIDR: 10.0.0.0/24 leaves no address of 10.0.0.0/24 for the nodes' own interfaces; reserve less",
+			"croft.yaml:9: secondaryNetworks.b.zones[0].podCIDR: the VPC keeps all of 10.1.0.0/30 for itself: it takes the first four addresses of a subnet and the last; reserve others",
+			"croft.yaml:10: secondaryNetworks.c.zones[0].cidr: 10.2.0.0/15 is no subnet of a VPC: these are from /16 to /28"}},
+		{"routes that lead nowhere", "secondaryNetworks:\n" +
+			"  a: {routes: [10.9.0.0/16], zones: [{zone: x, subnet: s, cidr: 10.0.0.0/24, podCIDR: 10.0.0.32/27}]}\n" +
+			"  b: {sbr: true, zones: [{zone: x, subnet: t, cidr: 10.1.0.0/24, podCIDR: 10.1.0.32/27}]}\n", []string{
+			"croft.yaml:8: secondaryNetworks.a.zones[0].gateway: routes lead to the zone's gateway; write it, which in a VPC is the first address of the subnet",
+			"croft.yaml:9: secondaryNetworks.b.zones[0].gateway: the routing table of sbr leads to the zone's gateway; write it, which in a VPC is the first address of the subnet"}},
+		{"networks that pods call alike", "secondaryNetworks:\n" +
+			"  a: {zones: [{zone: b-c, subnet: s, cidr: 10.0.0.0/24, podCIDR: 10.0.0.32/27}, {zone: A_1, subnet: t, cidr: 10.0.1.0/24, podCIDR: 10.0.1.32/27}]}\n" +
+			"  a-b: {zones: [{zone: c, subnet: u, cidr: 10.1.0.0/24, podCIDR: 10.1.0.32/27}]}\n" +
+			"  a-b-c: {zones: [{zone: d, subnet: v, cidr: 10.2.0.0/24, podCIDR: 10.2.0.32/27}]}\n", []string{
+			"croft.yaml:8: secondaryNetworks.a.zones[0].zone: pods call the network in this zone a-b-c, which is the name of secondary network a-b-c; rename one of the networks",
+			"croft.yaml:8: secondaryNetworks.a.zones[1].zone: \"A_1\" becomes part of a name; write lower-case letters, digits and '-'",
+			"croft.yaml:9: secondaryNetworks.a-b.zones[0].zone: pods call the network in this zone a-b-c, which is the name of secondary network a-b-c; rename one of the networks"}},
+		{"networks that a tenant cannot have", twoNetworks +
+			"pools: {apps: {secondaryNetworks: [n3]}, jobs: }\n" +
+			"tenants: {shop: {pool: apps, networks: [n3, n6, n4]}, bank: {pools: [jobs, apps], networks: [n3]}, lab: {pool: jobs, networks: [n3]}}\n", []string{
+			"croft.yaml:11: tenants.lab.networks[0]: no pool of tenant lab has secondary network n3: add it to the secondaryNetworks of pool jobs, name a pool that has it, or leave it out here",
+			"croft.yaml:11: tenants.shop.networks[1]: no pool of tenant shop has secondary network n6: add it to the secondaryNetworks of pool apps, name a pool that has it, or leave it out here",
+			"croft.yaml:11: tenants.shop.networks[2]: there is no secondary network n4; did you mean n3?"}},
+		{"pools that cannot have their networks", twoNetworks +
+			"pools:\n" +
+			"  small: {secondaryNetworks: [n3, n6], nodeClass: {ref: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}}, instances: {instanceTypes: [m5.large, t3.nano]}}\n" +
+			"  away: {secondaryNetworks: [n3], instances: {requirements: [{key: topology.kubernetes.io/zone, operator: In, values: [a, c]}]}}\n", []string{
+			"croft.yaml:11: pools.small.secondaryNetworks: a node needs 3 network interfaces, its own and one for each of n3, n6, and t3.nano has 2; leave out t3.nano, or networks",
+			"croft.yaml:12: pools.away.instances.requirements[0].values[1]: c: the pool's secondary networks have subnets in a, b; leave this zone out, or add it to them"}},
+		{"networks without a zone in common", "secondaryNetworks:\n" +
+			"  n3: {zones: [{zone: a, subnet: s, cidr: 10.0.3.0/24, podCIDR: 10.0.3.32/27}]}\n" +
+			"  n6: {zones: [{zone: b, subnet: t, cidr: 10.0.6.0/24, podCIDR: 10.0.6.32/27}]}\n" +
+			"pools: {apps: {secondaryNetworks: [n3, n6]}}\n", []string{
+			"croft.yaml:10: pools.apps.secondaryNetworks: n3 and n6 have no zone in common, so that no node can have all of them; add a zone to one, or leave one out"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, _, problems := read(base + test.content)
@@ -222,3 +262,8 @@ func TestArgoCDSources(t *testing.T) {
 		"croft.yaml:12: tenants.shop.sources.metadata.git: Argo CD may not connect to 169.254.169.254 for tenant shop, whose policy.sourceHosts are * (* is every host outside of the cluster that has a name); add the host there, or name another")
 	valid(t, base+"      app: {git: \"https://git.example.org/a\", tag: v1, path: ./b}\n")
 }
+
+// twoNetworks are two lines and the key before them.
+const twoNetworks = "secondaryNetworks:\n" +
+	"  n3: {zones: [{zone: a, subnet: s, cidr: 10.0.3.0/24, podCIDR: 10.0.3.32/27}, {zone: b, subnet: t, cidr: 10.0.4.0/24, podCIDR: 10.0.4.32/27}]}\n" +
+	"  n6: {zones: [{zone: a, subnet: u, cidr: 10.0.6.0/24, podCIDR: 10.0.6.32/27}, {zone: b, subnet: v, cidr: 10.0.7.0/24, podCIDR: 10.0.7.32/27}]}\n"

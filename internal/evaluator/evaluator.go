@@ -370,8 +370,9 @@ func ResourceOf(kind schema.GroupVersionKind) schema.GroupVersionResource {
 
 // plurals are the irregular ones.
 var plurals = map[schema.GroupKind]string{
-	{Group: "croft.dev", Kind: "TenantRules"}:             "tenantrules",
-	{Group: "gateway.networking.k8s.io", Kind: "Gateway"}: "gateways",
+	{Group: "croft.dev", Kind: "TenantRules"}:                       "tenantrules",
+	{Group: "k8s.cni.cncf.io", Kind: "NetworkAttachmentDefinition"}: "network-attachment-definitions",
+	{Group: "gateway.networking.k8s.io", Kind: "Gateway"}:           "gateways",
 }
 
 // forbidden is the API server's answer to what RBAC does not permit.

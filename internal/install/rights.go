@@ -55,6 +55,8 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule("source.toolkit.fluxcd.io", keep, "gitrepositories", "ocirepositories"),
 		rule("kustomize.toolkit.fluxcd.io", keep, "kustomizations"),
 		rule("notification.toolkit.fluxcd.io", keep, "receivers"),
+		// What Multus attaches pods to secondary networks by.
+		rule("k8s.cni.cncf.io", keep, "network-attachment-definitions"),
 		// Those of other dialects. Calico's API server also requires a right to the
 		// tier, and to its policies by a resource that exists for rights only.
 		rule("projectcalico.org", keep, "networkpolicies", "tier.networkpolicies"),

@@ -97,6 +97,7 @@ var same = gocmp.Options{
 	// In Flux' objects, which migrate leaves as they are.
 	cmpopts.IgnoreFields(estate.Tenant{}, "Sources"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "SecondaryNetworks"),
+	cmpopts.IgnoreFields(estate.Tenant{}, "Networks"),
 	cmpopts.IgnoreFields(estate.Estate{}, "Networks"),
 	gocmp.FilterPath(func(p gocmp.Path) bool { return p.String() == "Platform.PlatformSpec.GroupPrefix" }, gocmp.Comparer(func(_, _ string) bool { return true })),
 }

@@ -68,6 +68,7 @@ var tenantFields = fieldPolicy{
 		{"spec.quotaMinimums", "how the quota is divided"},
 		{"spec.limits", "the defaults of the team's containers; LimitRanges say the same"},
 		{"spec.network", "where the team's pods may connect to; TenantRules say the same"},
+		{"spec.networks", "the secondary networks that the team's pods may be attached to"},
 		{"spec.policy", "what the team's objects may ask for; TenantRules say the same"},
 		{"spec.sources", "what Flux applies for the team"},
 		{"spec.selfService", "how many namespaces the team may make itself; TenantRules say the same"},

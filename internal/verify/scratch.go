@@ -25,6 +25,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/scratch"
 	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/wall/network"
 	"croft.dev/croft/internal/wall/policy"
 )
 
@@ -63,7 +64,12 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 	for _, t := range []v1alpha1.Tenant{tenant("a", tight), tenant("b", loose)} {
 		declaration.Tenants = append(declaration.Tenants, t)
 		for _, pool := range t.Spec.Pools {
-			declaration.Pools = append(declaration.Pools, v1alpha1.Pool{ObjectMeta: metav1.ObjectMeta{Name: pool}})
+			declaration.Pools = append(declaration.Pools, v1alpha1.Pool{
+				ObjectMeta: metav1.ObjectMeta{Name: pool}, Spec: v1alpha1.PoolSpec{SecondaryNetworks: t.Spec.Networks},
+			})
+		}
+		for _, name := range t.Spec.Networks {
+			declaration.Networks = append(declaration.Networks, scratchNetwork(name))
 		}
 		if t.Spec.SelfService.Namespaces > 0 {
 			declaration.Requests = append(declaration.Requests, v1alpha1.TenantNamespace{
@@ -77,6 +83,19 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 		return nil, problems
 	}
 	return &Scratch{platform: &e.Platform, by: e.Tenants[0], on: e.Tenants[1]}, nil
+}
+
+// networkName is the network that one of the two tenants is granted, for rules alone: no
+// interface and no definition is made for it.
+const networkName = scratch.Prefix + "network"
+
+func scratchNetwork(name string) v1alpha1.SecondaryNetwork {
+	return v1alpha1.SecondaryNetwork{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1alpha1.SecondaryNetworkSpec{Zones: []v1alpha1.SecondaryNetworkZone{
+			{Zone: scratch.Prefix + "zone", Subnet: "none", CIDR: "198.51.100.0/24", PodCIDR: "198.51.100.32/27"},
+		}},
+	}
 }
 
 // tight allows as little as there is.
@@ -111,6 +130,7 @@ func tight(t *v1alpha1.TenantSpec) {
 // loose gives a tenant every exception; otherwise it is restricted.
 func loose(t *v1alpha1.TenantSpec) {
 	t.SelfService.Namespaces = 2
+	t.Networks = []string{networkName}
 	t.Network = v1alpha1.TenantNetwork{Egress: v1alpha1.EgressRestricted, AllowCIDRs: []string{"198.51.100.0/24"}}
 	all := []string{"*"}
 	t.Policy = v1alpha1.TenantPolicy{
@@ -170,7 +190,11 @@ func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runne
 // gate, or for a node that cannot exist; and a NodePool would only cause work for
 // Karpenter, and perhaps costs.
 func (s *Scratch) Objects() []client.Object {
-	return append(wall.TenantObjects(s.platform, s.by), wall.TenantObjects(s.platform, s.on)...)
+	all := append(wall.TenantObjects(s.platform, s.by), wall.TenantObjects(s.platform, s.on)...)
+	// Most clusters do not have the kind, and no attack needs one.
+	return slices.DeleteFunc(all, func(o client.Object) bool {
+		return o.GetObjectKind().GroupVersionKind() == network.DefinitionKind
+	})
 }
 
 const (

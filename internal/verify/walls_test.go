@@ -90,7 +90,7 @@ func (p *proving) lacking(r verify.Result) bool {
 }
 
 // unserved are the kinds that attacks are about and no cluster of ours serves.
-var unserved = []string{"ProvisioningRequest.autoscaling.x-k8s.io", "Workload.scheduling.k8s.io", "PodGroup.scheduling.k8s.io"}
+var unserved = []string{"NetworkAttachmentDefinition.k8s.cni.cncf.io", "ProvisioningRequest.autoscaling.x-k8s.io", "Workload.scheduling.k8s.io", "PodGroup.scheduling.k8s.io"}
 
 // build puts a platform and its scratch tenants into a cluster. No operator
 // runs: nothing but the API server holds the walls.

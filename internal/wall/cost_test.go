@@ -109,12 +109,13 @@ var samples = map[string]any{
 	"gateways":   `{spec: {gatewayClassName: a, addresses: [{value: a}], listeners: [{name: a, hostname: h.shop.example.org, allowedRoutes: {kinds: [{kind: a}], namespaces: {selector: {matchLabels: {a: b}}}}, tls: {certificateRefs: [{name: a}], options: {a: b}}}], infrastructure: {labels: {a: b}, annotations: {a: b}}}}`,
 	"certificates": `{spec: {issuerRef: {name: a}, dnsNames: [h.shop.example.org], commonName: a, ipAddresses: [10.0.0.1], uris: [a], emailAddresses: [a], otherNames: [{oid: a}], usages: [a], subject: {organizations: [a]}, secretTemplate: {annotations: {a: b}, labels: {a: b}},
 		additionalOutputFormats: [{type: a}]}}`,
-	"kustomizations":  `{spec: {sourceRef: {kind: a, name: a}, dependsOn: [{name: a}], healthChecks: [{kind: a}], images: [{name: a}], patches: [{patch: a}], components: [a], postBuild: {substitute: {a: b}, substituteFrom: [{kind: a}]}}}`,
-	"helmreleases":    `{spec: {chart: {spec: {chart: a, sourceRef: {name: a}, valuesFiles: [a]}}, dependsOn: [{name: a}], values: {a: {b: [c]}}, valuesFrom: [{kind: a}], postRenderers: [{kustomize: {patches: [{patch: a}]}}]}}`,
-	"issuers":         `{spec: {acme: {server: a, solvers: [{selector: {dnsNames: [a], matchLabels: {a: b}}, http01: {ingress: {podTemplate: {metadata: {annotations: {a: b}}}}}}]}, vault: {server: a}, ca: {secretName: a, ocspServers: [a], crlDistributionPoints: [a]}}}`,
-	"capacitybuffers": `{spec: {podTemplateRef: {name: a}, limits: {a: b}}}`,
-	"applications":    `{spec: {project: a, sources: [{repoURL: a}], syncPolicy: {syncOptions: [a]}, info: [{name: a}]}, operation: {info: [{name: a}], sync: {resources: [{kind: a}]}}}`,
-	"gitrepositories": `{spec: {url: a, provider: aws, include: [{repository: {name: a}}], sparseCheckout: [a]}}`,
+	"kustomizations":                 `{spec: {sourceRef: {kind: a, name: a}, dependsOn: [{name: a}], healthChecks: [{kind: a}], images: [{name: a}], patches: [{patch: a}], components: [a], postBuild: {substitute: {a: b}, substituteFrom: [{kind: a}]}}}`,
+	"helmreleases":                   `{spec: {chart: {spec: {chart: a, sourceRef: {name: a}, valuesFiles: [a]}}, dependsOn: [{name: a}], values: {a: {b: [c]}}, valuesFrom: [{kind: a}], postRenderers: [{kustomize: {patches: [{patch: a}]}}]}}`,
+	"issuers":                        `{spec: {acme: {server: a, solvers: [{selector: {dnsNames: [a], matchLabels: {a: b}}, http01: {ingress: {podTemplate: {metadata: {annotations: {a: b}}}}}}]}, vault: {server: a}, ca: {secretName: a, ocspServers: [a], crlDistributionPoints: [a]}}}`,
+	"network-attachment-definitions": `{spec: {config: "{}"}}`,
+	"capacitybuffers":                `{spec: {podTemplateRef: {name: a}, limits: {a: b}}}`,
+	"applications":                   `{spec: {project: a, sources: [{repoURL: a}], syncPolicy: {syncOptions: [a]}, info: [{name: a}]}, operation: {info: [{name: a}], sync: {resources: [{kind: a}]}}}`,
+	"gitrepositories":                `{spec: {url: a, provider: aws, include: [{repository: {name: a}}], sparseCheckout: [a]}}`,
 }
 
 const hostnames = "the Gateway API's definition allows 16 hostnames"

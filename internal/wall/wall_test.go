@@ -105,7 +105,7 @@ func TestNoParameters(t *testing.T) {
 // annotation for croft verify --explain and the docs.
 func TestExceptions(t *testing.T) {
 	e := load(t, "../cli/testdata/every-field.yaml")
-	field := regexp.MustCompile(`by ((policy|selfService)\.[A-Za-z]+)`)
+	field := regexp.MustCompile(`by ((?:policy|selfService)\.[A-Za-z]+|networks\b)`)
 	told := 0
 	for _, o := range wall.PlatformObjects(&e.Platform) {
 		policy, ok := o.(*admissionv1.ValidatingAdmissionPolicy)

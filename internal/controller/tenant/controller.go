@@ -59,7 +59,7 @@ type Controller struct {
 	deletion deletion
 	// dialects and engines watch kinds that a cluster may not serve: network policies
 	// of other dialects, Gatekeeper's kinds, and those of Flux.
-	dialects, engines, sources *watch.Late
+	dialects, engines, optional *watch.Late
 }
 
 // New returns a Controller. cached is the manager's client, live a client that reads
@@ -99,7 +99,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	}
 	c.dialects = dialects(m, built)
 	c.engines = watch.NewLate(m, built, watch.ByLabel(v1alpha1.TenantLabel), apply.GatekeeperTenantKinds, watch.Drift())
-	c.sources = watch.NewLate(m, built, watch.ByLabel(v1alpha1.TenantLabel), apply.SourceKinds, watch.Drift())
+	c.optional = watch.NewLate(m, built, watch.ByLabel(v1alpha1.TenantLabel), apply.OptionalKinds, watch.Drift())
 	return nil
 }
 
@@ -186,9 +186,9 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	needed := mutatorKinds(snapshot.Platform.Placement)
 	engines, enginesErr := c.engines.Look(ctx, needed...)
 	served, dialectsErr := c.dialects.Look(ctx, network.Kinds(snapshot.Platform)...)
-	flux, sourcesErr := c.sources.Look(ctx, gitops.Kinds(snapshot.Platform, tenant)...)
-	seen.unserved = missingFlux(snapshot.Platform, tenant, flux)
-	served = append(served, flux...)
+	optional, optionalErr := c.optional.Look(ctx, slices.Concat(gitops.Kinds(snapshot.Platform, tenant), network.TenantKinds(tenant))...)
+	seen.unserved = errors.Join(missingFlux(snapshot.Platform, tenant, optional), missingMultus(tenant, optional))
+	served = append(served, optional...)
 	var after reconcile.Result
 	if seen.unserved != nil {
 		after.RequeueAfter = watch.Absence
@@ -206,7 +206,7 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	division, applied, applyErr := c.write(ctx, snapshot.Platform, object, tenant, served)
 	seen.applied = true
 	seen.changes = slices.Concat(withdrawn, applied)
-	seen.err = errors.Join(withdrawErr, unserved(snapshot.Platform, served, applyErr), enginesErr, dialectsErr, sourcesErr)
+	seen.err = errors.Join(withdrawErr, unserved(snapshot.Platform, served, applyErr), enginesErr, dialectsErr, optionalErr)
 	if seen.err != nil {
 		return reconcile.Result{}, seen.err
 	}

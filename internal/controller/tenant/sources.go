@@ -10,6 +10,7 @@ import (
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/gitops"
+	"croft.dev/croft/internal/wall/network"
 )
 
 // missingFlux is an error if a tenant has sources and the cluster does not serve all
@@ -24,10 +25,22 @@ func missingFlux(p *estate.Platform, t *estate.Tenant, served []schema.GroupVers
 	return nil
 }
 
-// withoutUnserved leaves out objects of Flux that the cluster does not serve.
+// missingMultus is an error if a tenant has networks and the cluster does not serve the
+// kind that pods are attached by.
+func missingMultus(t *estate.Tenant, served []schema.GroupVersionKind) error {
+	for _, kind := range network.TenantKinds(t) {
+		if !slices.Contains(served, kind) {
+			return fmt.Errorf("networks: this cluster does not know the kind %s (%s): install Multus, or take the tenant's networks out",
+				kind.Kind, kind.GroupVersion())
+		}
+	}
+	return nil
+}
+
+// withoutUnserved leaves out objects of Flux and Multus that the cluster does not serve.
 func withoutUnserved(objects []client.Object, served []schema.GroupVersionKind) []client.Object {
 	return slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
 		kind := o.GetObjectKind().GroupVersionKind()
-		return slices.Contains(apply.SourceKinds, kind) && !slices.Contains(served, kind)
+		return slices.Contains(apply.OptionalKinds, kind) && !slices.Contains(served, kind)
 	})
 }

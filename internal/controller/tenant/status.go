@@ -29,8 +29,8 @@ type observation struct {
 	applied, stood bool
 	changes        []apply.Change
 	err            error
-	// unserved says that the cluster has no Flux for the tenant's sources. The walls
-	// stand without it.
+	// unserved says that the cluster has no Flux for the tenant's sources, or no Multus for
+	// its networks. The walls stand without them.
 	unserved error
 
 	// enforced says that the walls are known to hold. Otherwise why says why not, if

@@ -18,8 +18,8 @@ import (
 // namespaces those that are no longer desired. Revoked access is deleted at once; other
 // objects only after their replacement is in place: during a change of dialect, a wall
 // exists in both. The quota's division decides which objects are written; dialects that
-// the cluster does not serve are skipped. If the cluster does not serve Flux' kinds, the
-// tenant's sources are skipped: that denies nobody access.
+// the cluster does not serve are skipped. If the cluster does not serve the kinds of
+// Flux or Multus, the tenant's sources or networks are skipped: that denies nobody access.
 func (c *Controller) applyWalls(ctx context.Context, platform *estate.Platform, division *quota.Division, served []schema.GroupVersionKind) ([]apply.Change, error) {
 	tenant := division.Tenant
 	objects := wall.TenantObjects(platform, tenant)
@@ -39,7 +39,7 @@ func (c *Controller) applyWalls(ctx context.Context, platform *estate.Platform, 
 			prune(namespace, apply.AccessKinds...)
 			continue
 		}
-		prune(namespace, slices.Concat(apply.TenantKinds, watch.Among(slices.Concat(apply.SourceKinds, apply.DialectKinds), served))...)
+		prune(namespace, slices.Concat(apply.TenantKinds, watch.Among(slices.Concat(apply.OptionalKinds, apply.DialectKinds), served))...)
 	}
 	if err == nil {
 		prune("", watch.Among(apply.ClusterDialectKinds, served)...)

@@ -37,6 +37,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	})
 	attacks = append(attacks, inDialect(p, by, on)...)
 	attacks = append(attacks, bounds(p, by)...)
+	attacks = append(attacks, secondaryAttacks(by, on)...)
 	return append(attacks, mirrors(p, by)...)
 }
 

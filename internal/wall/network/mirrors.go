@@ -26,7 +26,7 @@ func mirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	case v1alpha1.EgressRestricted:
 		all = append(all, restrictedMirrors(by)...)
 	}
-	all = slices.Concat(all, platformMirrors(p, own), calicoMirrors(p, by), []attack.Attack{
+	all = slices.Concat(all, platformMirrors(p, own), calicoMirrors(p, by), secondaryMirrors(p, by), []attack.Attack{
 		attack.ByPlatform(letIn(own, "let-everybody-in-as-platform", "write a NetworkPolicy that lets everybody in")),
 		attack.InNobodys(own, letIn(own, "free-networkpolicy", "write a NetworkPolicy that lets everybody in"), writing(networkingv1.GroupName)),
 	})

@@ -11,27 +11,31 @@ import (
 )
 
 // Wall is the network wall: nothing comes in from other tenants, nothing goes
-// out to the instance metadata address, and no policy of a tenant's own can
-// change that.
+// out to the instance metadata address, no policy of a tenant's own can
+// change that, and no pod is attached to a network that its tenant is not granted.
 type Wall struct{}
 
 // Name implements wall.Wall.
 func (Wall) Name() string { return "network" }
 
-// Policies are the floors under tenants' own policies.
+// Policies are the floors under tenants' own policies, and who writes definitions of
+// networks.
 func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
-	all := []admissionpolicy.Validating{floor(p.Admins, metadata(p))}
+	all := []admissionpolicy.Validating{floor(p.Admins, metadata(p)), checkDefinitions()}
 	if p.Network.Dialect == v1alpha1.DialectCalico {
 		all = append(all, calicoFloor(p.Admins, metadata(p)))
 	}
 	return all
 }
 
-// Platform returns the floors.
+// Pods returns how pods are attached to secondary networks.
+func (Wall) Pods(*estate.Platform) admissionpolicy.Pods { return attachments() }
+
+// Platform returns the policies that are not about pods.
 func (w Wall) Platform(p *estate.Platform) []client.Object {
 	var all []client.Object
-	for _, floor := range w.Policies(p) {
-		all = append(all, floor.Objects()...)
+	for _, policy := range w.Policies(p) {
+		all = append(all, policy.Objects()...)
 	}
 	return all
 }
@@ -39,8 +43,9 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 // Pool returns nothing: pods are told apart by namespace, not by node.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 
-// Tenant returns the tenant's policies, in the platform's dialect. What denies
-// comes before what lets through, so that nothing opens while they are written.
+// Tenant returns the tenant's policies, in the platform's dialect, and the definitions of
+// its secondary networks. What denies comes before what lets through, so that nothing
+// opens while they are written.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	terms := termsOf(p, t)
 	var all []client.Object
@@ -63,7 +68,7 @@ func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	default:
 		inEach(terms.kubernetes)
 	}
-	return all
+	return append(all, definitions(t)...)
 }
 
 // Kinds are those that the platform's dialect needs and a cluster may not have.

@@ -66,6 +66,7 @@ func rulesOf(p *estate.Platform, t *estate.Tenant, namespace string) v1alpha1.Te
 		PlatformNamespaces: list(p.Network.PlatformNamespaces),
 		Egress:             t.Egress,
 		AllowCIDRs:         list(t.AllowCIDRs),
+		Networks:           networkNames(t),
 		Domains:            list(t.Domains),
 		ServiceTypes:       t.Allowances.ServiceTypes,
 		Registries:         t.Allowances.Registries,
@@ -95,6 +96,15 @@ func rulesOf(p *estate.Platform, t *estate.Tenant, namespace string) v1alpha1.Te
 		Annotations:                      list(t.Allowances.Annotations),
 		UnknownAnnotations:               t.Allowances.UnknownAnnotations,
 	}
+}
+
+// networkNames are the secondary networks that pods may ask for.
+func networkNames(t *estate.Tenant) []string {
+	all := []string{}
+	for i := range t.Networks {
+		all = append(all, t.Networks[i].Name)
+	}
+	return all
 }
 
 func list(values []string) []string {

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/internal/secondary/plan"
+)
+
+// formatCLI is commands for a shell.
+const formatCLI format = "cli"
+
+func newNetworks(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "networks",
+		Short: "Plan secondary networks",
+	}
+	c.AddCommand(newNetworksPlan(a))
+	return c
+}
+
+func newNetworksPlan(a *app) *cobra.Command {
+	var (
+		files  fileFlags
+		output format
+	)
+	c := &cobra.Command{
+		Use:   "plan -f FILE",
+		Short: "Show what a file's secondary networks need in AWS, and how many pods they carry",
+		Long: `Show what a file's secondary networks need in AWS, and how many pods they carry,
+without a cluster and without an account: the CIDR reservations of the subnets, the
+addresses in them that pods may have, and for each pool the network interfaces and
+addresses of its instance types.
+
+-o cli, cloudformation and terraform print the reservations, to be made before the
+first pod: a subnet gives the addresses of an explicit reservation to nothing by itself.
+
+What does not fit is refused with the line of the file: networks that overlap, a
+reservation that holds the gateway or leaves no address for the nodes, and instance
+types with too few network interfaces.`,
+		Example: `  croft networks plan -f croft.yaml
+  croft networks plan -f croft.yaml -o cli | sh -e
+  croft networks plan -f croft.yaml -o cloudformation > reservations.yaml
+  croft networks plan -f croft.yaml -o terraform > reservations.tf.json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			e, err := files.build(a.in)
+			if err != nil {
+				return err
+			}
+			p := plan.Of(e)
+			if len(p.Ranges) == 0 {
+				say(a.err, "croft: the file has no secondaryNetworks\n")
+			}
+			return a.printNetworksPlan(&p, output)
+		},
+	}
+	files.add(c)
+	output.add(c, formatTable, formatCLI, formatCloudFormation, formatTerraform, formatJSON)
+	return c
+}
+
+func (a *app) printNetworksPlan(p *plan.Plan, output format) error {
+	switch output {
+	case formatCLI:
+		_, err := io.WriteString(a.out, p.Commands())
+		return failed(err)
+	case formatCloudFormation:
+		return formatYAML.print(a.out, p.CloudFormation())
+	case formatTerraform:
+		return formatJSON.print(a.out, p.Terraform())
+	case formatJSON:
+		return formatJSON.print(a.out, p)
+	default:
+		a.planTables(p)
+		return nil
+	}
+}
+
+func (a *app) planTables(p *plan.Plan) {
+	var rows [][]string
+	for i := range p.Ranges {
+		r := &p.Ranges[i]
+		rows = append(rows, []string{
+			r.Network, r.Zone, r.Subnet, r.CIDR, r.PodCIDR, orDash(r.Gateway), orDash(strings.Join(r.Excluded, " ")),
+			strconv.FormatUint(r.Pods, 10), strconv.FormatUint(r.Nodes, 10), orDash(strings.Join(r.Tenants, " ")),
+		})
+	}
+	if len(rows) > 0 {
+		table(a.out, []string{"NETWORK", "ZONE", "SUBNET", "CIDR", "RESERVATION", "GATEWAY", "EXCLUDED", "PODS", "NODES", "TENANTS"}, rows)
+	}
+	if rows = poolRows(p.Pools); len(rows) > 0 {
+		say(a.out, "\n")
+		table(a.out, []string{"POOL", "NETWORKS", "ZONES", "TYPE", "INTERFACES", "NEEDED", "LEFT FOR CNI", "PODS/NODE", "WITH PREFIXES"}, rows)
+	}
+}
+
+func poolRows(pools []plan.Pool) [][]string {
+	var rows [][]string
+	for i := range pools {
+		pool := &pools[i]
+		begin := []string{pool.Name, strings.Join(pool.Networks, " "), strings.Join(pool.Zones, " ")}
+		if pool.Choices != "" {
+			rows = append(rows, append(begin, "any: "+pool.Choices, "-", strconv.Itoa(len(pool.Networks)+1), "-", "-", "-"))
+		}
+		for _, t := range pool.Types {
+			row := append(begin[:len(begin):len(begin)], t.Name)
+			for _, n := range []int{t.Interfaces, t.Needed, t.Left, t.Pods, t.WithPrefixes} {
+				cell := strconv.Itoa(n)
+				if !t.Known && n != t.Needed {
+					cell = "?"
+				}
+				row = append(row, cell)
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}

@@ -1,0 +1,217 @@
+package estate
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/secondary"
+)
+
+// networksOf are the networks that a valid tenant is granted.
+func (w *whole) networksOf(t *v1alpha1.Tenant) []Network {
+	var all []Network
+	for _, name := range t.Spec.Networks {
+		if o, ok := w.first[manifest.ID{Kind: manifest.KindNetwork, Name: name}]; ok {
+			all = append(all, Network{Name: name, SecondaryNetworkSpec: w.Networks[o.Index].Spec})
+		}
+	}
+	return all
+}
+
+// networksAreGranted refuses networks that do not exist, and those that no pool of the
+// tenant has: its pods would wait for an interface that no node gets.
+func networksAreGranted(w *whole, t *v1alpha1.Tenant) []finding {
+	var all []finding
+	pools := poolsOf(t)
+	for i, name := range t.Spec.Networks {
+		at := field.NewPath("spec", "networks").Index(i)
+		if why := w.missing(manifest.KindNetwork, name); why != "" {
+			all = append(all, found(at, "%s", why)...)
+			continue
+		}
+		if !w.carried(pools, name) {
+			all = append(all, found(at, "no pool of tenant %s has secondary network %s: add it to the secondaryNetworks of pool %s, "+
+				"name a pool that has it, or leave it out here", t.Name, name, strings.Join(pools, " or "))...)
+		}
+	}
+	return all
+}
+
+// carried says whether one of some pools has a network. Of a pool that is not known
+// nothing is said: it is refused elsewhere.
+func (w *whole) carried(pools []string, network string) bool {
+	return slices.ContainsFunc(pools, func(name string) bool {
+		o, known := w.first[manifest.ID{Kind: manifest.KindPool, Name: name}]
+		return !known || slices.Contains(w.Pools[o.Index].Spec.SecondaryNetworks, network)
+	})
+}
+
+// definitionsAreApart refuses names that pods would call two things by: a network, and
+// another one in a zone.
+func definitionsAreApart(w *whole) {
+	names := map[string]string{}
+	for i := range w.Networks {
+		names[w.Networks[i].Name] = "secondary network " + w.Networks[i].Name
+	}
+	for _, i := range byAge(w.Networks) {
+		n := &w.Networks[i]
+		for j := range n.Spec.Zones {
+			zone := n.Spec.Zones[j].Zone
+			at := field.NewPath("spec", "zones").Index(j).Child("zone")
+			name := secondary.InZone(n.Name, zone)
+			switch other, taken := names[name]; {
+			case len(validation.IsDNS1123Label(zone)) > 0:
+				w.refuse(w.objects[manifest.KindNetwork][i], at, "%q becomes part of a name; write lower-case letters, digits and '-'", zone)
+			case taken:
+				w.refuse(w.objects[manifest.KindNetwork][i], at, "pods call the network in this zone %s, which is the name of %s; "+
+					"rename one of the networks", name, other)
+			default:
+				names[name] = fmt.Sprintf("secondary network %s in zone %s", n.Name, zone)
+			}
+		}
+	}
+}
+
+// networksAreWritten refuses an address within a network in the place of the network.
+func networksAreWritten(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
+	var all []finding
+	spec := field.NewPath("spec")
+	for i := range n.Spec.Zones {
+		at := spec.Child("zones").Index(i)
+		all = append(all, notMasked(at.Child("cidr"), n.Spec.Zones[i].CIDR)...)
+		all = append(all, notMasked(at.Child("podCIDR"), n.Spec.Zones[i].PodCIDR)...)
+	}
+	for i, destination := range n.Spec.Routes {
+		all = append(all, notMasked(spec.Child("routes").Index(i), destination)...)
+	}
+	return all
+}
+
+func notMasked(at *field.Path, cidr string) []finding {
+	prefix, err := netip.ParsePrefix(cidr)
+	switch {
+	case err != nil: // the schema's to refuse
+		return nil
+	case prefix.Addr().Is4In6():
+		return found(at, "%s is an IPv4 network written as IPv6; write it as 10.0.0.0/8 is written", cidr)
+	case prefix != prefix.Masked():
+		return found(at, "%s is not a network; write %s", cidr, prefix.Masked())
+	}
+	return nil
+}
+
+// reservationsFit refuses reservations that leave no address for pods, or none for the
+// nodes' interfaces, which take theirs from the rest of the subnet.
+func reservationsFit(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
+	var all []finding
+	for i := range n.Spec.Zones {
+		at := field.NewPath("spec", "zones").Index(i)
+		r, err := secondary.ReservationOf(n.Name, &n.Spec.Zones[i])
+		switch {
+		case err != nil: // the schema's to refuse
+		case r.CIDR.Addr().Is4() && (r.CIDR.Bits() < 16 || r.CIDR.Bits() > 28):
+			all = append(all, found(at.Child("cidr"), "%s is no subnet of a VPC: these are from /16 to /28", r.CIDR)...)
+		case r.Left() == 0:
+			all = append(all, found(at.Child("podCIDR"), "%s leaves no address of %s for the nodes' own interfaces; reserve less",
+				r.Pods, r.CIDR)...)
+		case r.Usable() == 0:
+			all = append(all, found(at.Child("podCIDR"), "the VPC keeps all of %s for itself: it takes the first four addresses of a subnet and the last; "+
+				"reserve others", r.Pods)...)
+		}
+	}
+	return all
+}
+
+// routesHaveGateways refuses routes of which it is not known where they lead.
+func routesHaveGateways(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
+	what := "routes lead"
+	if len(n.Spec.Routes) == 0 {
+		if !n.Spec.SBR {
+			return nil
+		}
+		what = "the routing table of sbr leads"
+	}
+	var all []finding
+	for i := range n.Spec.Zones {
+		if n.Spec.Zones[i].Gateway == "" {
+			all = append(all, found(field.NewPath("spec", "zones").Index(i).Child("gateway"),
+				"%s to the zone's gateway; write it, which in a VPC is the first address of the subnet", what)...)
+		}
+	}
+	return all
+}
+
+// interfacesSuffice refuses instance types that have fewer network interfaces than the
+// pool's nodes need: the node would never become ready. Of a pool that names no types it
+// only warns, since other requirements may rule the small ones out.
+func interfacesSuffice(w *whole, p *v1alpha1.Pool) []finding {
+	n := len(p.Spec.SecondaryNetworks)
+	if n == 0 || !w.onAWS(p) {
+		return nil
+	}
+	types, listed := secondary.Types(&p.Spec.Instances)
+	small := secondary.TooSmall(types, n)
+	if len(small) == 0 {
+		return nil
+	}
+	limits, _ := secondary.LimitsOf(small[0])
+	at := field.NewPath("spec", "secondaryNetworks")
+	needs := fmt.Sprintf("a node needs %d network interfaces, its own and one for each of %s", n+1, strings.Join(p.Spec.SecondaryNetworks, ", "))
+	if listed {
+		return found(at, "%s, and %s has %d; leave out %s, or networks", needs, small[0], limits.Interfaces, strings.Join(small, ", "))
+	}
+	return warned(at, "%s, and %s, which the pool may get, has %d; name instanceTypes, or families and sizes, that have enough",
+		needs, small[0], limits.Interfaces)
+}
+
+// networksShareZones refuses pools whose networks have no zone in common, and those that
+// ask for a zone that one of their networks does not have.
+func networksShareZones(w *whole, p *v1alpha1.Pool) []finding {
+	var specs []*v1alpha1.SecondaryNetworkSpec
+	for _, name := range p.Spec.SecondaryNetworks {
+		o, ok := w.first[manifest.ID{Kind: manifest.KindNetwork, Name: name}]
+		if !ok {
+			return nil // said by networksExist
+		}
+		specs = append(specs, &w.Networks[o.Index].Spec)
+	}
+	zones := secondary.Zones(specs...)
+	if len(specs) > 0 && len(zones) == 0 {
+		return found(field.NewPath("spec", "secondaryNetworks"), "%s have no zone in common, so that no node can have all of them; "+
+			"add a zone to one, or leave one out", strings.Join(p.Spec.SecondaryNetworks, " and "))
+	}
+	var all []finding
+	chosen := false
+	for i, r := range p.Spec.Instances.Requirements {
+		if len(specs) == 0 || normal(r.Key) != corev1.LabelTopologyZone || r.Operator != corev1.NodeSelectorOpIn {
+			continue
+		}
+		chosen = true
+		for j, zone := range r.Values {
+			if !slices.Contains(zones, zone) {
+				all = append(all, found(field.NewPath("spec", "instances", "requirements").Index(i).Child("values").Index(j),
+					"%s: the pool's secondary networks have subnets in %s; leave this zone out, or add it to them", zone, strings.Join(zones, ", "))...)
+			}
+		}
+	}
+	if len(specs) > 0 && !chosen && w.onAWS(p) {
+		all = append(all, warned(field.NewPath("spec", "instances", "requirements"),
+			"the pool's secondary networks have subnets in %s, and nodes may come up in other zones; require %s to be in these",
+			strings.Join(zones, ", "), corev1.LabelTopologyZone)...)
+	}
+	return all
+}
+
+// onAWS says whether Karpenter's provider for AWS makes the pool's nodes.
+func (w *whole) onAWS(p *v1alpha1.Pool) bool {
+	class := classOf(&w.platform, p)
+	return class.AWS != nil || class.Ref != nil && class.Ref.Group == awsGroup
+}

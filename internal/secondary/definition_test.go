@@ -1,0 +1,110 @@
+package secondary
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+func zone(name, subnet string, third string) v1alpha1.SecondaryNetworkZone {
+	return v1alpha1.SecondaryNetworkZone{
+		Zone: name, Subnet: subnet, CIDR: "10.0." + third + ".0/24", PodCIDR: "10.0." + third + ".32/27", Gateway: "10.0." + third + ".1",
+	}
+}
+
+// TestDefinitions is about the document's first network: of two zones, and of one.
+func TestDefinitions(t *testing.T) {
+	both := &v1alpha1.SecondaryNetworkSpec{
+		Type: v1alpha1.SecondaryNetworkIPVLAN, MTU: 9001, Routes: []string{"10.20.0.0/16"},
+		Zones: []v1alpha1.SecondaryNetworkZone{zone("us-west-2a", "subnet-a", "4"), zone("us-west-2b", "subnet-b", "5")},
+	}
+	const begin = `"cniVersion": "0.3.1", "name": "n4", "type": "ipvlan", "master": "croft-n4", "mode": "l2", "mtu": 9001`
+	const a = `{` + begin + `, "ipam": {"type": "whereabouts", "range": "10.0.4.32-10.0.4.63/24", "gateway": "10.0.4.1", "routes": [{"dst": "10.20.0.0/16"}]}}`
+	const b = `{` + begin + `, "ipam": {"type": "whereabouts", "range": "10.0.5.32-10.0.5.63/24", "gateway": "10.0.5.1", "routes": [{"dst": "10.20.0.0/16"}]}}`
+	const any = `{` + begin + `, "ipam": {"type": "whereabouts", "configuration_path": "/etc/cni/net.d/croft.d/n4.conf", "routes": [{"dst": "10.20.0.0/16"}]}}`
+	expectDefinitions(t, Definitions("n4", both), map[string]string{"n4": any, "n4-us-west-2a": a, "n4-us-west-2b": b})
+
+	one := both.DeepCopy()
+	one.Zones = one.Zones[:1]
+	expectDefinitions(t, Definitions("n4", one), map[string]string{"n4": a, "n4-us-west-2a": a})
+}
+
+// TestPlugins is about what differs by the type, and about sbr.
+func TestPlugins(t *testing.T) {
+	const ipam = `"ipam": {"type": "whereabouts", "range": "10.0.4.32-10.0.4.63/24", "gateway": "10.0.4.1"}`
+	for _, test := range []struct {
+		spec v1alpha1.SecondaryNetworkSpec
+		want string
+	}{
+		{v1alpha1.SecondaryNetworkSpec{}, `{"cniVersion": "0.3.1", "name": "n4", "type": "ipvlan", "master": "croft-n4", "mode": "l2", ` + ipam + `}`},
+		{
+			v1alpha1.SecondaryNetworkSpec{Type: v1alpha1.SecondaryNetworkMACVLAN, MTU: 1500},
+			`{"cniVersion": "0.3.1", "name": "n4", "type": "macvlan", "master": "croft-n4", "mode": "bridge", "mtu": 1500, ` + ipam + `}`,
+		},
+		{
+			v1alpha1.SecondaryNetworkSpec{Type: v1alpha1.SecondaryNetworkHostDevice, MTU: 1500},
+			`{"cniVersion": "0.3.1", "name": "n4", "type": "host-device", "device": "croft-n4", ` + ipam + `}`,
+		},
+		{
+			v1alpha1.SecondaryNetworkSpec{SBR: true},
+			`{"cniVersion": "0.3.1", "name": "n4", "plugins": [{"type": "ipvlan", "master": "croft-n4", "mode": "l2", ` + ipam + `}, {"type": "sbr"}]}`,
+		},
+		{
+			v1alpha1.SecondaryNetworkSpec{DNS: &v1alpha1.SecondaryNetworkDNS{Nameservers: []string{"10.0.4.2"}, Domain: "telco.example", Search: []string{"example"}}},
+			`{"cniVersion": "0.3.1", "name": "n4", "type": "ipvlan", "master": "croft-n4", "mode": "l2", ` + strings.TrimSuffix(ipam, "}") +
+				`, "dns": {"nameservers": ["10.0.4.2"], "domain": "telco.example", "search": ["example"]}}}`,
+		},
+	} {
+		test.spec.Zones = []v1alpha1.SecondaryNetworkZone{zone("us-west-2a", "subnet-a", "4")}
+		expectDefinitions(t, Definitions("n4", &test.spec)[:1], map[string]string{"n4": test.want})
+	}
+}
+
+// TestZoneFile is about a range that holds what the VPC keeps.
+func TestZoneFile(t *testing.T) {
+	path, content := ZoneFile("n4", &v1alpha1.SecondaryNetworkZone{CIDR: "10.0.4.0/24", PodCIDR: "10.0.4.0/25"})
+	if want := "/etc/cni/net.d/croft.d/n4.conf"; path != want {
+		t.Errorf("the file is %s, not %s", path, want)
+	}
+	expectJSON(t, content, `{"range": "10.0.4.0-10.0.4.127/24", "exclude": ["10.0.4.0/30"], "kubernetes": {"kubeconfig": "/etc/cni/net.d/whereabouts.d/whereabouts.kubeconfig"}}`)
+}
+
+func TestLink(t *testing.T) {
+	for network, want := range map[string]string{"n4": "croft-n4", "signaling": "croft-signaling"} {
+		if got := Link(network); got != want {
+			t.Errorf("the interface in %s is called %s, not %s", network, got, want)
+		}
+	}
+	long, other := Link("signaling-a"), Link("signaling-b")
+	if len(long) != longestLink || len(other) != longestLink || long == other {
+		t.Errorf("long names become %s and %s", long, other)
+	}
+}
+
+func expectDefinitions(t *testing.T, got []Definition, want map[string]string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("there are %d definitions, not %d", len(got), len(want))
+	}
+	for _, d := range got {
+		expectJSON(t, d.Config, want[d.Name])
+	}
+}
+
+func expectJSON(t *testing.T, got, want string) {
+	t.Helper()
+	var a, b any
+	if err := json.Unmarshal([]byte(got), &a); err != nil {
+		t.Fatalf("%v in %s", err, got)
+	}
+	if err := json.Unmarshal([]byte(want), &b); err != nil {
+		t.Fatalf("%v in %q", err, want)
+	}
+	if diff := cmp.Diff(b, a); diff != "" {
+		t.Errorf("- expected, + got\n%s", diff)
+	}
+}

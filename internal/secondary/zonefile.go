@@ -1,0 +1,21 @@
+package secondary
+
+import "croft.dev/croft/api/v1alpha1"
+
+const (
+	// zoneFiles is where whereabouts looks for a node's part of a network's
+	// configuration. The container runtime reads /etc/cni/net.d alone, and no directory
+	// below it.
+	zoneFiles = "/etc/cni/net.d/croft.d/"
+	// kubeconfig is the file that whereabouts' DaemonSet writes for its plugin. A ZoneFile
+	// names it again, since whereabouts then reads no other file.
+	kubeconfig = "/etc/cni/net.d/whereabouts.d/whereabouts.kubeconfig"
+)
+
+// ZoneFile is the path and the content of the file that says, on a node, which addresses
+// of a network its zone has. croft's agent writes it for the zone of its node.
+func ZoneFile(network string, z *v1alpha1.SecondaryNetworkZone) (path, content string) {
+	own := addresses(network, z)
+	own.Kubernetes = &kubernetes{kubeconfig}
+	return zoneFiles + network + ".conf", text(own) + "\n"
+}

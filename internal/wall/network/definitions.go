@@ -1,0 +1,48 @@
+package network
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/secondary"
+)
+
+// DefinitionKind is what Multus attaches pods by. It has no dependency of ours: the
+// module that its type is in pulls an old Kubernetes.
+var DefinitionKind = schema.GroupVersionKind{
+	Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition",
+}
+
+// definitions are those of the networks that the tenant is granted, in each of its
+// namespaces: Multus takes a pod's networks from the pod's own namespace, and the policy
+// wall lets a pod name no other tenant's.
+func definitions(t *estate.Tenant) []client.Object {
+	var all []client.Object
+	for i := range t.Networks {
+		n := &t.Networks[i]
+		for _, d := range secondary.Definitions(n.Name, &n.SecondaryNetworkSpec) {
+			for _, namespace := range t.Namespaces {
+				all = append(all, definition(namespace, d))
+			}
+		}
+	}
+	return all
+}
+
+func definition(namespace string, d secondary.Definition) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"config": d.Config}}}
+	o.SetGroupVersionKind(DefinitionKind)
+	o.SetNamespace(namespace)
+	o.SetName(d.Name)
+	return o
+}
+
+// TenantKinds are those that a tenant's networks need and a cluster may not have.
+func TenantKinds(t *estate.Tenant) []schema.GroupVersionKind {
+	if len(t.Networks) == 0 {
+		return nil
+	}
+	return []schema.GroupVersionKind{DefinitionKind}
+}
