@@ -47,7 +47,7 @@ if ((${#raced[@]})); then
   step 'tests with the race detector' tests race -race -timeout 60m "${raced[@]}"
 fi
 if [ -n "$only_race" ]; then summary && exit; fi
-mapfile -t rest < <(go list ./... | grep -vxF -f <((${#raced[@]}) && go list "${raced[@]}"))
+mapfile -t rest < <(go list ./... | grep -vxF -f <(if ((${#raced[@]})); then go list "${raced[@]}"; fi))
 # The mutants come last, with both cores to themselves; they include the mutants of
 # TestRulesWithoutCluster, which is for quick runs after a change of a rule.
 step 'tests' tests rest -timeout 60m -skip '^(TestMutants|TestRulesWithoutCluster$)' "${rest[@]}"
