@@ -20,7 +20,7 @@ func TestWalk(t *testing.T) {
 		t.Fatal("there is no walk")
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	tenant, rule, _ := strings.Cut(section, "What a rule is made of")
+	tenant, rule, _ := strings.Cut(section, "The parts of a rule, file by file")
 	stop := regexp.MustCompile(`(?m)^\d+\. \[(\S+)\]\(\.\./(\S+)\),\s+` + "`(\\w+)`")
 	for _, walk := range []struct {
 		name, text string
