@@ -209,5 +209,5 @@ func TestChartFromGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	create(t, c.admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "flux-system"}})
-	c.kubectl(t, "", "apply", "--server-side", "--validate=strict", "-f", example("flux-helmrelease.yaml")).exits(t, 0)
+	c.kubectl(t, "", "apply", "--server-side", "--validate=strict", "-f", example("gitops/helmrelease.yaml")).exits(t, 0)
 }

@@ -64,7 +64,7 @@ func TestArgoCDSchemas(t *testing.T) {
 // chartExample is the example of an Application that installs croft's chart.
 func chartExample(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
-	content, err := os.ReadFile("../../examples/argocd-application.yaml")
+	content, err := os.ReadFile("../../examples/gitops/application.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
