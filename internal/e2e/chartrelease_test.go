@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +28,8 @@ func TestChart(t *testing.T) {
 	sandbox.Thorough(t) // it needs bin/helm; TestTwoTenants has the same objects from croft install
 	c := start(t, sandbox.Options{Components: append(slices.Clone(sandbox.WithControllers), "karpenter")})
 	c.env = append(c.env, "KUBECONFIG="+c.Kubeconfig)
+	// The sandbox brings the kinds along: without this, the chart's own would never be installed.
+	c.kubectl(t, "", append([]string{"delete", "crd"}, croftKinds(t)...)...).exits(t, 0)
 	pods := c.runPods(t)
 	values := read(t, example("two-tenants.yaml"))
 	release := func(command string, args ...string) outcome {
@@ -115,6 +118,19 @@ func TestChart(t *testing.T) {
 		}
 	})
 	t.Run("take the walls down", c.takeDown)
+}
+
+// croftKinds are the names of the chart's definitions.
+func croftKinds(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, chart, "crds", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the chart has no definitions: %v", err)
+	}
+	for i := range files {
+		files[i] = strings.TrimSuffix(filepath.Base(files[i]), ".yaml")
+	}
+	return files
 }
 
 // takeDown does what the chart's notes say, and fails if anything of croft's is left.
