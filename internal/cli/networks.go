@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -107,7 +108,7 @@ func poolRows(pools []plan.Pool) [][]string {
 			rows = append(rows, append(begin, "any: "+pool.Choices, "-", strconv.Itoa(len(pool.Networks)+1), "-", "-", "-"))
 		}
 		for _, t := range pool.Types {
-			row := append(begin[:len(begin):len(begin)], t.Name)
+			row := append(slices.Clone(begin), t.Name)
 			for _, n := range []int{t.Interfaces, t.Needed, t.Left, t.Pods, t.WithPrefixes} {
 				cell := strconv.Itoa(n)
 				if !t.Known && n != t.Needed {

@@ -221,8 +221,7 @@ func probedAddress() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("a port: %w", err)
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return l.Addr().String(), l.Close()
 }
 
 // started are the pods that were started, each as its service account and its image.

@@ -367,7 +367,7 @@ func widen(field string, value, others any, other string) any {
 		case ok:
 		case field == "platformNamespaces":
 			more = []any{other}
-		case field == "pools", field == "namespaces", field == "domains":
+		case field == "pools", field == "namespaces", field == "domains", field == "networks":
 			more = others.([]any)
 		default:
 			more = []any{"*"}

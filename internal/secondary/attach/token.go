@@ -6,16 +6,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // token is the client token of a request: the same for the same request, whichever
 // replica makes it, and another if anything in the request is. EC2 refuses a token that
 // comes back with other parameters, and takes up to 64 characters.
 func token(c *Create, attempt int) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q %q %d", c.Claim.UID, c.Network, c.Subnet, c.Groups, attempt)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%q %q %q %q %d", c.Claim.UID, c.Network, c.Subnet, c.Groups, attempt)
 	for _, key := range slices.Sorted(maps.Keys(c.Tags)) {
-		fmt.Fprintf(h, " %q=%q", key, c.Tags[key])
+		fmt.Fprintf(&text, " %q=%q", key, c.Tags[key])
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	sum := sha256.Sum256([]byte(text.String()))
+	return hex.EncodeToString(sum[:])
 }

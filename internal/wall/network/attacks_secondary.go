@@ -2,6 +2,7 @@ package network
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -17,22 +18,34 @@ import (
 // secondaryAttacks ask for networks that are not the tenant's, and write definitions.
 // What names one to Multus past croft is among the policy wall's attacks on annotations.
 func secondaryAttacks(by, on *estate.Tenant) []attack.Attack {
-	own, other := by.Namespaces[0], on.Namespaces[0]
+	own, other, ungranted := by.Namespaces[0], on.Namespaces[0], notGranted(by, on)
 	asks := func(name, summary, networks string) attack.Attack {
 		return attack.Creating(name, summary, attack.ByPolicy(admissionpolicy.PodsPolicy, NetworksRule), asking(by, name, networks))
 	}
 	template := attack.Template(func(t *corev1.PodTemplateSpec) {
-		t.Annotations = map[string]string{v1alpha1.NetworksAnnotation: "croft-of-nobody"}
+		t.Annotations = map[string]string{v1alpha1.NetworksAnnotation: ungranted}
 	})
 	const inTemplate = "ask-for-network-in-template"
 	all := attack.Because("a secondary network goes past every NetworkPolicy", nil,
-		asks("ask-for-network", "ask for a secondary network that the tenant is not granted", "croft-of-nobody"),
-		asks("ask-for-network-elsewhere", "ask for a secondary network of another tenant by its namespace", other+"/croft-of-nobody"),
+		asks("ask-for-network", "ask for a secondary network that the tenant is not granted", ungranted),
+		asks("ask-for-network-elsewhere", "ask for a secondary network of another tenant by its namespace",
+			other+"/"+ungranted),
 		asks("ask-for-many-networks", "ask for more secondary networks than are gone through", longest(by)),
 		attack.Creating(inTemplate, "ask for a secondary network that is not granted, in a Deployment",
 			attack.ByWarning(admissionpolicy.PodTemplatesPolicy, NetworksRule), attack.Deployment(own, "croft-"+inTemplate, template)),
 	)
 	return append(all, definitionAttacks(own)...)
+}
+
+// notGranted is a network of the other tenant that this one is not granted, if there is one.
+func notGranted(by, on *estate.Tenant) string {
+	for i := range on.Networks {
+		same := func(n estate.Network) bool { return n.Name == on.Networks[i].Name }
+		if !slices.ContainsFunc(by.Networks, same) {
+			return on.Networks[i].Name
+		}
+	}
+	return "croft-of-nobody"
 }
 
 // longest is a text of names that are fine, each by itself.
@@ -91,7 +104,7 @@ func secondaryMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 func attached(a attack.Attack, networks string) attack.Attack {
 	a.Outcome = attack.As(func(p *corev1.Pod) error {
 		if got := p.Annotations[multusNetworks]; got != networks {
-			return fmt.Errorf("Multus is to attach it to %q, not to %s", got, networks)
+			return fmt.Errorf("it asks Multus for %q, not for %s", got, networks)
 		}
 		return nil
 	})

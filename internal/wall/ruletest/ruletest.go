@@ -103,7 +103,8 @@ platform: {clusterName: test, tenantDomain: tenants.example.org, admins: [platfo
   network: {platformNamespaces: [ingress]}}
 pools: {jobs: {secondaryNetworks: [n3, n6]}, more: {}}
 secondaryNetworks:
-  n3: {zones: [{zone: zone-a, subnet: s, cidr: 10.0.3.0/24, podCIDR: 10.0.3.32/27}, {zone: zone-b, subnet: t, cidr: 10.0.4.0/24, podCIDR: 10.0.4.32/27}]}
+  n3: {zones: [{zone: zone-a, subnet: s, cidr: 10.0.3.0/24, podCIDR: 10.0.3.32/27},
+    {zone: zone-b, subnet: t, cidr: 10.0.4.0/24, podCIDR: 10.0.4.32/27}]}
   n6: {zones: [{zone: zone-a, subnet: u, cidr: 10.0.6.0/24, podCIDR: 10.0.6.32/27}]}
 tenants:
   shop: {pool: jobs, access: [{group: shop-devs, role: operator}]}
