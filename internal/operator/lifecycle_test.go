@@ -12,9 +12,11 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
@@ -450,6 +452,28 @@ func karpenterLater(f *field) {
 	}
 	f.delete(kind)
 	f.gone(kind.DeepCopy())
+	// Discovery forgets the kind a moment later. An operator that still finds it there waits
+	// two minutes for objects that nobody serves.
+	served, err := discovery.NewDiscoveryClientForConfig(f.config)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.eventually("discovery to forget NodePools", func() string {
+		ofGroup, err := served.ServerResourcesForGroupVersion("karpenter.sh/v1")
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err.Error()
+		}
+		_, all, err := served.ServerGroupsAndResources()
+		if err != nil {
+			return err.Error()
+		}
+		for _, list := range append(all, ofGroup) {
+			if list != nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == "NodePool" }) {
+				return "it has them"
+			}
+		}
+		return ""
+	})
 
 	stop := f.operate()
 	defer stop()
