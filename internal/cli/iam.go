@@ -30,7 +30,8 @@ func newIAM(a *app) *cobra.Command {
 		Long: `Print the AWS resources that a file's pools require, without a cluster and without
 an account: the role of Karpenter's controller with its trust, the roles of the nodes
 with their access entries, the instance profiles that the file names, and the queue
-for interruptions.
+for interruptions. Where a pool on AWS has secondary networks: also the role of croft's
+operator, which creates and attaches the nodes' network interfaces.
 
 The rights cover only the calls of Karpenter's provider for AWS, only on resources
 with the cluster's tags, and iam:PassRole only for the file's roles. The output

@@ -12,6 +12,7 @@ import (
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/elevation"
+	"croft.dev/croft/internal/controller/interfaces"
 	"croft.dev/croft/internal/controller/platform"
 	"croft.dev/croft/internal/controller/pool"
 	"croft.dev/croft/internal/controller/secondarynetwork"
@@ -44,6 +45,7 @@ func Register(ctx context.Context, m manager.Manager) error {
 		pool.New(cached, live, applier, store, recorder),
 		tenant.New(cached, live, applier, store, recorder),
 		secondarynetwork.New(cached, store),
+		interfaces.New(cached, store, recorder),
 		elevation.New(cached, live, store, recorder),
 		selfservice.New(cached, live, store, recorder),
 	} {

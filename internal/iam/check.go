@@ -11,6 +11,8 @@ var (
 	clusterName   = regexp.MustCompile(`^[0-9A-Za-z][-0-9A-Za-z_]{0,99}$`)
 	roleName      = regexp.MustCompile(`^[-0-9A-Za-z_+=,.@]+$`)
 	parameterName = regexp.MustCompile(`^(arn:[-0-9A-Za-z_.:]+:parameter/)?[-0-9A-Za-z_./]+$`)
+	subnetID      = regexp.MustCompile(`^subnet-[0-9a-z]+$`)
+	groupID       = regexp.MustCompile(`^sg-[0-9a-z]+$`)
 	keyName       = regexp.MustCompile(`^(arn:[-0-9A-Za-z_.:]+:)?(key/|alias/)?[-0-9A-Za-z_/]+$`)
 )
 
@@ -26,6 +28,8 @@ func (n *needs) check() error {
 		{"nodeClass.aws.instanceProfile", "the name of an instance profile without its path", roleName, n.profiles},
 		{"nodeClass.aws.amiSelectorTerms.ssmParameter", "a parameter's name or its ARN, without *", parameterName, n.parameters},
 		{"nodeClass.aws.blockDeviceMappings.ebs.kmsKeyID", "a key's id, alias or ARN, without *", keyName, n.keys},
+		{"secondaryNetworks.zones.subnet", "a subnet's id, such as subnet-0abc1234", subnetID, n.subnets},
+		{"secondaryNetworks.zones.securityGroups", "a security group's id, such as sg-0abc1234", groupID, n.groups},
 	} {
 		if i := slices.IndexFunc(c.names, func(name string) bool { return !c.form.MatchString(name) }); i >= 0 {
 			return fmt.Errorf("%s: %q will not do in AWS: write %s", c.what, c.names[i], c.such)

@@ -33,18 +33,37 @@ func (s *Stack) CloudFormation() map[string]any {
 			"ClusterName": s.cluster, "Namespace": s.options.Namespace, "ServiceAccount": s.options.ServiceAccount, "RoleArn": arnOf("ControllerRole"),
 		})
 	}
+	outputs := map[string]any{
+		"ControllerRoleArn": map[string]any{"Value": arnOf("ControllerRole")},
+		"InterruptionQueue": map[string]any{"Value": s.queue.name},
+	}
+	if s.operator != nil {
+		s.operatorResources(resources)
+		outputs["OperatorRoleArn"] = map[string]any{"Value": arnOf("OperatorRole")}
+	}
 	template := map[string]any{
 		"AWSTemplateFormatVersion": "2010-09-09",
 		"Description":              "What Karpenter needs in AWS for cluster " + s.cluster + ", as croft iam writes it",
 		"Resources":                resources,
-		"Outputs": map[string]any{
-			"ControllerRoleArn": map[string]any{"Value": arnOf("ControllerRole")},
-			"InterruptionQueue": map[string]any{"Value": s.queue.name},
-		},
+		"Outputs":                  outputs,
 	}
 	pseudo := strings.NewReplacer(partition, "${AWS::Partition}", region, "${AWS::Region}", account, "${AWS::AccountId}", urlSuffix, "${AWS::URLSuffix}")
 	whole, _ := filled(template, func(text string) any { return map[string]any{"Fn::Sub": pseudo.Replace(text)} }).(map[string]any)
 	return whole
+}
+
+func (s *Stack) operatorResources(resources map[string]any) {
+	resources["OperatorRole"] = resource("AWS::IAM::Role", map[string]any{
+		"RoleName": s.operator.name, "AssumeRolePolicyDocument": s.operatorTrust(),
+	})
+	resources["OperatorPolicy"] = resource("AWS::IAM::ManagedPolicy", map[string]any{
+		"ManagedPolicyName": s.operator.policy, "PolicyDocument": policyDocument(s.operating), "Roles": []any{ref("OperatorRole")},
+	})
+	if s.options.Identity == PodIdentity {
+		resources["OperatorIdentity"] = resource("AWS::EKS::PodIdentityAssociation", map[string]any{
+			"ClusterName": s.cluster, "Namespace": operatorNamespace, "ServiceAccount": operatorAccount, "RoleArn": arnOf("OperatorRole"),
+		})
+	}
 }
 
 func (s *Stack) nodeResources(n nodeRole, resources map[string]any) {

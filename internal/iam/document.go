@@ -60,16 +60,21 @@ func (s *Statement) of(kind string, who ...string) map[string]any {
 // controllerTrust is who may have the controller's role: Karpenter's service
 // account in this cluster.
 func (s *Stack) controllerTrust() map[string]any {
+	return s.trust("Karpenter", s.options.Namespace, s.options.ServiceAccount)
+}
+
+// trust lets a service account in this cluster have a role.
+func (s *Stack) trust(sid, namespace, serviceAccount string) map[string]any {
 	o := s.options
 	if o.Identity == IRSA {
-		trust := Statement{Sid: "Karpenter", Actions: []string{"sts:AssumeRoleWithWebIdentity"}, Conditions: conditions(
-			equals(o.OIDCProvider+":aud", "sts.amazonaws.com"), equals(o.OIDCProvider+":sub", "system:serviceaccount:"+o.Namespace+":"+o.ServiceAccount))}
+		trust := Statement{Sid: sid, Actions: []string{"sts:AssumeRoleWithWebIdentity"}, Conditions: conditions(
+			equals(o.OIDCProvider+":aud", "sts.amazonaws.com"), equals(o.OIDCProvider+":sub", "system:serviceaccount:"+namespace+":"+serviceAccount))}
 		return document(trust.of("Federated", "arn:"+partition+":iam::"+account+":oidc-provider/"+o.OIDCProvider))
 	}
 	n := needs{cluster: s.cluster}
-	trust := Statement{Sid: "Karpenter", Actions: []string{"sts:AssumeRole", "sts:TagSession"}, Conditions: conditions(
-		equals(requested+"eks-cluster-arn", n.clusterARN()), equals(requested+"kubernetes-namespace", o.Namespace),
-		equals(requested+"kubernetes-service-account", o.ServiceAccount))}
+	trust := Statement{Sid: sid, Actions: []string{"sts:AssumeRole", "sts:TagSession"}, Conditions: conditions(
+		equals(requested+"eks-cluster-arn", n.clusterARN()), equals(requested+"kubernetes-namespace", namespace),
+		equals(requested+"kubernetes-service-account", serviceAccount))}
 	return document(trust.of("Service", "pods.eks.amazonaws.com"))
 }
 

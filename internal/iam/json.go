@@ -32,6 +32,17 @@ func (s *Stack) JSON() map[string]any {
 			"name": s.queue.name, "policy": s.queue.document(), "messageRetentionSeconds": retention, "rules": rules,
 		},
 	}
+	if s.operator != nil {
+		operator := map[string]any{
+			"name": s.operator.name, "trust": s.operatorTrust(), "policies": map[string]any{s.operator.policy: policyDocument(s.operating)},
+		}
+		if s.options.Identity == PodIdentity {
+			operator["podIdentityAssociation"] = map[string]any{
+				"clusterName": s.cluster, "namespace": operatorNamespace, "serviceAccount": operatorAccount, "roleArn": roleARN(s.operator.name),
+			}
+		}
+		all["operatorRole"] = operator
+	}
 	if s.options.Identity == PodIdentity {
 		all["podIdentityAssociation"] = map[string]any{
 			"clusterName": s.cluster, "namespace": s.options.Namespace, "serviceAccount": s.options.ServiceAccount, "roleArn": roleARN(s.controller),

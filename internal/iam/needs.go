@@ -22,6 +22,10 @@ type needs struct {
 	keys []string
 	// reserved says that a pool uses capacity reservations.
 	reserved bool
+	// subnets and groups are those of the secondary networks that pools use.
+	subnets, groups []string
+	// anyGroup says that a part of a network names no security group.
+	anyGroup bool
 }
 
 func needsOf(e *estate.Estate) *needs {
@@ -45,8 +49,28 @@ func needsOf(e *estate.Estate) *needs {
 		for _, m := range class.BlockDeviceMappings {
 			n.keys = with(n.keys, m.EBS.KMSKeyID)
 		}
+		for _, name := range pool.SecondaryNetworks {
+			n.network(e, name)
+		}
 	}
 	return n
+}
+
+// network adds what interfaces in a secondary network are made from. Without security
+// groups they get the default one of their network, whose id the file does not say.
+func (n *needs) network(e *estate.Estate, name string) {
+	for _, network := range e.Networks {
+		if network.Name != name {
+			continue
+		}
+		for _, zone := range network.Spec.Zones {
+			n.subnets = with(n.subnets, zone.Subnet)
+			for _, id := range zone.SecurityGroups {
+				n.groups = with(n.groups, id)
+			}
+			n.anyGroup = n.anyGroup || len(zone.SecurityGroups) == 0
+		}
+	}
 }
 
 // with adds what is not empty, and not there yet, in order.

@@ -42,6 +42,9 @@ type Stack struct {
 	policies   []Policy
 	nodes      []nodeRole
 	queue      queue
+	// operator is nil if no pool has secondary networks; operating is what it may do.
+	operator  *operatorRole
+	operating []Statement
 }
 
 // nodeRole is a role of nodes.
@@ -90,6 +93,10 @@ func Plan(e *estate.Estate, o Options) (*Stack, error) {
 	s := &Stack{
 		cluster: n.cluster, options: o, controller: shortened("KarpenterController-"+n.cluster, maxRoleName),
 		policies: policies(n), queue: queueOf(n),
+	}
+	if s.operating = operating(n); len(s.operating) > 0 {
+		name := shortened("CroftOperator-"+n.cluster, maxRoleName)
+		s.operator = &operatorRole{name: name, policy: shortened("CroftOperator-interfaces-"+n.cluster, maxPolicyName)}
 	}
 	for _, name := range n.nodeRoles() {
 		s.nodes = append(s.nodes, nodeRole{name: name, profile: slices.Contains(n.profiles, name), managed: managed(o)})

@@ -34,6 +34,14 @@ func (s *Stack) Terraform() (map[string]any, error) {
 			"cluster_name": s.cluster, "namespace": s.options.Namespace, "service_account": s.options.ServiceAccount, "role_arn": "${aws_iam_role.karpenter_controller.arn}",
 		})
 	}
+	outputs := map[string]any{
+		"karpenter_controller_role_arn": map[string]any{"value": "${aws_iam_role.karpenter_controller.arn}"},
+		"karpenter_interruption_queue":  map[string]any{"value": "${aws_sqs_queue.karpenter.name}"},
+	}
+	if s.operator != nil {
+		s.terraformOperator(t)
+		outputs["croft_operator_role_arn"] = map[string]any{"value": "${aws_iam_role.croft_operator.arn}"}
+	}
 	resources := map[string]any{}
 	for kind, of := range t.resources {
 		resources[kind] = of
@@ -41,11 +49,21 @@ func (s *Stack) Terraform() (map[string]any, error) {
 	return map[string]any{
 		"data":     map[string]any{"aws_partition": current(), "aws_region": current(), "aws_caller_identity": current()},
 		"resource": resources,
-		"output": map[string]any{
-			"karpenter_controller_role_arn": map[string]any{"value": "${aws_iam_role.karpenter_controller.arn}"},
-			"karpenter_interruption_queue":  map[string]any{"value": "${aws_sqs_queue.karpenter.name}"},
-		},
+		"output":   outputs,
 	}, t.err
+}
+
+func (s *Stack) terraformOperator(t *terraform) {
+	t.add("aws_iam_role", "croft_operator", map[string]any{"name": s.operator.name, "assume_role_policy": t.text(s.operatorTrust())})
+	t.add("aws_iam_policy", "croft_operator", map[string]any{"name": s.operator.policy, "policy": t.text(policyDocument(s.operating))})
+	t.add("aws_iam_role_policy_attachment", "croft_operator", map[string]any{
+		"role": "${aws_iam_role.croft_operator.name}", "policy_arn": "${aws_iam_policy.croft_operator.arn}",
+	})
+	if s.options.Identity == PodIdentity {
+		t.add("aws_eks_pod_identity_association", "croft_operator", map[string]any{
+			"cluster_name": s.cluster, "namespace": operatorNamespace, "service_account": operatorAccount, "role_arn": "${aws_iam_role.croft_operator.arn}",
+		})
+	}
 }
 
 func (s *Stack) terraformNode(n nodeRole, t *terraform) {

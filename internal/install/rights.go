@@ -83,6 +83,8 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule("config.gatekeeper.sh", read, "configs"),
 		rule("admissionregistration.k8s.io", read, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
 		rule("karpenter.sh", keep, "nodepools"),
+		// Which nodes are to be attached to secondary networks.
+		rule("karpenter.sh", read, "nodeclaims"),
 		rule("karpenter.kwok.sh", keep, "kwoknodeclasses"),
 		rule("karpenter.k8s.aws", keep, "ec2nodeclasses"),
 

@@ -100,6 +100,30 @@ var (
 	}
 )
 
+// What the operator counts where pools have secondary networks on AWS.
+var (
+	// Interfaces are the interfaces that croft made.
+	Interfaces = Metric{
+		Name: "croft_interfaces", Type: Gauge, Process: Operator,
+		Labels: []Label{{Name: "network"}, {"state", "`attached`, `attaching`, `available` (not attached yet) or " +
+			"`orphaned` (no NodeClaim has it; it is deleted after two minutes)"}},
+		Help: "Network interfaces that croft made for secondary networks.",
+	}
+	// AttachSeconds is how long nodes waited for their interfaces.
+	AttachSeconds = Metric{
+		Name: "croft_interfaces_attach_seconds", Type: Histogram, Process: Operator, Labels: []Label{{Name: "pool"}},
+		Help:    "Time from the launch of an instance until all its secondary network interfaces were attached.",
+		Buckets: []float64{1, 2, 5, 8, 10, 12, 15, 20, 30, 60, 120, 300},
+	}
+	// EC2Calls counts calls of EC2's API.
+	EC2Calls = Metric{
+		Name: "croft_ec2_calls_total", Type: Counter, Process: Operator,
+		Labels: []Label{{Name: "action"}, {"result", "`ok`, `error`, `throttled`, or `deferred`: not made, to stay below " +
+			"the limits of the API"}},
+		Help: "Calls of EC2's API for network interfaces.",
+	}
+)
+
 // What croft proxy counts. There is no label for users: its cardinality would be too high.
 var (
 	// ProxyRequests counts requests.
@@ -131,6 +155,7 @@ func Own() []Metric {
 	all := []Metric{
 		Repairs, Retries, SharesMoved, Heartbeat, BuildInfo,
 		PlatformCondition, PoolCondition, TenantCondition, QuotaUse, PolicyInfo, PolicyWarnings, VerifyTime, VerifyResults,
+		Interfaces, AttachSeconds, EC2Calls,
 		ProxyRequests, ProxyDuration, ProxyOpen, ProxyUnauthenticated,
 	}
 	slices.SortFunc(all, order)

@@ -37,6 +37,8 @@ var well = map[string]string{
 	`croft_tenant_status_condition{tenant="shop",condition="Enforced",status="True",reason="Enforced"}`: `1x240`,
 	`croft_tenant_quota_used_ratio{tenant="shop",resource="pods"}`:                                      `0.5x240`,
 	`croft_quota_shares_moved_total{tenant="shop"}`:                                                     `0+1x240`,
+	`croft_interfaces{network="n3",state="attached"}`:                                                  `9x240`,
+	`croft_ec2_calls_total{action="CreateNetworkInterface",result="ok"}`:                                `0+9x240`,
 	`croft_policy_info{policy="croft-pods",wall="policy"}`:                                              `1x240`,
 	`croft_policy_type_warnings{policy="croft-pods"}`:                                                   `0x240`,
 	`croft_verify_timestamp_seconds`:                                                                    `0x240`,
@@ -209,6 +211,18 @@ var alertCases = map[string]alertCase{
 		labels:  map[string]string{"tenant": "shop"},
 		summary: "Shares of the quota of tenant shop are moved 180 times an hour",
 		at:      2 * time.Hour,
+	},
+	"CroftInterfacesThrottled": {
+		fires:   map[string]string{`croft_ec2_calls_total{action="CreateNetworkInterface",result="throttled"}`: `0+12x240`},
+		silent:  map[string]string{`croft_ec2_calls_total{action="CreateNetworkInterface",result="throttled"}`: `0+3x240`},
+		labels:  map[string]string{"action": "CreateNetworkInterface"},
+		summary: "AWS throttles CreateNetworkInterface: nodes wait for their network interfaces",
+	},
+	"CroftInterfacesOrphaned": {
+		fires:   map[string]string{`croft_interfaces{network="n3",state="orphaned"}`: `2x240`},
+		silent:  map[string]string{`croft_interfaces{network="n3",state="orphaned"}`: `2 2 2 0x240`},
+		labels:  map[string]string{"network": "n3"},
+		summary: "2 interfaces of network n3 have no node and are not deleted",
 	},
 	"CroftProxyErrors": {
 		fires: map[string]string{

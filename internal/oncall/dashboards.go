@@ -25,6 +25,12 @@ var operatorDashboard = Dashboard{Name: "croft-operator", Title: "croft / Operat
 	{"Requests to the API server", Graph, "reqps", "By status code. In steady state the operator writes nothing but Leases", []Query{
 		{`sum by (method, code) (rate(rest_client_requests_total[5m])` + ofCroft + `)`, "{{method}} {{code}}"},
 	}},
+	{"Interfaces of secondary networks", Graph, "", "By network and state", []Query{
+		{`sum by (network, state) (croft_interfaces)`, "{{network}} {{state}}"},
+	}},
+	{"From launch to all interfaces (p99)", Graph, "s", "", []Query{
+		{`histogram_quantile(0.99, sum by (pool, le) (rate(croft_interfaces_attach_seconds_bucket[30m])))`, "{{pool}}"},
+	}},
 }}
 
 var tenantsDashboard = Dashboard{

@@ -72,6 +72,7 @@ func Groups() []Group {
 		{Name: "croft-operator", Title: "The operator", Records: operatorRecords, Alerts: operatorAlerts},
 		{Name: "croft-walls", Title: "The walls", Records: wallRecords, Alerts: wallAlerts},
 		{Name: "croft-tenants", Title: "The platform, its pools and tenants", Records: tenantRecords, Alerts: tenantAlerts},
+		{Name: "croft-networks", Title: "Secondary networks", Records: networkRecords, Alerts: networkAlerts},
 		{Name: "croft-proxy", Title: "croft proxy", Records: proxyRecords, Alerts: proxyAlerts},
 	}
 }

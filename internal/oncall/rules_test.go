@@ -95,7 +95,7 @@ func TestMetricsExist(t *testing.T) {
 	}
 	for _, g := range oncall.Groups() {
 		for _, r := range g.Records {
-			labels[r.Name] = []string{"status", "reason", "policy", "wall", "error_type", "controller"}
+			labels[r.Name] = []string{"status", "reason", "policy", "wall", "error_type", "controller", "action"}
 		}
 	}
 	for where, expr := range queries() {

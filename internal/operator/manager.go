@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/controller/tenant/quota"
@@ -69,6 +70,9 @@ func cacheOptions() cache.Options {
 			&v1alpha1.Elevation{}:        all,
 			&v1alpha1.TenantNamespace{}:  all,
 			&corev1.Event{}:              quota.Events(),
+			// They are Karpenter's. They are watched only where nodes are attached to
+			// secondary networks.
+			&karpenterv1.NodeClaim{}: all,
 		},
 	}
 }

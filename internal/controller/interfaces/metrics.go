@@ -1,24 +1,15 @@
 package interfaces
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"croft.dev/croft/internal/metric"
 	"croft.dev/croft/internal/secondary/attach"
 )
 
 var (
-	// attachSeconds is how long nodes waited for their interfaces.
-	attachSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "croft_interfaces_attach_seconds",
-		Help:    "Time from the launch of an instance until all its secondary network interfaces were attached, by pool.",
-		Buckets: []float64{1, 2, 5, 8, 10, 12, 15, 20, 30, 60, 120, 300},
-	}, []string{"pool"})
-	// kept are the interfaces that croft made.
-	kept = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "croft_interfaces",
-		Help: "Network interfaces that croft made for secondary networks, by network and state: attached, attaching, available, or orphaned if no NodeClaim has it.",
-	}, []string{"network", "state"})
+	attachSeconds = metric.AttachSeconds.HistogramVec()
+	kept          = metric.Interfaces.GaugeVec()
 )
 
 func init() { metrics.Registry.MustRegister(attachSeconds, kept) }

@@ -5,6 +5,7 @@ package secondarynetwork
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -54,6 +55,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	before := network.DeepCopy()
 	status.Accept(&network.Status, network.Generation, snapshot.Platform != nil, entry.Problems)
-	status.Sum(&network.Status, network.Generation, v1alpha1.ConditionAccepted)
+	summed := []string{v1alpha1.ConditionAccepted}
+	if meta.FindStatusCondition(network.Status.Conditions, v1alpha1.ConditionInterfacesReady) != nil {
+		summed = append(summed, v1alpha1.ConditionInterfacesReady) // package interfaces writes it
+	}
+	status.Sum(&network.Status, network.Generation, summed...)
 	return c.retries.Of(ctx, req.Name, reconcile.Result{}, c.status.Patch(ctx, before, network))
 }

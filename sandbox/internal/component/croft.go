@@ -1,6 +1,7 @@
 package component
 
 import (
+	"os"
 	"os/exec"
 
 	"croft.dev/croft/sandbox/internal/supervisor"
@@ -20,12 +21,16 @@ func (s *Sandbox) croftSpec() (supervisor.Spec, error) {
 			if err := s.ports.Claim(croftHealth, croftMetrics); err != nil {
 				return nil, err
 			}
-			return exec.Command(s.config.Croft, "operator",
+			cmd := exec.Command(s.config.Croft, "operator",
 				"--kubeconfig="+s.home.Kubeconfig(Croft),
 				"--leader-elect=false",
 				"--health-addr="+s.ports.Address(croftHealth),
 				"--metrics-addr="+s.ports.Address(croftMetrics),
-			), nil
+			)
+			if s.config.AWS != nil {
+				cmd.Env = append(os.Environ(), s.awsEnv("AKIACROFT")...)
+			}
+			return cmd, nil
 		},
 		Ready: newProber(nil).isReady(address),
 	}, nil

@@ -7,16 +7,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"croft.dev/croft/internal/metric"
 )
 
 // counted counts calls of EC2's API.
-var counted = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "croft_ec2_calls_total",
-	Help: "Calls of EC2's API for network interfaces, by action and result: ok, throttled, error, or deferred if it was not made, to stay below the limits.",
-}, []string{"action", "result"})
+var counted = metric.EC2Calls.CounterVec()
 
 func init() { metrics.Registry.MustRegister(counted) }
 

@@ -1,0 +1,27 @@
+package oncall
+
+import "time"
+
+var networkRecords = []Record{
+	{"croft:ec2_calls_throttled:rate10m", `sum by (action) (rate(croft_ec2_calls_total{result="throttled"}[10m]))`},
+}
+
+var networkAlerts = []Alert{
+	{
+		Name: "CroftInterfacesThrottled", Expr: `croft:ec2_calls_throttled:rate10m > 0.1`,
+		For: 15 * time.Minute, Severity: Warning,
+		Summary: "AWS throttles {{ $labels.action }}: nodes wait for their network interfaces",
+		Means: "the account's limits of EC2's API are used up, by croft or by others. Nodes come, and get their interfaces " +
+			"later",
+		Cure: "find out who else calls EC2, such as another cluster in the same account and region; ask AWS for higher limits",
+		Run:  "kubectl get events -A --field-selector reason=NetworksAttached",
+	},
+	{
+		Name: "CroftInterfacesOrphaned", Expr: `sum by (network) (croft_interfaces{state="orphaned"}) > 0`,
+		For: 15 * time.Minute, Severity: Warning,
+		Summary: "{{ $value }} interfaces of network {{ $labels.network }} have no node and are not deleted",
+		Means:   "croft makes no progress with deleting them. They take addresses of the subnet",
+		Cure:    "the operator's log says why AWS refuses; compare its role with the output of `croft iam`",
+		Run:     "kubectl describe secondarynetworks",
+	},
+}
