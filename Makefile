@@ -64,6 +64,17 @@ $(BIN)/karpenter-aws: $(SANDBOX_SOURCES)
 	$(call say,building karpenter-aws (minutes the first time))
 	@cd sandbox && $(COMPILE) build -ldflags "-s -w" -o $@ ./cmd/karpenter-aws
 
+.PHONY: cni
+cni: $(BIN)/cni/multus ## Build Multus, whereabouts and CNI plugins, for tests of secondary networks
+
+# Their manifests are copied, so that tests install the same versions.
+$(BIN)/cni/multus: sandbox/cni/go.mod sandbox/cni/go.sum
+	$(call say,building multus and whereabouts (minutes the first time))
+	@mkdir -p $(@D) && cd sandbox/cni && for tool in $$($(GO) list tool); do \
+	  $(COMPILE) build -ldflags "-s -w" -o $(@D)/$$(case $$tool in */whereabouts/cmd) echo whereabouts ;; *) basename $$tool ;; esac) $$tool; done
+	@cd sandbox/cni && install -m 0644 "$$($(GO) list -m -f '{{.Dir}}' gopkg.in/k8snetworkplumbingwg/multus-cni.v4)/deployments/multus-daemonset.yml" $(@D)/multus.yaml
+	@cd sandbox/cni && install -m 0644 "$$($(GO) list -m -f '{{.Dir}}' github.com/k8snetworkplumbingwg/whereabouts)/doc/crds/daemonset-install.yaml" $(@D)/whereabouts.yaml
+
 # Gatekeeper's own tool to test templates.
 $(BIN)/gator: sandbox/addons/go.mod sandbox/addons/go.sum
 	$(call say,building gator)
@@ -153,7 +164,7 @@ race: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the tests in which se
 verify: lint generated ## Check what is not tested: lint, and that generated files are current
 
 .PHONY: test-all
-test-all: build gatekeeper flux karpenter-aws browser helm image promtool $(BIN)/gator $(BIN)/calico-selector $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test` and `make race`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
+test-all: build gatekeeper flux karpenter-aws cni browser helm image promtool $(BIN)/gator $(BIN)/calico-selector $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test` and `make race`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
 	@CROFT_TEST_ALL=1 hack/test.sh $(RACED_ALL)
 
 .PHONY: bench

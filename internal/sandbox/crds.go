@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,6 +54,9 @@ const (
 	AmazonVPC = "amazon-vpc"
 	// KarpenterAWS is the EC2NodeClasses of Karpenter's provider for AWS.
 	KarpenterAWS = "karpenter-aws"
+	// Multus is NetworkAttachmentDefinitions, and the kinds in which whereabouts keeps
+	// addresses. Their versions are those in sandbox/cni/go.mod.
+	Multus = "multus"
 )
 
 // crdsOf are the modules that carry an addon's definitions, and where in them.
@@ -72,11 +76,17 @@ var crdsOf = map[string][]crdSource{
 	NetworkPolicyAPI: {{module: "sigs.k8s.io/network-policy-api", files: "config/crd/standard/*networkpolicies.yaml"}},
 	AmazonVPC:        {{files: "crds/aws.yaml"}},
 	KarpenterAWS:     {{module: "github.com/aws/karpenter-provider-aws", files: "pkg/apis/crds/karpenter.k8s.aws_ec2nodeclasses.yaml"}},
+	Multus: {
+		{parent: "cni", module: "github.com/k8snetworkplumbingwg/network-attachment-definition-client", files: "artifacts/networks-crd.yaml"},
+		{parent: "cni", module: "github.com/k8snetworkplumbingwg/whereabouts", files: "doc/crds/whereabouts.cni.cncf.io_*.yaml"},
+	},
 }
 
 // crdSource are files of a module; of sandbox/addons itself if it names none, for
 // definitions that no module is to be had for.
 type crdSource struct {
+	// parent is the folder of sandbox whose go.mod has the module's version; addons if empty.
+	parent        string
 	module, files string
 	// renamed are replacements in the text; nil for none.
 	renamed *strings.Replacer
@@ -320,32 +330,42 @@ func moduleDirs(ctx context.Context, sources []crdSource) (map[string]string, er
 	if err != nil {
 		return nil, fmt.Errorf("addons: %w", err)
 	}
-	addons := filepath.Join(root, "sandbox", "addons")
-	dirs := map[string]string{"": addons}
-	var modules []string
+	dirs := map[string]string{"": filepath.Join(root, "sandbox", addonsFolder)}
+	modules := map[string][]string{}
 	for _, source := range sources {
 		if source.module != "" {
-			modules = append(modules, source.module)
+			parent := cmp.Or(source.parent, addonsFolder)
+			modules[parent] = append(modules[parent], source.module)
 		}
 	}
-	if len(modules) == 0 {
-		return dirs, nil
+	for parent, names := range modules {
+		if err := download(ctx, root, parent, names, dirs); err != nil {
+			return nil, err
+		}
 	}
+	return dirs, nil
+}
+
+// addonsFolder is the folder of sandbox with the versions of most addons.
+const addonsFolder = "addons"
+
+// download adds the directories of modules in the versions of a folder's go.mod.
+func download(ctx context.Context, root, parent string, modules []string, dirs map[string]string) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"mod", "download", "-json"}, modules...)...)
-	cmd.Dir = addons
+	cmd.Dir = filepath.Join(root, "sandbox", parent)
 	out, failed := output(cmd)
 	// A failure is reported in the entry of its module.
 	for decoder := json.NewDecoder(strings.NewReader(out)); ; {
 		var module struct{ Path, Dir, Error string }
 		err := decoder.Decode(&module)
 		if errors.Is(err, io.EOF) {
-			return dirs, failed
+			return failed
 		}
 		if err != nil {
-			return nil, errors.Join(failed, err)
+			return errors.Join(failed, err)
 		}
 		if module.Error != "" {
-			return nil, fmt.Errorf("download %s, which sandbox/addons/go.mod names: %s", module.Path, module.Error)
+			return fmt.Errorf("download %s, which sandbox/%s/go.mod names: %s", module.Path, parent, module.Error)
 		}
 		dirs[module.Path] = module.Dir
 	}
