@@ -17,7 +17,7 @@ SANDBOX_DIR := $(CURDIR)/.sandbox
 # in one clone would show up again in another.
 export GOLANGCI_LINT_CACHE := $(BIN)/golangci-lint-cache
 # The sandbox links all of Kubernetes: minutes the first time, seconds afterwards.
-SANDBOX_SOURCES := $(shell find sandbox api/crds \( -name '*_test.go' -o -path sandbox/addons -o -path sandbox/flux \) -prune -o -type f -print 2>/dev/null)
+SANDBOX_SOURCES := $(shell find sandbox api/crds \( -name '*_test.go' -o -path sandbox/addons -o -path sandbox/cni -o -path sandbox/flux \) -prune -o -type f -print 2>/dev/null)
 CROFT_SOURCES   := $(shell find api cmd internal -name '*_test.go' -prune -o -name '*.go' -print -o -name '*.yaml' -print 2>/dev/null) go.mod go.sum
 
 say = @printf '\033[1m==>\033[0m %s\n' "$(1)" >&2
