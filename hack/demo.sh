@@ -44,6 +44,11 @@ case ${LOGIN:-} in
     ;;
   *) echo "LOGIN=$LOGIN: choose 1, or leave it out" >&2 && exit 2 ;;
 esac
+case ${NETWORKS:-} in
+  "") ;;
+  1) if [ "${CLOUD:-}" != aws ]; then echo "NETWORKS=1 needs CLOUD=aws: interfaces are an account's" >&2 && exit 2; fi ;;
+  *) echo "NETWORKS=$NETWORKS: choose 1, or leave it out" >&2 && exit 2 ;;
+esac
 if [ ${#edit[@]} -gt 0 ]; then
   file=$(mktemp -d)/two-tenants.yaml
   trap 'rm -r "$(dirname "$file")"' EXIT
@@ -158,6 +163,10 @@ show croft status
 if [ "${GITOPS:-}" = flux ]; then
   # shellcheck source=hack/demo-gitops.sh
   . hack/demo-gitops.sh
+fi
+if [ "${NETWORKS:-}" = 1 ]; then
+  # shellcheck source=hack/demo-networks.sh
+  . hack/demo-networks.sh
 fi
 if [ "${LOGIN:-}" = 1 ]; then
   . hack/demo-login.sh

@@ -55,7 +55,7 @@ func baseLayer(zones string) (v1.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer archive.Close()
+	defer func() { _ = archive.Close() }() // it is only read
 	for _, zone := range archive.File {
 		if strings.HasSuffix(zone.Name, "/") {
 			continue

@@ -28,7 +28,7 @@ func main() {
 	zones := flag.String("zoneinfo", "", "the time zones, Go's lib/time/zoneinfo.zip")
 	name := flag.String("name", "croft", "the image's name in the archive, with a tag or without")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: image [flags] ARCHITECTURE=BINARY...")
+		_, _ = fmt.Fprintln(flag.CommandLine.Output(), "usage: image [flags] ARCHITECTURE=BINARY...")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -49,7 +49,7 @@ func write(to, zones, name, version string, binaries []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	index := v1.ImageIndex(mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	var boms []bom
 	for _, each := range binaries {
 		architecture, path, ok := strings.Cut(each, "=")
@@ -111,7 +111,7 @@ func writeLayout(to, name string, index v1.ImageIndex) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // what is left is named .image-…
 	path, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return err
