@@ -22,6 +22,10 @@ const (
 	// ConditionInterfacesReady says that nothing keeps nodes from their network
 	// interfaces in a SecondaryNetwork. Only networks that a pool on AWS uses have it.
 	ConditionInterfacesReady = "InterfacesReady"
+	// ConditionNetworksReady says that a Node's interfaces in secondary networks are set
+	// up. croft's agent writes it on its own Node; it is the only one that is on no kind of
+	// croft's.
+	ConditionNetworksReady = "croft.dev/NetworksReady"
 )
 
 // Reasons of conditions.
@@ -87,6 +91,17 @@ const (
 	ReasonInterfacesMissing = "InterfacesMissing"
 	// ReasonAccountUnreachable: EC2 did not answer, or refused to show the interfaces.
 	ReasonAccountUnreachable = "AccountUnreachable"
+	// ReasonLinksReady: every interface of the node has its name and its settings.
+	ReasonLinksReady = "LinksReady"
+	// ReasonInterfacesUnknown: the operator has not listed the node's interfaces yet, since
+	// not all of them are attached.
+	ReasonInterfacesUnknown = "InterfacesUnknown"
+	// ReasonLinkMissing: the node does not show an interface that is attached to it; the
+	// message names it.
+	ReasonLinkMissing = "LinkMissing"
+	// ReasonLinkFailed: the node refused a name or a setting of an interface, or the file
+	// of a network; the message says why.
+	ReasonLinkFailed = "LinkFailed"
 	// ReasonPending: a condition that Ready sums up is not known yet.
 	ReasonPending = "Pending"
 	// ReasonDeleting: the object is being deleted.

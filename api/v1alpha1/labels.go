@@ -68,6 +68,18 @@ const (
 	// separated by commas: "n3, n6".
 	NetworksAnnotation = "croft.dev/networks"
 
+	// NodeNetworksLabel with the value true is on the nodes of pools that wait for their
+	// networks. croft's agent runs on these nodes.
+	NodeNetworksLabel = "croft.dev/secondary-networks"
+	// NodeNetworksAnnotation on a Node lists its interfaces in secondary networks, as JSON.
+	// The operator writes it once all of them are attached, and croft's agent reads it.
+	NodeNetworksAnnotation = "croft.dev/node-networks"
+	// NetworksTaint keeps pods off a node until its secondary networks are ready. The
+	// prefix is the one that the node readiness controller of kubernetes-sigs asks for.
+	NetworksTaint = "readiness.k8s.io/croft-networks"
+	// NetworksTaintValue is the value of NetworksTaint.
+	NetworksTaintValue = "pending"
+
 	// ProbeLabel on a pod names the one placement engine that may place it, so that
 	// an engine can be seen to work while another still does. A pod that no engine
 	// places is refused: a tenant gains nothing by it.
@@ -90,6 +102,9 @@ const (
 	// ElevationsNamespace is where the service accounts of elevations live: apart from
 	// croft's own, so that the operator can request tokens of the former alone.
 	ElevationsNamespace = "croft-elevations"
+	// AgentNamespace is where croft's agent lives: apart from the operator, because the
+	// agent's pods use the node's network.
+	AgentNamespace = "croft-agent"
 	// SystemNamespace is where croft's operator lives.
 	SystemNamespace = "croft-system"
 	// PlatformName is the name of the one Platform of a cluster.

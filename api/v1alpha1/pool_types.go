@@ -32,6 +32,7 @@ type Pool struct {
 
 // PoolSpec says which nodes a pool has and how long it keeps them.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.waitForNetworks) || !self.waitForNetworks || has(self.secondaryNetworks) && self.secondaryNetworks.size() > 0",message="waitForNetworks: the pool has no secondaryNetworks to wait for"
 // +kubebuilder:validation:XValidation:rule="!has(self.emptyTTL) || !has(self.consolidation) || self.consolidation == 'WhenEmpty' || self.emptyTTL != 'Never'",message="emptyTTL: Never keeps nodes for ever, so consolidation can only be WhenEmpty"
 type PoolSpec struct {
 	// Instances says which instances may become nodes of this pool.
@@ -102,6 +103,12 @@ type PoolSpec struct {
 	// +listType=set
 	// +optional
 	SecondaryNetworks []string `json:"secondaryNetworks,omitempty"`
+
+	// WaitForNetworks keeps pods off a node until croft's agent has set up its interfaces
+	// in the secondary networks. Install the agent first (croft install --agent): without
+	// it the nodes stay empty. Changing it replaces the pool's nodes.
+	// +optional
+	WaitForNetworks bool `json:"waitForNetworks,omitempty"`
 }
 
 // Instances says which instances may become nodes. Everything given must hold.

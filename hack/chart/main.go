@@ -53,7 +53,7 @@ func generate(args []string) error {
 
 // chart returns the generated files by their names.
 func chart() (map[string][]byte, error) {
-	objects, err := install.Objects(install.Options{Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark})
+	objects, err := install.Objects(install.Options{Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Agent: true})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func chart() (map[string][]byte, error) {
 		return nil, err
 	}
 	files, schemas := map[string][]byte{}, map[string]map[string]any{}
-	operator, proxy := &page{}, &page{}
+	operator, proxy, agent := &page{}, &page{}, &page{}
 	var defaults defaults
 	for _, o := range all {
 		switch {
@@ -85,6 +85,8 @@ func chart() (map[string][]byte, error) {
 			schemas[kind] = spec
 		case o.GetName() == proxyName:
 			proxy.add(&o, &defaults.Proxy)
+		case o.GetName() == install.AgentName || o.GetName() == install.NodesName:
+			agent.add(&o, &defaults.Agent)
 		default:
 			operator.add(&o, &defaults.Operator)
 		}
@@ -94,7 +96,7 @@ func chart() (map[string][]byte, error) {
 		kinds.add(&hooks[i], &workload{})
 		kinds.hook(&hooks[i], i)
 	}
-	for name, p := range map[string]*page{"operator": operator, "proxy": proxy, "kinds": kinds} {
+	for name, p := range map[string]*page{"operator": operator, "proxy": proxy, "agent": agent, "kinds": kinds} {
 		if files["templates/"+name+".yaml"], err = p.render(name); err != nil {
 			return nil, err
 		}

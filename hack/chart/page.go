@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/install"
 	"croft.dev/croft/internal/wall/identity"
 )
 
@@ -23,7 +24,7 @@ type page struct {
 	slots []func(indent string) string
 }
 
-// workload is what the values say of a Deployment: what `croft install` has, by default.
+// workload is what the values say of pods: what `croft install` has, by default.
 type workload struct {
 	Replicas  int64
 	Priority  string
@@ -78,7 +79,7 @@ func (p *page) add(o *unstructured.Unstructured, of *workload) {
 			}
 		}
 		o.Object["data"] = data
-	case "Deployment", "Job":
+	case "Deployment", "DaemonSet", "Job":
 		p.workload(o, of)
 	}
 }
@@ -103,8 +104,11 @@ func (p *page) roles(o *unstructured.Unstructured) {
 // workload moves what the values say of pods into them.
 func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 	values := ".Values.operator"
-	if o.GetName() == proxyName {
+	switch o.GetName() {
+	case proxyName:
 		values = ".Values.proxy"
+	case install.AgentName:
+		values = ".Values.agent"
 	}
 	spec := o.Object["spec"].(map[string]any)
 	template := spec["template"].(map[string]any)
@@ -112,6 +116,8 @@ func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 	if o.GetKind() == "Deployment" {
 		of.Replicas = spec["replicas"].(int64)
 		spec["replicas"] = p.inline(values + ".replicas")
+	}
+	if o.GetKind() != "Job" {
 		p.optional(template["metadata"].(map[string]any), "annotations", values+".podAnnotations")
 	}
 	of.Priority = pod["priorityClassName"].(string)
@@ -119,8 +125,10 @@ func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 	pod[p.slot(func(indent string) string {
 		return "{{- with " + values + ".priorityClassName }}\n" + indent + "priorityClassName: {{ . }}\n{{- end }}"
 	})] = ""
-	for _, field := range []string{"affinity", "nodeSelector", "tolerations"} {
-		p.optional(pod, field, values+"."+field)
+	if o.GetKind() != "DaemonSet" { // which nodes it runs on is not the values' to say
+		for _, field := range []string{"affinity", "nodeSelector", "tolerations"} {
+			p.optional(pod, field, values+"."+field)
+		}
 	}
 	p.optional(pod, "imagePullSecrets", ".Values.image.pullSecrets")
 	for _, c := range pod["containers"].([]any) {
@@ -161,6 +169,7 @@ var (
 
 // conditions say when an object or a whole file is there.
 var conditions = map[string]string{
+	"agent":                  ".Values.agent.enabled",
 	"proxy":                  ".Values.proxy.authenticationConfig",
 	v1alpha1.SystemNamespace: `ne .Release.Namespace "` + v1alpha1.SystemNamespace + `"`,
 }

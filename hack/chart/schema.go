@@ -64,13 +64,18 @@ func valuesSchema(kinds map[string]map[string]any) (map[string]any, error) {
 			"proxy": closed(with(pods(), map[string]any{
 				"authenticationConfig": text("An AuthenticationConfiguration (apiserver.config.k8s.io); no proxy if empty."),
 			})),
+			"agent": closed(map[string]any{
+				"enabled":           map[string]any{"type": "boolean", "description": "Whether croft agent runs on the nodes of pools with waitForNetworks."},
+				"resources":         object("Requests and limits of each pod."),
+				"priorityClassName": text("The pods' PriorityClass; none if empty."),
+				"podAnnotations":    object("Annotations of the pods."),
+			}),
 		},
 	}, nil
 }
 
 // pods are the values of a Deployment.
 func pods() map[string]any {
-	object := func(what string) map[string]any { return map[string]any{"type": "object", "description": what} }
 	return map[string]any{
 		"replicas":          map[string]any{"type": "integer", "minimum": 0, "description": "How many pods run."},
 		"resources":         object("Requests and limits of each pod."),
@@ -87,6 +92,10 @@ func closed(properties map[string]any) map[string]any {
 }
 
 func text(what string) map[string]any { return map[string]any{"type": "string", "description": what} }
+
+func object(what string) map[string]any {
+	return map[string]any{"type": "object", "description": what}
+}
 
 func list(what string) map[string]any {
 	return map[string]any{"type": "array", "items": map[string]any{"type": "object"}, "description": what}

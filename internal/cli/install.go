@@ -37,7 +37,10 @@ upgrade: it does not write objects that are up to date.
 With --authentication-config it also deploys croft proxy, for users that the API server
 cannot authenticate. The proxy gets its rights from platform.proxy, and its certificate
 from the Secret croft-proxy-tls in the namespace croft-system, which you create. See
-docs/identity.md.`,
+docs/identity.md.
+
+With --agent it also deploys croft agent, which sets up secondary networks on the nodes
+of pools with waitForNetworks. See docs/networks.md.`,
 		Example: `  croft install --image registry.example.org/croft:v0.1.0
   croft install --export --image registry.example.org/croft:v0.1.0 > croft-install.yaml`,
 		Args: cobra.NoArgs,
@@ -68,12 +71,14 @@ docs/identity.md.`,
 	c.Flags().StringSliceVar(&options.Roles, "role", nil, "names of platform.roles that the operator may write, in addition to the declared ones")
 	c.Flags().StringVar(&authentication, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io): deploy croft proxy, too, which lets in the people whom it describes")
 	pointless(c, "authentication-config", "croft proxy is deployed with an image only; give --image", func() bool { return options.Image == "" })
+	c.Flags().BoolVar(&options.Agent, "agent", false, "deploy croft agent, too, which sets up secondary networks on nodes")
+	pointless(c, "agent", "croft agent is deployed with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
 	c.Flags().BoolVar(&kinds, "kinds", false, "install croft's kinds and nothing else, as the chart's upgrade does")
 	for _, of := range []string{"kubeconfig", "context", "as", "as-group"} {
 		pointless(c, of, "--export asks no cluster", func() bool { return export })
 	}
-	for _, of := range []string{"image", "role", "authentication-config", "export"} {
+	for _, of := range []string{"image", "role", "authentication-config", "agent", "export"} {
 		pointless(c, of, "--kinds installs the kinds alone", func() bool { return kinds })
 	}
 	return c

@@ -13,6 +13,7 @@ import (
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/elevation"
 	"croft.dev/croft/internal/controller/interfaces"
+	"croft.dev/croft/internal/controller/nodenetworks"
 	"croft.dev/croft/internal/controller/platform"
 	"croft.dev/croft/internal/controller/pool"
 	"croft.dev/croft/internal/controller/secondarynetwork"
@@ -36,6 +37,7 @@ func Register(ctx context.Context, m manager.Manager) error {
 		applier  = apply.NewCached(cached, live)
 		store    = declared.New(m.GetCache(), live)
 		recorder = m.GetEventRecorder("croft")
+		networks = nodenetworks.New(cached, live, store, recorder)
 	)
 	for _, c := range []interface {
 		Register(context.Context, manager.Manager) error
@@ -45,7 +47,8 @@ func Register(ctx context.Context, m manager.Manager) error {
 		pool.New(cached, live, applier, store, recorder),
 		tenant.New(cached, live, applier, store, recorder),
 		secondarynetwork.New(cached, store),
-		interfaces.New(cached, store, recorder),
+		networks,
+		interfaces.New(cached, store, recorder, networks.Publish),
 		elevation.New(cached, live, store, recorder),
 		selfservice.New(cached, live, store, recorder),
 	} {

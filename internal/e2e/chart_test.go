@@ -65,6 +65,7 @@ func TestChartIsInstall(t *testing.T) {
 	for name, same := range map[string]struct{ install, template []string }{
 		"an image alone": {},
 		"proxy":          {[]string{"--authentication-config", authentication}, []string{"--set-file", "proxy.authenticationConfig=" + authentication}},
+		"agent":          {[]string{"--agent"}, []string{"--set", "agent.enabled=true"}},
 		"own roles":      {[]string{"--role", "deployer,porter"}, []string{"-f", roles, "--set", "operator.roles={porter,deployer}"}},
 	} {
 		t.Run("install, "+name, func(t *testing.T) {

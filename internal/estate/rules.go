@@ -37,6 +37,7 @@ var rules = []rule{
 	eachNetwork(routesHaveGateways),
 
 	eachPool(networksExist),
+	eachPool(waitsOnAWS),
 	eachPool(networksShareZones),
 	eachPool(interfacesSuffice),
 	eachPool(durationsEnd),

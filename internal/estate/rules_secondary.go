@@ -172,6 +172,15 @@ func interfacesSuffice(w *whole, p *v1alpha1.Pool) []finding {
 		needs, small[0], limits.Interfaces)
 }
 
+// waitsOnAWS refuses pools that wait for interfaces which nobody attaches.
+func waitsOnAWS(w *whole, p *v1alpha1.Pool) []finding {
+	if !p.Spec.WaitForNetworks || classOf(&w.platform, p).AWS != nil {
+		return nil
+	}
+	return found(field.NewPath("spec", "waitForNetworks"),
+		"croft attaches interfaces where nodeClass is aws; elsewhere nodes would wait for ever: leave it out")
+}
+
 // networksShareZones refuses pools whose networks have no zone in common, and those that
 // ask for a zone that one of their networks does not have.
 func networksShareZones(w *whole, p *v1alpha1.Pool) []finding {

@@ -50,7 +50,7 @@ func (w *whole) systemOf(namespace string) string {
 	switch {
 	case namespace == "default" || strings.HasPrefix(namespace, "kube-"):
 		return "Kubernetes"
-	case namespace == v1alpha1.SystemNamespace || namespace == v1alpha1.ElevationsNamespace:
+	case slices.Contains([]string{v1alpha1.SystemNamespace, v1alpha1.ElevationsNamespace, v1alpha1.AgentNamespace}, namespace):
 		return "croft"
 	case slices.Contains(w.platform.Network.PlatformNamespaces, namespace):
 		return "the platform"

@@ -209,6 +209,9 @@ func TestBuildRefuses(t *testing.T) {
 			"  b: {sbr: true, zones: [{zone: x, subnet: t, cidr: 10.1.0.0/24, podCIDR: 10.1.0.32/27}]}\n", []string{
 			"croft.yaml:8: secondaryNetworks.a.zones[0].gateway: routes lead to the zone's gateway; write it, which in a VPC is the first address of the subnet",
 			"croft.yaml:9: secondaryNetworks.b.zones[0].gateway: the routing table of sbr leads to the zone's gateway; write it, which in a VPC is the first address of the subnet"}},
+		{"a pool that waits for nobody", "pools: {jobs: {secondaryNetworks: [a], waitForNetworks: true}}\n" +
+			"secondaryNetworks:\n  a: {zones: [{zone: x, subnet: s, cidr: 10.0.0.0/24, podCIDR: 10.0.0.32/27}]}\n", []string{
+			"croft.yaml:7: pools.jobs.waitForNetworks: croft attaches interfaces where nodeClass is aws; elsewhere nodes would wait for ever: leave it out"}},
 		{"networks that pods call alike", "secondaryNetworks:\n" +
 			"  a: {zones: [{zone: b-c, subnet: s, cidr: 10.0.0.0/24, podCIDR: 10.0.0.32/27}, {zone: A_1, subnet: t, cidr: 10.0.1.0/24, podCIDR: 10.0.1.32/27}]}\n" +
 			"  a-b: {zones: [{zone: c, subnet: u, cidr: 10.1.0.0/24, podCIDR: 10.1.0.32/27}]}\n" +

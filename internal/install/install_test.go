@@ -25,7 +25,7 @@ func objects(t *testing.T, o install.Options) []client.Object {
 }
 
 func TestObjectsAreMarkedButNoWalls(t *testing.T) {
-	for _, o := range objects(t, install.Options{Image: "croft:test", Authentication: "{}"}) {
+	for _, o := range objects(t, install.Options{Image: "croft:test", Authentication: "{}", Agent: true}) {
 		if o.GetLabels()[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
 			t.Errorf("%s is not marked as croft's", apply.RefOf(o))
 		}
@@ -48,7 +48,7 @@ func TestDeploymentOnlyWithAnImage(t *testing.T) {
 // TestPowersAreNamed keeps the rights to give rights away to the two roles that
 // tenants have, the four of the platform's people, the proxy's, that of elevations and the Platform's own.
 func TestPowersAreNamed(t *testing.T) {
-	for _, o := range objects(t, install.Options{Roles: []string{"deployer"}}) {
+	for _, o := range objects(t, install.Options{Image: "croft:test", Roles: []string{"deployer"}, Agent: true}) {
 		role, ok := o.(*rbacv1.ClusterRole)
 		if !ok {
 			continue
@@ -72,7 +72,7 @@ func TestInstallTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := install.Options{Image: "croft:test", Authentication: "{}"}
+	options := install.Options{Image: "croft:test", Authentication: "{}", Agent: true}
 	if _, err := install.Install(t.Context(), c, options); err != nil {
 		t.Fatal(err)
 	}

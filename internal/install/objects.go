@@ -32,6 +32,9 @@ type Options struct {
 	// Authentication is an AuthenticationConfiguration (apiserver.config.k8s.io) for croft
 	// proxy, as text. Without one, or without an image, no proxy is installed.
 	Authentication string
+	// Agent says that croft agent is installed, too, on the nodes of pools with
+	// waitForNetworks. It needs an image.
+	Agent bool
 }
 
 // Objects returns all installed objects, in the order of their application.
@@ -51,6 +54,9 @@ func operatorObjects(o Options) []client.Object {
 	}
 	if o.Image != "" && o.Authentication != "" {
 		all = append(all, proxyObjects(o.Image, o.Authentication)...)
+	}
+	if o.Image != "" && o.Agent {
+		all = append(all, agentObjects(o.Image)...)
 	}
 	for _, object := range all {
 		object.SetLabels(labels(object.GetLabels()))

@@ -115,6 +115,18 @@ var (
 		Help:    "Time from the launch of an instance until all its secondary network interfaces were attached.",
 		Buckets: []float64{1, 2, 5, 8, 10, 12, 15, 20, 30, 60, 120, 300},
 	}
+	// NetworksSeconds is how long the startup taint stood.
+	NetworksSeconds = Metric{
+		Name: "croft_node_networks_seconds", Type: Histogram, Process: Operator, Labels: []Label{{Name: "pool"}},
+		Help:    "Time from the registration of a node until its secondary networks were ready and its startup taint was removed.",
+		Buckets: []float64{1, 2, 5, 8, 10, 12, 15, 20, 30, 60, 120, 300},
+	}
+	// NetworksWaiting is since when nodes wait.
+	NetworksWaiting = Metric{
+		Name: "croft_node_networks_waiting_since_timestamp_seconds", Type: Gauge, Process: Operator, Labels: []Label{{Name: "pool"}},
+		Help: "Unix time at which the pool's oldest node with the startup taint of secondary networks was registered; " +
+			"there only while one has it.",
+	}
 	// EC2Calls counts calls of EC2's API.
 	EC2Calls = Metric{
 		Name: "croft_ec2_calls_total", Type: Counter, Process: Operator,
@@ -155,7 +167,7 @@ func Own() []Metric {
 	all := []Metric{
 		Repairs, Retries, SharesMoved, Heartbeat, BuildInfo,
 		PlatformCondition, PoolCondition, TenantCondition, QuotaUse, PolicyInfo, PolicyWarnings, VerifyTime, VerifyResults,
-		Interfaces, AttachSeconds, EC2Calls,
+		Interfaces, AttachSeconds, NetworksSeconds, NetworksWaiting, EC2Calls,
 		ProxyRequests, ProxyDuration, ProxyOpen, ProxyUnauthenticated,
 	}
 	slices.SortFunc(all, order)

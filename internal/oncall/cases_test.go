@@ -224,6 +224,12 @@ var alertCases = map[string]alertCase{
 		labels:  map[string]string{"network": "n3"},
 		summary: "2 interfaces of network n3 have no node and are not deleted",
 	},
+	"CroftNodeNetworksPending": {
+		fires:   map[string]string{`croft_node_networks_waiting_since_timestamp_seconds{pool="telco"}`: `0x240`},
+		silent:  map[string]string{`croft_node_networks_waiting_since_timestamp_seconds{pool="telco"}`: `0+60x240`},
+		labels:  map[string]string{"pool": "telco"},
+		summary: "A node of pool telco has been waiting for its secondary networks for more than ten minutes",
+	},
 	"CroftProxyErrors": {
 		fires: map[string]string{
 			`croft_proxy_requests_total{method="get",code="200"}`: `0+90x240`, `croft_proxy_requests_total{method="get",code="502"}`: `0+10x240`,

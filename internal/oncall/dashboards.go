@@ -31,6 +31,9 @@ var operatorDashboard = Dashboard{Name: "croft-operator", Title: "croft / Operat
 	{"From launch to all interfaces (p99)", Graph, "s", "", []Query{
 		{`histogram_quantile(0.99, sum by (pool, le) (rate(croft_interfaces_attach_seconds_bucket[30m])))`, "{{pool}}"},
 	}},
+	{"From registration to ready networks (p99)", Graph, "s", "How long the startup taint stood", []Query{
+		{`histogram_quantile(0.99, sum by (pool, le) (rate(croft_node_networks_seconds_bucket[30m])))`, "{{pool}}"},
+	}},
 }}
 
 var tenantsDashboard = Dashboard{

@@ -73,6 +73,8 @@ func cacheOptions() cache.Options {
 			// They are Karpenter's. They are watched only where nodes are attached to
 			// secondary networks.
 			&karpenterv1.NodeClaim{}: all,
+			// They are watched only where pools wait for their networks.
+			&corev1.Node{}: {Label: labels.SelectorFromSet(labels.Set{v1alpha1.NodeNetworksLabel: "true"})},
 		},
 	}
 }

@@ -3,10 +3,10 @@ package secondary
 import "croft.dev/croft/api/v1alpha1"
 
 const (
-	// zoneFiles is where whereabouts looks for a node's part of a network's
+	// ZoneFiles is the directory where whereabouts looks for a node's part of a network's
 	// configuration. The container runtime reads /etc/cni/net.d alone, and no directory
 	// below it.
-	zoneFiles = "/etc/cni/net.d/croft.d/"
+	ZoneFiles = "/etc/cni/net.d/croft.d/"
 	// kubeconfig is the file that whereabouts' DaemonSet writes for its plugin. A ZoneFile
 	// names it again, since whereabouts then reads no other file.
 	kubeconfig = "/etc/cni/net.d/whereabouts.d/whereabouts.kubeconfig"
@@ -17,5 +17,8 @@ const (
 func ZoneFile(network string, z *v1alpha1.SecondaryNetworkZone) (path, content string) {
 	own := addresses(network, z)
 	own.Kubernetes = &kubernetes{kubeconfig}
-	return zoneFiles + network + ".conf", text(own) + "\n"
+	return ZoneFilePath(network), text(own) + "\n"
 }
+
+// ZoneFilePath is the path of a network's file on a node.
+func ZoneFilePath(network string) string { return ZoneFiles + network + ".conf" }

@@ -27,6 +27,7 @@ import (
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/interfaces/account"
 	"croft.dev/croft/internal/controller/watch"
+	"croft.dev/croft/internal/secondary"
 )
 
 // claimKinds are Karpenter's NodeClaims. A cluster may get Karpenter after croft.
@@ -48,6 +49,8 @@ type Controller struct {
 	client   client.Client
 	declared *declared.Store
 	recorder events.EventRecorder
+	// publish takes the interfaces of all claims that have theirs, by UID.
+	publish func(map[string][]secondary.NodeNetwork)
 
 	claims *watch.Late
 	// keeper is made when the first pool needs it: other clusters have no account.
@@ -60,9 +63,10 @@ type Controller struct {
 	waiting map[string]bool
 }
 
-// New returns a Controller. c is the manager's client.
-func New(c client.Client, d *declared.Store, r events.EventRecorder) *Controller {
-	return &Controller{client: c, declared: d, recorder: r, waiting: map[string]bool{}}
+// New returns a Controller. c is the manager's client; publish is told, after each look at
+// the account, of the claims that have all their interfaces.
+func New(c client.Client, d *declared.Store, r events.EventRecorder, publish func(map[string][]secondary.NodeNetwork)) *Controller {
+	return &Controller{client: c, declared: d, recorder: r, publish: publish, waiting: map[string]bool{}}
 }
 
 // whole is the request that stands for all interfaces.
@@ -154,6 +158,7 @@ func (c *Controller) pass(ctx context.Context, snapshot *declared.Snapshot) (rec
 		return reconcile.Result{}, errors.Join(err, c.report(ctx, networks, nil, err))
 	}
 	c.failed = 0
+	c.publish(result.Attached)
 	c.emit(list.Items, result)
 	return reconcile.Result{RequeueAfter: result.Next}, c.report(ctx, networks, result, nil)
 }

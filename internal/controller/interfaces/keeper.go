@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/secondary"
 	"croft.dev/croft/internal/secondary/attach"
 )
 
@@ -90,6 +91,8 @@ func NewKeeper(r Reader, w Writer, now func() time.Time, grace time.Duration) *K
 type Result struct {
 	// Plan is what was to be done.
 	Plan *attach.Plan
+	// Attached are the interfaces of the claims that have all of theirs, by UID.
+	Attached map[string][]secondary.NodeNetwork
 	// Failures are the calls that failed, and that no later pass is expected to mend by
 	// itself.
 	Failures []Failure
@@ -106,7 +109,7 @@ func (k *Keeper) Pass(ctx context.Context, w Wanted) (*Result, error) {
 	plan := attach.Make(s)
 	k.orphans = plan.Orphans
 	count(s.Interfaces, plan)
-	r := &Result{Plan: plan}
+	r := &Result{Plan: plan, Attached: attach.Attached(s)}
 	later := k.execute(ctx, plan)
 	r.Failures = k.failures()
 	r.Next = k.next(plan, later)

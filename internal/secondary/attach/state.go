@@ -69,7 +69,9 @@ type Pool struct {
 // Interface is a network interface as the cloud shows it.
 type Interface struct {
 	ID, Subnet string
-	Tags       map[string]string
+	// MAC is its hardware address, by which the node finds it.
+	MAC  string
+	Tags map[string]string
 	// SourceDestCheck drops packets that are not for the interface's own addresses.
 	SourceDestCheck bool
 	// Attachment is nil while the interface is available.

@@ -35,6 +35,7 @@ func nodePool(platform *estate.Platform, pool *estate.Pool) *karpenterv1.NodePoo
 						{Key: platform.NodePoolKey, Value: pool.Name, Effect: corev1.TaintEffectNoSchedule},
 						{Key: platform.NodePoolKey, Value: pool.Name, Effect: corev1.TaintEffectNoExecute},
 					},
+					StartupTaints:          startupTaints(pool),
 					Requirements:           requirements(pool),
 					NodeClassRef:           nodeClassRef(pool),
 					TerminationGracePeriod: finite(pool.TerminationGracePeriod),
@@ -57,7 +58,21 @@ func nodeLabels(platform *estate.Platform, pool *estate.Pool) map[string]string 
 	if pool.CostCode != "" {
 		labels[v1alpha1.CostCodeLabel] = pool.CostCode
 	}
+	if pool.WaitForNetworks {
+		labels[v1alpha1.NodeNetworksLabel] = "true"
+	}
 	return labels
+}
+
+// startupTaints keep every pod off a new node until croft's operator removes them. Tenants'
+// pods cannot tolerate them.
+func startupTaints(pool *estate.Pool) []corev1.Taint {
+	if !pool.WaitForNetworks {
+		return nil
+	}
+	return []corev1.Taint{{
+		Key: v1alpha1.NetworksTaint, Value: v1alpha1.NetworksTaintValue, Effect: corev1.TaintEffectNoSchedule,
+	}}
 }
 
 // nodeAnnotations carry the tags where there is no cloud to put them on.

@@ -156,7 +156,8 @@ func (a *Account) Interfaces(ctx context.Context, cluster string) ([]attach.Inte
 
 func interfaceOf(n *types.NetworkInterface) attach.Interface {
 	out := attach.Interface{
-		ID: aws.ToString(n.NetworkInterfaceId), Subnet: aws.ToString(n.SubnetId), SourceDestCheck: aws.ToBool(n.SourceDestCheck), Tags: map[string]string{},
+		ID: aws.ToString(n.NetworkInterfaceId), Subnet: aws.ToString(n.SubnetId), MAC: aws.ToString(n.MacAddress),
+		SourceDestCheck: aws.ToBool(n.SourceDestCheck), Tags: map[string]string{},
 	}
 	for _, tag := range n.TagSet {
 		out.Tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)

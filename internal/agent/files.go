@@ -1,0 +1,52 @@
+package agent
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// files are the files below a directory, which is / but in tests.
+type files string
+
+// Files implements Machine.
+func (f files) Files(paths []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, path := range paths {
+		content, err := os.ReadFile(f.at(path))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[path] = string(content)
+	}
+	return all, nil
+}
+
+// write replaces a file as a whole: whoever reads it meanwhile reads the old one or the
+// new one. The new one is on the disk before it has the name.
+func (f files) write(path, content string) (err error) {
+	path = f.at(path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // plugins read it
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), ".croft-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	_, err = file.WriteString(content)
+	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+func (f files) at(path string) string { return filepath.Join(string(f), path) }

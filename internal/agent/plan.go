@@ -1,0 +1,141 @@
+// Package agent sets up a node's interfaces in secondary networks: it gives them croft's
+// names and settings, writes the files that whereabouts reads, and says on its own Node
+// what came of it. It speaks to the kernel and to the API server, and to no cloud.
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"croft.dev/croft/internal/secondary"
+)
+
+// loose accepts packets whose source is reachable by any interface: those of pods' networks
+// come in by one interface, and the host's route back may lead to another.
+const loose = 2
+
+// Link is a network interface, as the kernel shows it.
+type Link struct {
+	Index    int
+	Name     string
+	AltNames []string
+	MAC      string
+	MTU      int
+	Up       bool
+	// Kind is the kernel's kind of a virtual interface, such as bridge; empty for hardware.
+	Kind string
+	// RPFilter is the setting rp_filter; negative if it cannot be read.
+	RPFilter int
+}
+
+// State is all that a plan is made from.
+type State struct {
+	Networks []secondary.NodeNetwork
+	Links    []Link
+	// Files are the contents of the networks' files, by path.
+	Files map[string]string
+	// WasReady says that the node's networks were ready before: an interface that moves
+	// into pods may be in one.
+	WasReady bool
+}
+
+// Action is what a step does.
+type Action string
+
+// The actions.
+const (
+	RemoveName Action = "remove the name"
+	SetMTU     Action = "set the MTU"
+	SetFilter  Action = "set rp_filter"
+	SetUp      Action = "set up"
+	WriteFile  Action = "write"
+	AddName    Action = "add the name"
+)
+
+// Step is one change of the node.
+type Step struct {
+	Action
+	// Index and Link say which interface it is for.
+	Index int
+	Link  string
+	// Value is the name, the path or the number.
+	Value string
+	// Content is that of a file.
+	Content string
+}
+
+// String is a step in a line.
+func (s Step) String() string {
+	words := []string{string(s.Action)}
+	if s.Value != "" {
+		words = append(words, s.Value)
+	}
+	if s.Link != "" {
+		words = append(words, "of "+s.Link)
+	}
+	return strings.Join(words, " ")
+}
+
+// Plan is what is to be done.
+type Plan struct {
+	Steps []Step
+	// Missing are the networks whose interfaces are not there, as "n4 (02:…)".
+	Missing []string
+}
+
+// Make plans what is missing of a node's networks. Of a node that is set up the plan is
+// empty. The name comes last: whoever finds an interface by it finds it ready.
+func Make(s State) Plan {
+	var p Plan
+	for _, n := range s.Networks {
+		if path := secondary.ZoneFilePath(n.Network); n.ZoneFile != "" && s.Files[path] != n.ZoneFile {
+			p.Steps = append(p.Steps, Step{Action: WriteFile, Value: path, Content: n.ZoneFile})
+		}
+		name := secondary.Link(n.Network)
+		link := find(s.Links, n.MAC)
+		if link == nil {
+			if !n.Moves || !s.WasReady {
+				p.Missing = append(p.Missing, fmt.Sprintf("%s (%s)", n.Network, n.MAC))
+			}
+			continue
+		}
+		for i := range s.Links {
+			if other := &s.Links[i]; other.Index != link.Index && slices.Contains(other.AltNames, name) {
+				p.add(other, RemoveName, name)
+			}
+		}
+		if n.MTU != 0 && link.MTU != int(n.MTU) {
+			p.add(link, SetMTU, fmt.Sprint(n.MTU))
+		}
+		if link.RPFilter >= 0 && link.RPFilter != loose {
+			p.add(link, SetFilter, fmt.Sprint(loose))
+		}
+		if !link.Up {
+			p.add(link, SetUp, "")
+		}
+		if link.Name != name && !slices.Contains(link.AltNames, name) {
+			p.add(link, AddName, name)
+		}
+	}
+	return p
+}
+
+func (p *Plan) add(l *Link, action Action, value string) {
+	p.Steps = append(p.Steps, Step{Action: action, Index: l.Index, Link: l.Name, Value: value})
+}
+
+// derived are kinds of interfaces that take their hardware address from another one.
+var derived = []string{"bond", "bridge", "ipvlan", "ipvtap", "macvlan", "macvtap", "team", "vlan"}
+
+// find is the interface with a hardware address, the first one if there are several.
+func find(links []Link, mac string) *Link {
+	var first *Link
+	for i := range links {
+		l := &links[i]
+		if l.MAC == mac && !slices.Contains(derived, l.Kind) && (first == nil || l.Index < first.Index) {
+			first = l
+		}
+	}
+	return first
+}

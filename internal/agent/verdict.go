@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/secondary"
+)
+
+// Verdict is what the condition NetworksReady of a Node says.
+type Verdict struct {
+	Holds           corev1.ConditionStatus
+	Reason, Message string
+}
+
+func unknown() Verdict {
+	return Verdict{corev1.ConditionFalse, v1alpha1.ReasonInterfacesUnknown, "croft's operator has not listed the node's interfaces: not all of them are attached yet"}
+}
+
+// failed is the verdict on a node that refused something.
+func failed(errs ...error) Verdict {
+	return Verdict{corev1.ConditionFalse, v1alpha1.ReasonLinkFailed, oneLine(errors.Join(errs...))}
+}
+
+// judge is the verdict on a node on which nothing more can be done now.
+func judge(networks []secondary.NodeNetwork, p Plan, errs []error) Verdict {
+	switch {
+	case len(errs) > 0:
+		return failed(errs...)
+	case len(p.Missing) > 0:
+		return Verdict{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node does not show the interface of " + strings.Join(p.Missing, ", ")}
+	case len(p.Steps) > 0:
+		return Verdict{corev1.ConditionFalse, v1alpha1.ReasonLinkFailed, "something on the node undoes this: " + p.Steps[0].String()}
+	}
+	names := make([]string, len(networks))
+	for i, n := range networks {
+		names[i] = secondary.Link(n.Network)
+	}
+	return Verdict{corev1.ConditionTrue, v1alpha1.ReasonLinksReady, strings.Join(names, ", ")}
+}
+
+// of is the verdict that a Node has; empty if it has none.
+func of(node *corev1.Node) Verdict {
+	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == v1alpha1.ConditionNetworksReady })
+	if i < 0 {
+		return Verdict{}
+	}
+	c := &node.Status.Conditions[i]
+	return Verdict{c.Status, c.Reason, c.Message}
+}
+
+// patch is the strategic merge patch of a Node's status that turns one verdict into
+// another: of conditions it names one alone.
+func patch(before, after Verdict, now time.Time) ([]byte, error) {
+	condition := map[string]any{
+		"type": v1alpha1.ConditionNetworksReady, "status": after.Holds, "reason": after.Reason, "message": after.Message,
+		"lastHeartbeatTime": metav1.NewTime(now),
+	}
+	if before.Holds != after.Holds {
+		condition["lastTransitionTime"] = metav1.NewTime(now)
+	}
+	return json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{condition}}})
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

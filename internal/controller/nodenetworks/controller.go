@@ -1,0 +1,226 @@
+// Package nodenetworks tells each node which interfaces it has in secondary networks, and
+// lets pods onto it once croft's agent has set them up: it removes the startup taint that
+// the node came with. It looks at the nodes of pools with waitForNetworks, and at no others.
+package nodenetworks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/controller/declared"
+	"croft.dev/croft/internal/controller/event"
+	"croft.dev/croft/internal/controller/watch"
+	"croft.dev/croft/internal/secondary"
+)
+
+// kinds are watched from when the first pool waits for its networks.
+var kinds = []schema.GroupVersionKind{
+	{Group: "karpenter.sh", Version: "v1", Kind: "NodeClaim"}, corev1.SchemeGroupVersion.WithKind("Node"),
+}
+
+const (
+	// absent is how soon a cluster is asked again whether it has Karpenter by now.
+	absent = 30 * time.Second
+	// conflict is how soon a Node is tried again that somebody else wrote meanwhile. Its
+	// heartbeats are no events here.
+	conflict = 200 * time.Millisecond
+)
+
+// Controller reconciles all nodes together: there is little to do for each.
+type Controller struct {
+	client client.Client
+	// live asks the API server whether the operator may read nodes.
+	live     client.Reader
+	declared *declared.Store
+	recorder events.EventRecorder
+	now      func() time.Time
+
+	late *watch.Late
+	// watching is set once both kinds are watched.
+	watching bool
+
+	mu       sync.Mutex
+	attached map[string][]secondary.NodeNetwork
+	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// New returns a Controller. cached is the manager's client, live one that reads from the
+// API server.
+func New(cached client.Client, live client.Reader, d *declared.Store, r events.EventRecorder) *Controller {
+	return &Controller{client: cached, live: live, declared: d, recorder: r, now: time.Now}
+}
+
+// whole is the request that stands for all nodes.
+var whole = reconcile.Request{NamespacedName: client.ObjectKey{Name: "nodes"}}
+
+// Publish takes the interfaces of all claims that have theirs, by the claims' UIDs.
+func (c *Controller) Publish(attached map[string][]secondary.NodeNetwork) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if reflect.DeepEqual(c.attached, attached) {
+		return
+	}
+	c.attached = maps.Clone(attached)
+	if c.queue != nil {
+		c.queue.Add(whole)
+	}
+}
+
+// Register makes the manager run the controller.
+func (c *Controller) Register(_ context.Context, m manager.Manager) error {
+	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{whole} })
+	built, err := builder.ControllerManagedBy(m).
+		Named("nodenetworks").
+		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			c.mu.Lock()
+			c.queue = queue
+			c.mu.Unlock()
+			return c.declared.Source(declared.Pool).Start(ctx, single{queue})
+		})).
+		Build(c)
+	if err != nil {
+		return err
+	}
+	c.late = watch.NewLate(m, built, all, kinds, matters())
+	return nil
+}
+
+// single is a queue in which everything is the one request.
+type single struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func (s single) Add(reconcile.Request) { s.TypedRateLimitingInterface.Add(whole) }
+
+// Reconcile implements reconcile.Reconciler.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	snapshot := c.declared.Current()
+	if snapshot == nil {
+		return reconcile.Result{}, nil
+	}
+	pools, err := c.pools(ctx, snapshot)
+	if err != nil || !c.watching && !slices.Contains(slices.Collect(maps.Values(pools)), true) {
+		return reconcile.Result{}, err
+	}
+	if watched, err := c.watch(ctx); err != nil || !watched {
+		return reconcile.Result{RequeueAfter: absent}, err
+	}
+	return c.pass(ctx, pools)
+}
+
+// pools says of each pool whether it waits for its networks. Invalid ones are left out:
+// their nodes stay as they are.
+func (c *Controller) pools(ctx context.Context, snapshot *declared.Snapshot) (map[string]bool, error) {
+	var list v1alpha1.PoolList
+	if err := c.client.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("list Pools: %w", err)
+	}
+	waits := map[string]bool{}
+	for i := range list.Items {
+		if entry, _ := snapshot.Pool(list.Items[i].Name); entry.Value != nil {
+			waits[entry.Value.Name] = entry.Value.WaitForNetworks
+		}
+	}
+	return waits, nil
+}
+
+// watch starts the watches, and reports whether both kinds are watched. A right that is
+// missing is told here: a cache would wait for it without a word.
+func (c *Controller) watch(ctx context.Context) (bool, error) {
+	if c.watching {
+		return true, nil
+	}
+	err := c.live.List(ctx, &corev1.NodeList{}, client.Limit(1))
+	if apierrors.IsForbidden(err) {
+		return false, fmt.Errorf("a pool has waitForNetworks, and croft's agent is not installed: croft install --agent: %w", err)
+	}
+	if err != nil {
+		return false, fmt.Errorf("list Nodes: %w", err)
+	}
+	watched, err := c.late.Look(ctx)
+	c.watching = len(watched) == len(kinds)
+	return c.watching, err
+}
+
+// pass looks at every node. pools says of each pool whether it waits for its networks.
+func (c *Controller) pass(ctx context.Context, pools map[string]bool) (reconcile.Result, error) {
+	var nodes corev1.NodeList
+	if err := c.client.List(ctx, &nodes, client.MatchingLabels{v1alpha1.NodeNetworksLabel: "true"}); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list Nodes: %w", err)
+	}
+	var claims karpenterv1.NodeClaimList
+	if err := c.client.List(ctx, &claims); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list NodeClaims: %w", err)
+	}
+	byProvider := map[string]*karpenterv1.NodeClaim{}
+	for i := range claims.Items {
+		byProvider[claims.Items[i].Status.ProviderID] = &claims.Items[i]
+	}
+	c.mu.Lock()
+	attached := c.attached
+	c.mu.Unlock()
+	oldest, result := map[string]time.Time{}, reconcile.Result{}
+	for i := range nodes.Items {
+		s := &seen{node: &nodes.Items[i]}
+		if id := s.node.Spec.ProviderID; id != "" {
+			s.claim = byProvider[id]
+		}
+		pool := s.node.Labels[karpenterv1.NodePoolLabelKey]
+		if s.claim != nil {
+			s.attached = attached[string(s.claim.UID)]
+			pool = s.claim.Labels[karpenterv1.NodePoolLabelKey]
+		}
+		waits, known := pools[pool]
+		s.gaveUp = known && !waits
+		released, err := c.write(ctx, s, pool)
+		if apierrors.IsConflict(err) {
+			result.RequeueAfter = conflict
+		} else if client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("patch Node %s: %w", s.node.Name, err)
+		}
+		if since := s.node.CreationTimestamp.Time; tainted(s.node) && !released && (oldest[pool].IsZero() || since.Before(oldest[pool])) {
+			oldest[pool] = since
+		}
+	}
+	count(oldest)
+	return result, nil
+}
+
+// write brings a Node to what was decided, and reports whether pods may come now that
+// could not before.
+func (c *Controller) write(ctx context.Context, s *seen, pool string) (released bool, err error) {
+	annotation, release := decide(s)
+	if annotation == s.node.Annotations[v1alpha1.NodeNetworksAnnotation] && !release {
+		return false, nil
+	}
+	after := changed(s.node, annotation, release)
+	if err := c.client.Patch(ctx, after, client.MergeFromWithOptions(s.node, client.MergeFromWithOptimisticLock{})); err != nil || !release {
+		return false, err
+	}
+	if !s.gaveUp {
+		stood := c.now().Sub(s.node.CreationTimestamp.Time)
+		networksSeconds.WithLabelValues(pool).Observe(stood.Seconds())
+		event.Emit(c.recorder, s.claim, corev1.EventTypeNormal, "NetworksReady", "Release",
+			fmt.Sprintf("the node's secondary networks are ready, and it takes pods, %s after it was registered", stood.Round(100*time.Millisecond)))
+	}
+	return true, nil
+}

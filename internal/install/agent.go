@@ -1,0 +1,167 @@
+package install
+
+import (
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admissionpolicy"
+	"croft.dev/croft/internal/secondary"
+)
+
+const (
+	// AgentName is the name of the agent's objects.
+	AgentName = "croft-agent"
+	// NodesName is the name of the operator's rights on Nodes, which it has with the agent
+	// only, and of the policy that limits them.
+	NodesName = "croft-nodes"
+	// agentUser is the name under which the agent writes.
+	agentUser = "system:serviceaccount:" + v1alpha1.AgentNamespace + ":" + AgentName
+)
+
+// agentObjects returns the objects that run croft agent on the nodes of pools that wait for
+// their networks, and the operator's rights to let pods onto these.
+func agentObjects(image string) []client.Object {
+	meta := metav1.ObjectMeta{Namespace: v1alpha1.AgentNamespace, Name: AgentName}
+	own := map[string]string{"app.kubernetes.io/name": AgentName}
+	all := []client.Object{
+		// The agent's pods use the node's network and write one of its directories.
+		&corev1.Namespace{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: v1alpha1.AgentNamespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"},
+			},
+		},
+		&corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: meta},
+		&appsv1.DaemonSet{
+			TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "DaemonSet"}, ObjectMeta: meta,
+			Spec: appsv1.DaemonSetSpec{
+				Selector: &metav1.LabelSelector{MatchLabels: own},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: own}, Spec: agentPod(image)},
+			},
+		},
+	}
+	// RBAC has no word for "its own Node". Reading all of them shows nothing of tenants;
+	// writing is limited by the policy.
+	all = append(all, clusterRights(AgentName, v1alpha1.AgentNamespace, AgentName,
+		rule("", read, "nodes"), rule("", []string{"patch"}, "nodes/status"))...)
+	all = append(all, clusterRights(NodesName, namespace, name, rule("", append([]string{"patch"}, read...), "nodes"))...)
+	return append(append(all, agentPolicy().Objects()...), nodesPolicy().Objects()...)
+}
+
+// clusterRights give rules to a service account.
+func clusterRights(role, ofNamespace, account string, rules ...rbacv1.PolicyRule) []client.Object {
+	rbac := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+	}
+	return []client.Object{
+		&rbacv1.ClusterRole{TypeMeta: rbac("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: rules},
+		&rbacv1.ClusterRoleBinding{
+			TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: role},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ofNamespace, Name: account}},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		},
+	}
+}
+
+// agentPod is a pod on the node's own network. It is root, since a container that is not
+// cannot be given a capability; it has the one that interfaces take.
+func agentPod(image string) corev1.PodSpec {
+	const directory = "files"
+	spec := pod(image)
+	spec.ServiceAccountName = AgentName
+	spec.PriorityClassName = "system-node-critical"
+	spec.HostNetwork = true
+	spec.TopologySpreadConstraints = nil
+	spec.SecurityContext.RunAsNonRoot, spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
+	spec.NodeSelector = map[string]string{v1alpha1.NodeNetworksLabel: "true"}
+	// All taints: the pool's, the one that it works to have removed, and those of a node
+	// that is not ready yet.
+	spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	spec.Volumes = []corev1.Volume{{Name: directory, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
+		Path: strings.TrimSuffix(secondary.ZoneFiles, "/"), Type: ptr.To(corev1.HostPathDirectoryOrCreate),
+	}}}}
+	c := &spec.Containers[0]
+	c.Name = AgentName
+	c.Args = []string{"agent", "--node=$(NODE_NAME)"}
+	c.Env = []corev1.EnvVar{{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "spec.nodeName"}}}}
+	c.Ports, c.LivenessProbe, c.ReadinessProbe = nil, nil, nil
+	c.VolumeMounts = []corev1.VolumeMount{{Name: directory, MountPath: strings.TrimSuffix(secondary.ZoneFiles, "/")}}
+	c.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
+	c.Resources = corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")},
+	}
+	return spec
+}
+
+// onNodes is a policy on the Node writes of one user.
+func onNodes(policy, user string, rules ...admissionpolicy.Rule) admissionpolicy.Validating {
+	return admissionpolicy.Validating{
+		Name: policy, Ruleless: true, Anywhere: true,
+		Resources: []admissionpolicy.Resource{{
+			Version: "v1", Resources: []string{"nodes", "nodes/status"}, Operations: []admissionv1.OperationType{admissionv1.Update},
+		}},
+		Only:  map[string]string{"by-" + policy: "request.userInfo.username == " + admissionpolicy.Quote(user)},
+		Rules: rules,
+	}
+}
+
+// agentPolicy keeps the agent of a node to its own Node, by the claim that the API server
+// puts into the token of a pod, and there to its own condition.
+func agentPolicy() admissionpolicy.Validating {
+	const node = `"authentication.kubernetes.io/node-name"`
+	return onNodes(AgentName, agentUser,
+		admissionpolicy.Rule{
+			Name: "own-node", Says: "croft's agent writes the Node only that its pod runs on",
+			Holds: `has(request.userInfo.extra) && ` + node + ` in request.userInfo.extra &&
+				request.name in request.userInfo.extra[` + node + `]`,
+			Message: `"croft's agent writes no Node but the one that its pod runs on"`,
+		},
+		admissionpolicy.Rule{
+			Name: "own-condition", Says: "croft's agent writes the condition " + v1alpha1.ConditionNetworksReady + " of a Node only",
+			Holds: `has(request.subResource) && request.subResource == "status" && ` + same("metadata", "labels", "annotations", "finalizers", "ownerReferences") + ` && ` +
+				same("status", "capacity", "allocatable", "phase", "addresses", "daemonEndpoints", "nodeInfo", "images", "volumesInUse",
+					"volumesAttached", "config", "runtimeHandlers", "features", "declaredFeatures") + ` &&
+				object.status.?conditions.orValue([]).filter(c, c.type != "` + v1alpha1.ConditionNetworksReady + `") ==
+				oldObject.status.?conditions.orValue([]).filter(c, c.type != "` + v1alpha1.ConditionNetworksReady + `")`,
+			Message: `"croft's agent writes nothing of a Node but the condition ` + v1alpha1.ConditionNetworksReady + `"`,
+		},
+	)
+}
+
+// nodesPolicy keeps the operator to what it may patch Nodes for.
+func nodesPolicy() admissionpolicy.Validating {
+	return onNodes(NodesName, admissionpolicy.OperatorUser, admissionpolicy.Rule{
+		Name: "networks-only",
+		Says: "croft's operator writes the annotation " + v1alpha1.NodeNetworksAnnotation + " of a Node and removes the taint " +
+			v1alpha1.NetworksTaint + ", and nothing else",
+		Holds: strings.NewReplacer("ANNOTATION", v1alpha1.NodeNetworksAnnotation, "TAINT", v1alpha1.NetworksTaint).Replace(
+			`(!has(request.subResource) || request.subResource == "") && ` + same("metadata", "labels", "finalizers", "ownerReferences") + ` && ` +
+				same("spec", "podCIDR", "podCIDRs", "providerID", "unschedulable", "configSource", "externalID") + ` &&
+			object.metadata.?annotations.orValue({}).all(k, k == "ANNOTATION" ||
+				oldObject.metadata.?annotations[?k] == object.metadata.?annotations[?k]) &&
+			oldObject.metadata.?annotations.orValue({}).all(k, k == "ANNOTATION" || k in object.metadata.?annotations.orValue({})) &&
+			object.spec.?taints.orValue([]).all(t, t in oldObject.spec.?taints.orValue([])) &&
+			oldObject.spec.?taints.orValue([]).all(t, t.key == "TAINT" || t in object.spec.?taints.orValue([]))`),
+		Message: `"croft's operator writes nothing of a Node but the annotation ` + v1alpha1.NodeNetworksAnnotation +
+			`, and removes no taint but ` + v1alpha1.NetworksTaint + `"`,
+	})
+}
+
+// same is true if a request leaves fields as they are.
+func same(parent string, fields ...string) string {
+	all := make([]string, len(fields))
+	for i, f := range fields {
+		all[i] = "object." + parent + ".?" + f + " == oldObject." + parent + ".?" + f
+	}
+	return strings.Join(all, " && ")
+}

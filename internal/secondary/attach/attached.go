@@ -1,0 +1,38 @@
+package attach
+
+import "croft.dev/croft/internal/secondary"
+
+// Attached are the interfaces of each claim that has one in every network of its pool, by
+// the claim's UID and in the order of the pool's networks. Claims that still miss one are
+// left out.
+func Attached(s *State) map[string][]secondary.NodeNetwork {
+	x, all := indexOf(s), map[string][]secondary.NodeNetwork{}
+	for i := range s.Claims {
+		if networks := x.attached(&s.Claims[i]); len(networks) > 0 {
+			all[s.Claims[i].UID] = networks
+		}
+	}
+	return all
+}
+
+// attached are the interfaces of a claim, nil unless it has all of them.
+func (x *index) attached(c *Claim) []secondary.NodeNetwork {
+	pool := x.pools[c.Pool]
+	if pool == nil || c.Instance == "" {
+		return nil
+	}
+	var all []secondary.NodeNetwork
+	for _, name := range pool.Networks {
+		declared, owned := x.networks[name], x.owned[Key(c.UID, name)]
+		if declared == nil || len(owned) == 0 {
+			return nil
+		}
+		part, n := zone(declared, c.Zone), owned[0]
+		if part == nil || n.MAC == "" || n.SourceDestCheck || n.Attachment == nil ||
+			n.Attachment.Instance != c.Instance || !n.Attachment.Done {
+			return nil
+		}
+		all = append(all, secondary.NodeNetworkOf(declared, part, n.MAC))
+	}
+	return all
+}
