@@ -66,6 +66,7 @@ func TestAWSNetworks(t *testing.T) {
 	t.Run("Attached", func(t *testing.T) { testNetworksAttached(t, n) })
 	t.Run("OperatorKilled", func(t *testing.T) { testNetworksOperatorKilled(t, n) })
 	t.Run("NeverAttached", func(t *testing.T) { testNetworksNeverAttached(t, n) })
+	t.Run("Wait", func(t *testing.T) { testNetworksWait(t, n) })
 	t.Run("NothingIsLeft", func(t *testing.T) { testNetworksNothingIsLeft(t, n) })
 	t.Run("IAM", func(t *testing.T) { testNetworksIAM(t, n) })
 }

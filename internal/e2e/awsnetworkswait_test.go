@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/secondary"
+)
+
+// testNetworksWait fails if a pod comes to a node before the node's agent has said that its
+// networks are ready, or not when it has. The test is the agent, with its rights.
+func testNetworksWait(t *testing.T, n *networked) {
+	n.scale(t, 0)
+	eventually(t, patience, "all nodes to go", func(ctx context.Context) error {
+		var nodes corev1.NodeList
+		err := n.admin.List(ctx, &nodes, client.HasLabels{"karpenter.sh/nodepool"})
+		if err == nil && len(nodes.Items) > 0 {
+			err = fmt.Errorf("there are %d", len(nodes.Items))
+		}
+		return err
+	})
+	objects, err := install.Objects(install.Options{Image: "croft:test", Agent: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if (o.GetName() == install.AgentName || o.GetName() == install.NodesName) && o.GetObjectKind().GroupVersionKind().Kind != "DaemonSet" {
+			create(t, n.admin, o)
+		}
+	}
+	n.declare(t, strings.Replace(n.file, "secondaryNetworks: [n3, n6]", "secondaryNetworks: [n3, n6]\n    waitForNetworks: true", 1))
+	n.scale(t, 1)
+
+	node := &corev1.Node{}
+	eventually(t, patience, "the list of a tainted node's interfaces", func(ctx context.Context) error {
+		var nodes corev1.NodeList
+		if err := n.admin.List(ctx, &nodes, client.MatchingLabels{v1alpha1.NodeNetworksLabel: "true"}); err != nil || len(nodes.Items) == 0 {
+			return errors.Join(err, errors.New("there is no node with the agent's label"))
+		}
+		node = &nodes.Items[0]
+		if node.Labels["karpenter.sh/registered"] != "true" {
+			return errors.New("it is not registered")
+		}
+		if listed, err := secondary.ReadNodeNetworks(node.Annotations[v1alpha1.NodeNetworksAnnotation]); err != nil || len(listed) != 2 {
+			return fmt.Errorf("it lists %v: %w", listed, err)
+		}
+		return nil
+	})
+	pending := func(node *corev1.Node) bool {
+		return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.NetworksTaint })
+	}
+	if !pending(node) {
+		t.Errorf("the node has the taints %v before its networks are ready", node.Spec.Taints)
+	}
+	say := func(holds corev1.ConditionStatus, on string) error {
+		as := rest.CopyConfig(n.Config)
+		as.Impersonate = rest.ImpersonationConfig{
+			UserName: "system:serviceaccount:croft-agent:croft-agent", Groups: []string{"system:serviceaccounts", "system:authenticated"},
+			Extra: map[string][]string{"authentication.kubernetes.io/node-name": {on}},
+		}
+		patch := fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Test","message":""}]}}`, v1alpha1.ConditionNetworksReady, holds)
+		return newClient(t, as).Status().Patch(t.Context(), node.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
+	}
+	if err := say(corev1.ConditionTrue, "another"); err == nil || !strings.Contains(err.Error(), "[own-node]") {
+		t.Errorf("another node's agent: %v", err)
+	}
+	if err := say(corev1.ConditionFalse, node.Name); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.admin.Get(t.Context(), client.ObjectKeyFromObject(node), node); err != nil || !pending(node) {
+		t.Errorf("the node has the taints %v while an interface is missing: %v", node.Spec.Taints, err)
+	}
+	if err := say(corev1.ConditionTrue, node.Name); err != nil {
+		t.Fatal(err)
+	}
+	pods := n.running(t, "core", 1)
+	if pods[0].Spec.NodeName != node.Name {
+		t.Errorf("the pod is on %s, not on %s", pods[0].Spec.NodeName, node.Name)
+	}
+}
