@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/install"
 	"croft.dev/croft/internal/wall/identity"
 )
 
@@ -80,6 +81,9 @@ func (p *page) add(o *unstructured.Unstructured, of *workload) {
 		o.Object["data"] = data
 	case "Deployment", "Job":
 		p.workload(o, of)
+	case "CronJob":
+		o.Object["spec"].(map[string]any)["schedule"] = p.inline(".Values.verify.schedule | quote")
+		p.workload(o, of)
 	}
 }
 
@@ -103,10 +107,16 @@ func (p *page) roles(o *unstructured.Unstructured) {
 // workload moves what the values say of pods into them.
 func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 	values := ".Values.operator"
-	if o.GetName() == proxyName {
+	switch o.GetName() {
+	case proxyName:
 		values = ".Values.proxy"
+	case install.VerifyName:
+		values = ".Values.verify"
 	}
 	spec := o.Object["spec"].(map[string]any)
+	if o.GetKind() == "CronJob" {
+		spec = spec["jobTemplate"].(map[string]any)["spec"].(map[string]any)
+	}
 	template := spec["template"].(map[string]any)
 	pod := template["spec"].(map[string]any)
 	if o.GetKind() == "Deployment" {
@@ -114,7 +124,7 @@ func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 		spec["replicas"] = p.inline(values + ".replicas")
 		p.optional(template["metadata"].(map[string]any), "annotations", values+".podAnnotations")
 	}
-	of.Priority = pod["priorityClassName"].(string)
+	of.Priority, _ = pod["priorityClassName"].(string)
 	delete(pod, "priorityClassName")
 	pod[p.slot(func(indent string) string {
 		return "{{- with " + values + ".priorityClassName }}\n" + indent + "priorityClassName: {{ . }}\n{{- end }}"
@@ -162,6 +172,7 @@ var (
 // conditions say when an object or a whole file is there.
 var conditions = map[string]string{
 	"proxy":                  ".Values.proxy.authenticationConfig",
+	"verify":                 ".Values.verify.schedule",
 	v1alpha1.SystemNamespace: `ne .Release.Namespace "` + v1alpha1.SystemNamespace + `"`,
 }
 

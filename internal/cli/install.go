@@ -37,7 +37,10 @@ upgrade: it does not write objects that are up to date.
 With --authentication-config it also deploys croft proxy, for users that the API server
 cannot authenticate. The proxy gets its rights from platform.proxy, and its certificate
 from the Secret croft-proxy-tls in the namespace croft-system, which you create. See
-docs/identity.md.`,
+docs/identity.md.
+
+With --verify-schedule it also deploys a CronJob that runs croft verify --record. Its
+service account may act as anybody, as an administrator may: see docs/observability.md.`,
 		Example: `  croft install --image registry.example.org/croft:v0.1.0
   croft install --export --image registry.example.org/croft:v0.1.0 > croft-install.yaml`,
 		Args: cobra.NoArgs,
@@ -68,12 +71,14 @@ docs/identity.md.`,
 	c.Flags().StringSliceVar(&options.Roles, "role", nil, "names of platform.roles that the operator may write, in addition to the declared ones")
 	c.Flags().StringVar(&authentication, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io): deploy croft proxy, too, which lets in the people whom it describes")
 	pointless(c, "authentication-config", "croft proxy is deployed with an image only; give --image", func() bool { return options.Image == "" })
+	c.Flags().StringVar(&options.VerifySchedule, "verify-schedule", "", "when a CronJob runs croft verify --record, such as \"17 3 * * *\"; without it none is deployed")
+	pointless(c, "verify-schedule", "croft verify runs by the clock with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
 	c.Flags().BoolVar(&kinds, "kinds", false, "install croft's kinds and nothing else, as the chart's upgrade does")
 	for _, of := range []string{"kubeconfig", "context", "as", "as-group"} {
 		pointless(c, of, "--export asks no cluster", func() bool { return export })
 	}
-	for _, of := range []string{"image", "role", "authentication-config", "export"} {
+	for _, of := range []string{"image", "role", "authentication-config", "verify-schedule", "export"} {
 		pointless(c, of, "--kinds installs the kinds alone", func() bool { return kinds })
 	}
 	return c

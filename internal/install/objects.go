@@ -32,6 +32,9 @@ type Options struct {
 	// Authentication is an AuthenticationConfiguration (apiserver.config.k8s.io) for croft
 	// proxy, as text. Without one, or without an image, no proxy is installed.
 	Authentication string
+	// VerifySchedule is when `croft verify --record` runs, in cron's format. Without one,
+	// or without an image, it runs when somebody runs it.
+	VerifySchedule string
 }
 
 // Objects returns all installed objects, in the order of their application.
@@ -51,6 +54,9 @@ func operatorObjects(o Options) []client.Object {
 	}
 	if o.Image != "" && o.Authentication != "" {
 		all = append(all, proxyObjects(o.Image, o.Authentication)...)
+	}
+	if o.Image != "" && o.VerifySchedule != "" {
+		all = append(all, verifyObjects(o.Image, o.VerifySchedule)...)
 	}
 	for _, object := range all {
 		object.SetLabels(labels(object.GetLabels()))
