@@ -29,6 +29,7 @@ const (
 	imageMark          = "CROFT-IMAGE"
 	roleMark           = "CROFT-ROLE"
 	authenticationMark = "CROFT-AUTHENTICATION"
+	scheduleMark       = "CROFT-SCHEDULE"
 )
 
 func generate(args []string) error {
@@ -53,7 +54,9 @@ func generate(args []string) error {
 
 // chart returns the generated files by their names.
 func chart() (map[string][]byte, error) {
-	objects, err := install.Objects(install.Options{Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Agent: true})
+	objects, err := install.Objects(install.Options{
+		Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Agent: true, VerifySchedule: scheduleMark,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +73,7 @@ func chart() (map[string][]byte, error) {
 		return nil, err
 	}
 	files, schemas := map[string][]byte{}, map[string]map[string]any{}
-	operator, proxy, agent := &page{}, &page{}, &page{}
+	operator, proxy, agent, verify := &page{}, &page{}, &page{}, &page{}
 	var defaults defaults
 	for _, o := range all {
 		switch {
@@ -87,6 +90,8 @@ func chart() (map[string][]byte, error) {
 			proxy.add(&o, &defaults.Proxy)
 		case o.GetName() == install.AgentName || o.GetName() == install.NodesName:
 			agent.add(&o, &defaults.Agent)
+		case o.GetName() == install.VerifyName:
+			verify.add(&o, &defaults.Verify)
 		default:
 			operator.add(&o, &defaults.Operator)
 		}
@@ -96,7 +101,7 @@ func chart() (map[string][]byte, error) {
 		kinds.add(&hooks[i], &workload{})
 		kinds.hook(&hooks[i], i)
 	}
-	for name, p := range map[string]*page{"operator": operator, "proxy": proxy, "agent": agent, "kinds": kinds} {
+	for name, p := range map[string]*page{"operator": operator, "proxy": proxy, "agent": agent, "verify": verify, "kinds": kinds} {
 		if files["templates/"+name+".yaml"], err = p.render(name); err != nil {
 			return nil, err
 		}

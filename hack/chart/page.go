@@ -81,6 +81,9 @@ func (p *page) add(o *unstructured.Unstructured, of *workload) {
 		o.Object["data"] = data
 	case "Deployment", "DaemonSet", "Job":
 		p.workload(o, of)
+	case "CronJob":
+		o.Object["spec"].(map[string]any)["schedule"] = p.inline(".Values.verify.schedule | quote")
+		p.workload(o, of)
 	}
 }
 
@@ -109,8 +112,13 @@ func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 		values = ".Values.proxy"
 	case install.AgentName:
 		values = ".Values.agent"
+	case install.VerifyName:
+		values = ".Values.verify"
 	}
 	spec := o.Object["spec"].(map[string]any)
+	if o.GetKind() == "CronJob" {
+		spec = spec["jobTemplate"].(map[string]any)["spec"].(map[string]any)
+	}
 	template := spec["template"].(map[string]any)
 	pod := template["spec"].(map[string]any)
 	if o.GetKind() == "Deployment" {
@@ -120,7 +128,7 @@ func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 	if o.GetKind() != "Job" {
 		p.optional(template["metadata"].(map[string]any), "annotations", values+".podAnnotations")
 	}
-	of.Priority = pod["priorityClassName"].(string)
+	of.Priority, _ = pod["priorityClassName"].(string)
 	delete(pod, "priorityClassName")
 	pod[p.slot(func(indent string) string {
 		return "{{- with " + values + ".priorityClassName }}\n" + indent + "priorityClassName: {{ . }}\n{{- end }}"
@@ -171,6 +179,7 @@ var (
 var conditions = map[string]string{
 	"agent":                  ".Values.agent.enabled",
 	"proxy":                  ".Values.proxy.authenticationConfig",
+	"verify":                 ".Values.verify.schedule",
 	v1alpha1.SystemNamespace: `ne .Release.Namespace "` + v1alpha1.SystemNamespace + `"`,
 }
 

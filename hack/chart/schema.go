@@ -70,17 +70,26 @@ func valuesSchema(kinds map[string]map[string]any) (map[string]any, error) {
 				"priorityClassName": text("The pods' PriorityClass; none if empty."),
 				"podAnnotations":    object("Annotations of the pods."),
 			}),
+			"verify": closed(with(job(), map[string]any{
+				"schedule": text("When croft verify --record runs, in cron's format; no CronJob if empty."),
+			})),
 		},
 	}, nil
 }
 
 // pods are the values of a Deployment.
 func pods() map[string]any {
+	return with(job(), map[string]any{
+		"replicas":       map[string]any{"type": "integer", "minimum": 0, "description": "How many pods run."},
+		"podAnnotations": object("Annotations of the pods."),
+	})
+}
+
+// job are the values of a Job's pods.
+func job() map[string]any {
 	return map[string]any{
-		"replicas":          map[string]any{"type": "integer", "minimum": 0, "description": "How many pods run."},
 		"resources":         object("Requests and limits of each pod."),
 		"priorityClassName": text("The pods' PriorityClass; none if empty."),
-		"podAnnotations":    object("Annotations of the pods."),
 		"nodeSelector":      object("Labels of the nodes that the pods run on."),
 		"tolerations":       list("The pods' tolerations."),
 		"affinity":          object("The pods' affinity."),

@@ -10,7 +10,7 @@ import (
 )
 
 // defaults are what `croft install` has where the values say nothing else.
-type defaults struct{ Operator, Proxy, Agent workload }
+type defaults struct{ Operator, Proxy, Agent, Verify workload }
 
 //go:embed values.yaml.tmpl
 var valuesTemplate string

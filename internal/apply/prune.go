@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -118,7 +119,8 @@ func (a *Applier) surplus(ctx context.Context, kept map[Ref]bool, kinds []schema
 	for _, kind := range kinds {
 		made, err := a.list(ctx, kind, opts...)
 		switch {
-		case meta.IsNoMatchError(err):
+		case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+			// Not found is a kind whose definition was deleted since it was looked up.
 			continue
 		case err != nil:
 			errs = append(errs, fmt.Errorf("list %s: %w", kind.Kind, err))

@@ -43,6 +43,10 @@ func (a *app) config() (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no cluster to talk to: %w: name one with --kubeconfig or --context", err)
 	}
+	if as := a.cluster.overrides.AuthInfo; as.Impersonate != "" {
+		// A pod's own configuration does not take it from the flags.
+		config.Impersonate.UserName, config.Impersonate.Groups = as.Impersonate, as.ImpersonateGroups
+	}
 	config.QPS = -1
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	if a.interrupt != nil {

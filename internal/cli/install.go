@@ -40,7 +40,10 @@ from the Secret croft-proxy-tls in the namespace croft-system, which you create.
 docs/identity.md.
 
 With --agent it also deploys croft agent, which sets up secondary networks on the nodes
-of pools with waitForNetworks. See docs/networks.md.`,
+of pools with waitForNetworks. See docs/networks.md.
+
+With --verify-schedule it also deploys a CronJob that runs croft verify --record. Its
+service account may act as anybody, as an administrator may: see docs/observability.md.`,
 		Example: `  croft install --image registry.example.org/croft:v0.1.0
   croft install --export --image registry.example.org/croft:v0.1.0 > croft-install.yaml`,
 		Args: cobra.NoArgs,
@@ -73,12 +76,14 @@ of pools with waitForNetworks. See docs/networks.md.`,
 	pointless(c, "authentication-config", "croft proxy is deployed with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&options.Agent, "agent", false, "deploy croft agent, too, which sets up secondary networks on nodes")
 	pointless(c, "agent", "croft agent is deployed with an image only; give --image", func() bool { return options.Image == "" })
+	c.Flags().StringVar(&options.VerifySchedule, "verify-schedule", "", "when a CronJob runs croft verify --record, such as \"17 3 * * *\"; without it none is deployed")
+	pointless(c, "verify-schedule", "croft verify runs by the clock with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
 	c.Flags().BoolVar(&kinds, "kinds", false, "install croft's kinds and nothing else, as the chart's upgrade does")
 	for _, of := range []string{"kubeconfig", "context", "as", "as-group"} {
 		pointless(c, of, "--export asks no cluster", func() bool { return export })
 	}
-	for _, of := range []string{"image", "role", "authentication-config", "agent", "export"} {
+	for _, of := range []string{"image", "role", "authentication-config", "agent", "verify-schedule", "export"} {
 		pointless(c, of, "--kinds installs the kinds alone", func() bool { return kinds })
 	}
 	return c

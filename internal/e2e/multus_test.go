@@ -296,7 +296,9 @@ func (n *cniNode) allocated(t *testing.T) int {
 	t.Helper()
 	out := n.kubectl(t, "", "get", "ippools.whereabouts.cni.cncf.io", "-A", "-o", "json").exits(t, 0).stdout
 	var pools struct {
-		Items []struct{ Spec struct{ Allocations map[string]any } }
+		Items []struct {
+			Spec struct{ Allocations map[string]any }
+		}
 	}
 	if err := json.Unmarshal([]byte(out), &pools); err != nil {
 		t.Fatal(err)

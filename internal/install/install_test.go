@@ -4,13 +4,16 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/install/installtest"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/scheme"
 )
@@ -63,6 +66,61 @@ func TestPowersAreNamed(t *testing.T) {
 				t.Errorf("too much: %v", rule)
 			}
 		}
+	}
+}
+
+// TestVerifyByTheClock fails if croft verify runs by the clock without having been asked to, if
+// its pods are less confined than the operator's, or if they may do more than act as others.
+// Default tier.
+func TestVerifyByTheClock(t *testing.T) {
+	const schedule = "17 3 * * *"
+	jobs := func(o install.Options) (all []*batchv1.CronJob) {
+		for _, object := range objects(t, o) {
+			if job, ok := object.(*batchv1.CronJob); ok {
+				all = append(all, job)
+			}
+		}
+		return all
+	}
+	if n := len(jobs(install.Options{Image: "croft:test"})) + len(jobs(install.Options{VerifySchedule: schedule})); n > 0 {
+		t.Errorf("%d CronJobs without a schedule or without an image", n)
+	}
+	asked := install.Options{Image: "croft:test", VerifySchedule: schedule}
+	all := jobs(asked)
+	if len(all) != 1 || all[0].Spec.Schedule != schedule {
+		t.Fatalf("the CronJobs are %v", all)
+	}
+	pod := all[0].Spec.JobTemplate.Spec.Template.Spec
+	for _, object := range objects(t, asked) {
+		switch o := object.(type) {
+		case *appsv1.Deployment:
+			operator := o.Spec.Template.Spec
+			if diff := cmp.Diff(operator.SecurityContext, pod.SecurityContext) + cmp.Diff(operator.Containers[0].SecurityContext, pod.Containers[0].SecurityContext); diff != "" {
+				t.Errorf("the operator's pods (-) and those of croft verify (+):\n%s", diff)
+			}
+		case *rbacv1.ClusterRole:
+			want := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"users", "groups"}, Verbs: []string{"impersonate"}}}
+			if diff := cmp.Diff(want, o.Rules); o.Name == pod.ServiceAccountName && diff != "" {
+				t.Errorf("its rights:\n%s", diff)
+			}
+		}
+	}
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: all[0].Namespace, Name: pod.ServiceAccountName}
+	if rights, _ := installtest.Granted(account, objects(t, asked)); len(rights) != 2 {
+		t.Errorf("its rights are %v", rights)
+	}
+}
+
+// TestOperatorsRights fails if the operator has a right by a wildcard, twice, or to give away
+// rights that no name limits. TestRights has the operator use them. Default tier.
+func TestOperatorsRights(t *testing.T) {
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}
+	rights, problems := installtest.Granted(account, objects(t, install.Options{Roles: []string{"deployer"}}))
+	if len(rights) < 100 {
+		t.Errorf("the operator has %d rights", len(rights))
+	}
+	for _, problem := range problems {
+		t.Error(problem)
 	}
 }
 

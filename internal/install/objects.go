@@ -35,6 +35,9 @@ type Options struct {
 	// Agent says that croft agent is installed, too, on the nodes of pools with
 	// waitForNetworks. It needs an image.
 	Agent bool
+	// VerifySchedule is when `croft verify --record` runs, in cron's format. Without one,
+	// or without an image, it runs when somebody runs it.
+	VerifySchedule string
 }
 
 // Objects returns all installed objects, in the order of their application.
@@ -57,6 +60,9 @@ func operatorObjects(o Options) []client.Object {
 	}
 	if o.Image != "" && o.Agent {
 		all = append(all, agentObjects(o.Image)...)
+	}
+	if o.Image != "" && o.VerifySchedule != "" {
+		all = append(all, verifyObjects(o.Image, o.VerifySchedule)...)
 	}
 	for _, object := range all {
 		object.SetLabels(labels(object.GetLabels()))

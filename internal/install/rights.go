@@ -12,8 +12,9 @@ import (
 
 var (
 	read = []string{"get", "list", "watch"}
-	// keep is what server-side apply, taking over fields and pruning need.
-	keep = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+	// keep is what server-side apply, taking over fields and pruning need. Nothing is
+	// written by update.
+	keep = []string{"get", "list", "watch", "create", "patch", "delete"}
 )
 
 // givenRoles are the only roles that the operator may write more into than it
@@ -37,7 +38,9 @@ func rules(own []string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		// What people declare: it reads the specification, and writes finalizers
 		// and status.
-		rule(croft, []string{"get", "list", "watch", "patch"}, "platforms", "pools", "tenants", "secondarynetworks"),
+		rule(croft, []string{"get", "list", "watch", "patch"}, "pools", "tenants"),
+		rule(croft, read, "platforms"),
+		rule(croft, []string{"list", "watch"}, "secondarynetworks"),
 		// Requests for elevation: it writes what became of them.
 		rule(croft, read, "elevations"),
 		rule(croft, []string{"patch"}, "elevations/status"),
@@ -70,18 +73,18 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule("rbac.authorization.k8s.io", append([]string{"create"}, read...), "clusterroles", "clusterrolebindings"),
 		{
 			APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterroles"},
-			ResourceNames: givenRoles(own), Verbs: []string{"update", "patch", "delete", "bind", "escalate"},
+			ResourceNames: givenRoles(own), Verbs: []string{"patch", "delete", "bind", "escalate"},
 		},
 		{
 			APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterrolebindings"},
-			ResourceNames: append([]string{identity.ProxyRole}, identity.PlatformRoles...), Verbs: []string{"update", "patch", "delete"},
+			ResourceNames: append([]string{identity.ProxyRole}, identity.PlatformRoles...), Verbs: []string{"patch", "delete"},
 		},
 		// For Gatekeeper as the engine: its objects, and their status.
 		rule("mutations.gatekeeper.sh", keep, "assign", "modifyset"),
 		rule("templates.gatekeeper.sh", keep, "constrainttemplates"),
 		rule("constraints.gatekeeper.sh", keep, "croftplacement", "croftservices", "croftingresses", "croftroutes", "croftgateways", "croftcertificates", "croftannotations"),
-		rule("config.gatekeeper.sh", read, "configs"),
-		rule("admissionregistration.k8s.io", read, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
+		rule("config.gatekeeper.sh", []string{"list"}, "configs"),
+		rule("admissionregistration.k8s.io", []string{"list"}, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
 		rule("karpenter.sh", keep, "nodepools"),
 		// Which nodes are to be attached to secondary networks.
 		rule("karpenter.sh", read, "nodeclaims"),
@@ -93,11 +96,29 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule("", []string{"create"}, "pods"),
 
 		rule("events.k8s.io", []string{"create", "patch"}, "events"),
-		rule("", []string{"create", "patch"}, "events"),
+		// Who becomes the leader says so once, in an event of the older kind.
+		rule("", []string{"create"}, "events"),
 		// Quotas' refusals are in events of the refused controllers. The operator only
 		// watches those with reason FailedCreate.
 		rule("", []string{"list", "watch"}, "events"),
 	}
+}
+
+// systemRules are the operator's rights in its own namespace: to the leader's lease and to
+// the heartbeat.
+func systemRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{rule("coordination.k8s.io", []string{"get", "create", "update", "patch"}, "leases")}
+}
+
+// elevationRules are the operator's rights in the namespace of elevations.
+func elevationRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{rule("", []string{"create"}, "serviceaccounts/token")}
+}
+
+// Rights are the rights that every installation gives to the operator, by namespace; those
+// in the whole cluster are under "". Those to roles of the Platform's own are left out.
+func Rights() map[string][]rbacv1.PolicyRule {
+	return map[string][]rbacv1.PolicyRule{"": rules(nil), namespace: systemRules(), v1alpha1.ElevationsNamespace: elevationRules()}
 }
 
 func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
@@ -130,10 +151,7 @@ func rights(own []string) []client.Object {
 		&rbacv1.Role{
 			TypeMeta:   rbac("Role"),
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Rules: []rbacv1.PolicyRule{{
-				APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
-				Verbs: []string{"get", "list", "watch", "create", "update", "patch"},
-			}},
+			Rules:      systemRules(),
 		},
 		&rbacv1.RoleBinding{
 			TypeMeta:   rbac("RoleBinding"),
@@ -141,14 +159,11 @@ func rights(own []string) []client.Object {
 			Subjects:   operator,
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 		},
-		// The service accounts of elevations. Nobody else may request their tokens.
+		// Tokens of the service accounts of elevations. Nobody else may request them.
 		&rbacv1.Role{
 			TypeMeta:   rbac("Role"),
 			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.ElevationsNamespace, Name: name},
-			Rules: []rbacv1.PolicyRule{
-				rule("", []string{"get", "list", "create", "patch", "delete"}, "serviceaccounts"),
-				rule("", []string{"create"}, "serviceaccounts/token"),
-			},
+			Rules:      elevationRules(),
 		},
 		&rbacv1.RoleBinding{
 			TypeMeta:   rbac("RoleBinding"),

@@ -37,7 +37,7 @@ var well = map[string]string{
 	`croft_tenant_status_condition{tenant="shop",condition="Enforced",status="True",reason="Enforced"}`: `1x240`,
 	`croft_tenant_quota_used_ratio{tenant="shop",resource="pods"}`:                                      `0.5x240`,
 	`croft_quota_shares_moved_total{tenant="shop"}`:                                                     `0+1x240`,
-	`croft_interfaces{network="n3",state="attached"}`:                                                  `9x240`,
+	`croft_interfaces{network="n3",state="attached"}`:                                                   `9x240`,
 	`croft_ec2_calls_total{action="CreateNetworkInterface",result="ok"}`:                                `0+9x240`,
 	`croft_policy_info{policy="croft-pods",wall="policy"}`:                                              `1x240`,
 	`croft_policy_type_warnings{policy="croft-pods"}`:                                                   `0x240`,

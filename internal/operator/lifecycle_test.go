@@ -382,14 +382,19 @@ func poolInUse(f *field) {
 	f.gone(&karpenterv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "jobs"}})
 }
 
-// TestHealth: an operator that lives is healthy, and one that can read what it needs is
-// ready.
+// TestHealth: an operator that lives is healthy, and one that can read what it needs and
+// has all rights that it is given is ready.
 func TestHealth(t *testing.T) {
 	f := newField(t, sandbox.WithControllers)
 	t.Run("before Karpenter is there", func(t *testing.T) {
 		inner := *f
 		inner.TB = t
 		karpenterLater(&inner)
+	})
+	t.Run("without one right", func(t *testing.T) {
+		inner := *f
+		inner.TB = t
+		rightTaken(&inner)
 	})
 	nobody := rest.CopyConfig(f.config)
 	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody", Groups: []string{"system:authenticated"}}
@@ -431,6 +436,47 @@ func TestHealth(t *testing.T) {
 			answers("/readyz", test.ready)
 		})
 	}
+}
+
+// rightTaken takes a right away that no cache needs, and gives it back.
+func rightTaken(f *field) {
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.ManagedBy}}
+	if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(role), role); err != nil {
+		f.Fatal(err)
+	}
+	whole := role.DeepCopy()
+	for i := range role.Rules {
+		if slices.Contains(role.Rules[i].Resources, "tenantrules") {
+			role.Rules[i].Verbs = slices.DeleteFunc(slices.Clone(role.Rules[i].Verbs), func(verb string) bool { return verb == "patch" })
+		}
+	}
+	if err := f.client.Update(f.Context(), role); err != nil {
+		f.Fatal(err)
+	}
+	addr := freeAddress(f)
+	stop := f.operateAt(addr)
+	defer stop()
+	ready := func(want int) {
+		f.Helper()
+		f.eventually(fmt.Sprintf("readiness %d", want), func() string {
+			response, err := http.Get("http://" + addr + "/readyz")
+			if err != nil {
+				return err.Error()
+			}
+			defer func() { _ = response.Body.Close() }()
+			if response.StatusCode != want {
+				return response.Status
+			}
+			return ""
+		})
+	}
+	ready(http.StatusInternalServerError)
+	f.logged("not ready", "the operator may not patch tenantrules.croft.dev: run croft install or helm upgrade again")
+	whole.ResourceVersion = role.ResourceVersion
+	if err := f.client.Update(f.Context(), whole); err != nil {
+		f.Fatal(err)
+	}
+	ready(http.StatusOK)
 }
 
 // freeAddress is one that nobody listens on.

@@ -78,6 +78,9 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err := m.AddReadyzCheck("caches", synced(m.GetCache())); err != nil {
 		return err
 	}
+	if err := m.AddReadyzCheck("rights", newRights(m.GetClient(), o.Log.WithName("rights")).check); err != nil {
+		return err
+	}
 	return m.Start(ctx)
 }
 

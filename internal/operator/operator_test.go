@@ -106,12 +106,18 @@ func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func newField(t testing.TB, components []string, with ...string) *field {
 	t.Helper()
-	cluster := sandbox.Start(t, sandbox.Options{Components: components, With: with})
+	return fieldOn(t, sandbox.Options{Components: components, With: with}, install.Options{})
+}
+
+// fieldOn is a field on a sandbox with options.
+func fieldOn(t testing.TB, on sandbox.Options, installed install.Options) *field {
+	t.Helper()
+	cluster := sandbox.Start(t, on)
 	c, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := install.Install(t.Context(), c, install.Options{}); err != nil {
+	if _, err := install.Install(t.Context(), c, installed); err != nil {
 		t.Fatal(err)
 	}
 	return &field{TB: t, client: c, config: cluster.Config, cluster: cluster, writes: &writes{}, lines: &lines{}}
@@ -125,6 +131,12 @@ const leaseLost = "leader election lost"
 // begins again, as its Deployment has it.
 func (f *field) operate() (stop func()) {
 	f.Helper()
+	return f.operateAt("0")
+}
+
+// operateAt is operate with an address for probes.
+func (f *field) operateAt(health string) (stop func()) {
+	f.Helper()
 	cfg := rest.CopyConfig(f.config)
 	cfg.Impersonate = rest.ImpersonationConfig{
 		UserName: admissionpolicy.OperatorUser,
@@ -135,7 +147,7 @@ func (f *field) operate() (stop func()) {
 	done := make(chan error, 1)
 	go func() {
 		for {
-			err := operator.Run(ctx, cfg, operator.Options{HealthAddr: "0", MetricsAddr: "0", LeaderElect: true, Log: f.log()})
+			err := operator.Run(ctx, cfg, operator.Options{HealthAddr: health, MetricsAddr: "0", LeaderElect: true, Log: f.log()})
 			if err == nil || ctx.Err() != nil || err.Error() != leaseLost {
 				done <- err
 				return

@@ -67,6 +67,9 @@ type Options struct {
 	// Without are the kinds that the API server does not serve, such as
 	// MutatingAdmissionPolicy.
 	Without []string
+	// AuditPolicy is the path of an audit policy of the API server, whose log is AuditLog;
+	// without one there is no log.
+	AuditPolicy string
 	// Timeout for all components to be ready; two minutes if zero.
 	Timeout time.Duration
 }
@@ -132,6 +135,9 @@ func (c *Cluster) up(ctx context.Context, o Options) error {
 	}
 	if o.Unaudited {
 		args = append(args, "--audit=false")
+	}
+	if o.AuditPolicy != "" {
+		args = append(args, "--audit-policy", o.AuditPolicy)
 	}
 	if o.Without != nil {
 		args = append(args, "--without", strings.Join(o.Without, ","))
@@ -213,6 +219,9 @@ func (c *Cluster) ConfigFor(user string, groups ...string) (*rest.Config, error)
 	config.QPS, config.Burst = qps, burst
 	return config, nil
 }
+
+// AuditLog is the path of the API server's audit log, if Options has an AuditPolicy.
+func (c *Cluster) AuditLog() string { return filepath.Join(c.Dir, "audit.log") }
 
 func (c *Cluster) run(ctx context.Context, args ...string) (string, error) {
 	return output(c.command(ctx, args...))

@@ -25,6 +25,7 @@ type upOptions struct {
 	croft             string
 	controllerQPS     int
 	typeChecks        bool
+	auditPolicy       string
 	with              withOptions
 	wait              bool
 	timeout           time.Duration
@@ -62,6 +63,7 @@ it is published, in the place of kwok's: nodes are instances there. See
 	f.StringVar(&o.croft, "croft", "", "path of a croft binary to install and run along")
 	f.IntVar(&o.controllerQPS, "controller-qps", 300, "how many requests a second kube-controller-manager may make, and half as many again in a burst; clusters have 20 where nobody says otherwise")
 	f.BoolVar(&o.typeChecks, "type-checks", false, "have kube-controller-manager check the types in admission policies, as clusters do: croft's take ten to twenty seconds of a core")
+	f.StringVar(&o.auditPolicy, "audit-policy", "", "path of an audit policy (audit.k8s.io): the API server logs requests in DIR/audit.log; --audit-policy= ends it")
 	o.with.addTo(cmd)
 	f.BoolVar(&o.wait, "wait", true, "wait until all components are ready")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait")
@@ -137,6 +139,11 @@ func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error)
 	if cmd.Flags().Changed("type-checks") {
 		config.TypeChecks = o.typeChecks
 	}
+	if cmd.Flags().Changed("audit-policy") {
+		if config.AuditPolicy, err = findAuditPolicy(o.auditPolicy); err != nil {
+			return config, err
+		}
+	}
 	if cmd.Flags().Changed("croft") {
 		if config.Croft, err = findCroft(o.croft); err != nil {
 			return config, err
@@ -156,6 +163,21 @@ func findCroft(path string) (string, error) {
 	}
 	if _, err := exec.LookPath(abs); err != nil {
 		return "", usageError{fmt.Errorf("--croft: %w: build it with `make build`", err)}
+	}
+	return abs, nil
+}
+
+// findAuditPolicy checks that an audit policy can be read; "" means none.
+func findAuditPolicy(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.ReadFile(abs); err != nil {
+		return "", usageError{fmt.Errorf("--audit-policy: %w", err)}
 	}
 	return abs, nil
 }

@@ -42,7 +42,7 @@ func (s *Sandbox) apiServerSpec() (supervisor.Spec, error) {
 			if err := s.writeKubeconfigs(); err != nil {
 				return nil, err
 			}
-			return s.command(APIServer, append(s.apiServerArgs(), without(s.config.Without)...)), nil
+			return s.command(APIServer, slices.Concat(s.apiServerArgs(), s.auditArgs(), without(s.config.Without))), nil
 		},
 		Ready: p.isReady(address),
 		Settle: func(ctx context.Context) error {

@@ -32,6 +32,9 @@ type Config struct {
 	Unaudited bool `json:"unaudited,omitempty"`
 	// AWS is a simulated account; without one nodes are kwok's own.
 	AWS *AWS `json:"aws,omitempty"`
+	// AuditPolicy is the absolute path of the API server's audit policy; without one it
+	// keeps no audit log.
+	AuditPolicy string `json:"auditPolicy,omitempty"`
 	// Without are the features that the API server turns off.
 	Without []string `json:"without,omitempty"`
 }

@@ -1,0 +1,163 @@
+// Package installtest compares, in tests, the rights that croft gives to its operator with
+// the requests that the operator made.
+package installtest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Right is one verb on one resource of one API group: in a namespace, or in the whole
+// cluster if Namespace is empty.
+type Right struct{ Namespace, Verb, Group, Resource string }
+
+// String names a right as RBAC's messages do.
+func (r Right) String() string {
+	text := r.Verb + " " + r.Resource
+	if r.Group != "" {
+		text += "." + r.Group
+	}
+	if r.Namespace != "" {
+		text += " in " + r.Namespace
+	}
+	return text
+}
+
+// covers reports whether the right allows what another one is.
+func (r Right) covers(other Right) bool {
+	return r.Verb == other.Verb && r.Group == other.Group && r.Resource == other.Resource &&
+		(r.Namespace == "" || r.Namespace == other.Namespace)
+}
+
+// Granted returns the rights that a subject has by the roles and bindings among objects,
+// and what is wrong with these roles by themselves: a wildcard, a power to give rights away
+// without names of what it is limited to, a right that is given twice.
+func Granted(subject rbacv1.Subject, objects []client.Object) (rights []Right, problems []string) {
+	for _, rule := range rulesOf(subject, objects) {
+		for _, right := range rule.rights() {
+			switch {
+			case slices.Contains([]string{right.Verb, right.Group, right.Resource}, rbacv1.ResourceAll):
+				problems = append(problems, fmt.Sprintf("a wildcard: %s", right))
+			case slices.Contains([]string{"bind", "escalate", "impersonate"}, right.Verb) && len(rule.ResourceNames) == 0:
+				problems = append(problems, fmt.Sprintf("without names of what it is limited to: %s", right))
+			}
+			if slices.ContainsFunc(rights, func(r Right) bool { return r.covers(right) }) {
+				problems = append(problems, fmt.Sprintf("granted twice: %s", right))
+				continue
+			}
+			rights = append(rights, right)
+		}
+	}
+	return rights, problems
+}
+
+// rule is a rule of a role that is bound.
+type rule struct {
+	rbacv1.PolicyRule
+	namespace string
+}
+
+func (r rule) rights() []Right {
+	var all []Right
+	for _, group := range r.APIGroups {
+		for _, resource := range r.Resources {
+			for _, verb := range r.Verbs {
+				all = append(all, Right{r.namespace, verb, group, resource})
+			}
+		}
+	}
+	return all
+}
+
+// rulesOf are the rules of the roles that are bound to a subject, those of the whole
+// cluster first.
+func rulesOf(subject rbacv1.Subject, objects []client.Object) []rule {
+	var all []rule
+	bound := func(namespace string, subjects []rbacv1.Subject, ref rbacv1.RoleRef) {
+		if slices.Contains(subjects, subject) {
+			for _, r := range rulesIn(objects, namespace, ref) {
+				all = append(all, rule{r, namespace})
+			}
+		}
+	}
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *rbacv1.ClusterRoleBinding:
+			bound("", o.Subjects, o.RoleRef)
+		case *rbacv1.RoleBinding:
+			bound(o.Namespace, o.Subjects, o.RoleRef)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b rule) int { return cmp.Compare(a.namespace, b.namespace) })
+	return all
+}
+
+// rulesIn are the rules of the role that a binding in a namespace refers to.
+func rulesIn(objects []client.Object, namespace string, ref rbacv1.RoleRef) []rbacv1.PolicyRule {
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *rbacv1.ClusterRole:
+			if ref.Kind == "ClusterRole" && ref.Name == o.Name {
+				return o.Rules
+			}
+		case *rbacv1.Role:
+			if ref.Kind == "Role" && ref.Name == o.Name && namespace == o.Namespace {
+				return o.Rules
+			}
+		}
+	}
+	return nil
+}
+
+// Excuse is a reason why a right is needed though no request of a test uses it.
+type Excuse struct {
+	// Rights are the excused ones, as Right.String writes them, without a namespace.
+	Rights []string
+	// Why is the reason.
+	Why string
+}
+
+// Compare returns what is wrong with rights after a life of the operator, one line each:
+// a right that no request used and no excuse names, an excuse that is not needed any more,
+// and a request that was refused.
+func Compare(rights []Right, requests []Request, excuses []Excuse) []string {
+	excused := map[string]bool{}
+	for _, e := range excuses {
+		for _, name := range e.Rights {
+			excused[name] = false
+		}
+	}
+	var wrong []string
+	for _, right := range rights {
+		used := slices.ContainsFunc(requests, func(r Request) bool {
+			return slices.ContainsFunc(r.uses(), right.covers)
+		})
+		name := Right{"", right.Verb, right.Group, right.Resource}.String()
+		_, known := excused[name]
+		switch {
+		case known && used:
+			// Left unset: the excuse is reported below.
+		case known:
+			excused[name] = true
+		case !used:
+			wrong = append(wrong, "no request used it: "+right.String())
+		}
+	}
+	for name, needed := range excused {
+		if !needed {
+			wrong = append(wrong, "an excuse for a right that is used or not given: "+name)
+		}
+	}
+	for _, r := range requests {
+		if r.Refused {
+			wrong = append(wrong, "refused: "+strings.TrimSpace(r.right().String()+" "+r.Name)+": "+r.Message)
+		}
+	}
+	slices.Sort(wrong)
+	return slices.Compact(wrong)
+}

@@ -1,0 +1,85 @@
+package installtest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// Request is a request for a resource, as an audit log has it.
+type Request struct {
+	Namespace, Verb, Group, Resource, Name string
+	// Code is the HTTP status, and Message that of an error.
+	Code    int
+	Message string
+	// Refused says that the user lacked a right; admission refuses with the same status.
+	Refused bool
+}
+
+func (r Request) right() Right { return Right{r.Namespace, r.Verb, r.Group, r.Resource} }
+
+// uses are the rights that the API server asked for, if it granted the request. To create
+// an object by server-side apply takes the right to create beside that to patch.
+func (r Request) uses() []Right {
+	if r.Code >= http.StatusBadRequest && r.Code != http.StatusNotFound {
+		return nil
+	}
+	right := r.right()
+	if r.Verb != "patch" || r.Code != http.StatusCreated {
+		return []Right{right}
+	}
+	created := right
+	created.Verb = "create"
+	return []Right{right, created}
+}
+
+// Read reads the requests for resources that a user made, by himself or impersonated, from
+// an audit log. A last line without an end is one that is being written.
+func Read(log io.Reader, user string) ([]Request, error) {
+	var all []Request
+	for lines := bufio.NewReader(log); ; {
+		line, err := lines.ReadBytes('\n')
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var e auditv1.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("audit log: %w", err)
+		}
+		who := e.User.Username
+		if e.ImpersonatedUser != nil {
+			who = e.ImpersonatedUser.Username
+		}
+		if who == user && e.ObjectRef != nil && e.ResponseStatus != nil {
+			all = append(all, requestOf(&e))
+		}
+	}
+}
+
+func requestOf(e *auditv1.Event) Request {
+	o := e.ObjectRef
+	return Request{
+		Namespace: o.Namespace, Verb: e.Verb, Group: o.APIGroup,
+		Resource: strings.TrimSuffix(o.Resource+"/"+o.Subresource, "/"), Name: o.Name,
+		Code: int(e.ResponseStatus.Code), Message: e.ResponseStatus.Message, Refused: refused(e),
+	}
+}
+
+// refused reports whether a right was lacking: to the request, to create what is applied, or
+// to give away what a role gives.
+func refused(e *auditv1.Event) bool {
+	if e.Annotations["authorization.k8s.io/decision"] == "forbid" {
+		return true
+	}
+	message := e.ResponseStatus.Message
+	return e.ResponseStatus.Code == http.StatusForbidden &&
+		(strings.Contains(message, `" cannot `) || strings.Contains(message, "attempting to grant"))
+}

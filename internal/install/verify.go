@@ -1,0 +1,75 @@
+package install
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// VerifyName is the name of the CronJob that runs croft verify, of its service account
+	// and of its rights.
+	VerifyName = "croft-verify"
+	// verifyTimeout is the time limit of a run, and verifySeconds that of its pod: the
+	// scratch tenants are deleted after the first.
+	verifyTimeout, verifySeconds = "10m", 900
+	// lateSeconds is how late a run may start; after that it is left out.
+	lateSeconds = 3600
+)
+
+// verifyObjects returns the objects that run `croft verify --record` by the clock.
+//
+// The attacks act as people, and the scratch tenants are made as a member of
+// system:masters. So the only right is to act as others, and it comes to all rights: RBAC
+// cannot limit it to names that each run makes up.
+func verifyObjects(image, schedule string) []client.Object {
+	rbac := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+	}
+	return []client.Object{
+		&corev1.ServiceAccount{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: VerifyName},
+		},
+		&rbacv1.ClusterRole{
+			TypeMeta: rbac("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: VerifyName},
+			Rules: []rbacv1.PolicyRule{rule("", []string{"impersonate"}, "users", "groups")},
+		},
+		&rbacv1.ClusterRoleBinding{
+			TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: VerifyName},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: VerifyName}},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: VerifyName},
+		},
+		verifyJob(image, schedule),
+	}
+}
+
+func verifyJob(image, schedule string) client.Object {
+	// Not the operator's label, by which its disruption budget and its network policy select.
+	own := map[string]string{"app.kubernetes.io/name": VerifyName}
+	spec := pod(image)
+	spec.ServiceAccountName = VerifyName
+	spec.RestartPolicy = corev1.RestartPolicyNever
+	spec.TopologySpreadConstraints = nil
+	spec.PriorityClassName = "" // a run that has to wait harms nobody
+	c := &spec.Containers[0]
+	c.Name = VerifyName
+	c.Args = []string{"verify", "--record", "--timeout=" + verifyTimeout, "--as=" + VerifyName, "--as-group=system:masters"}
+	c.Ports, c.LivenessProbe, c.ReadinessProbe = nil, nil, nil
+	return &batchv1.CronJob{
+		TypeMeta:   metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "CronJob"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: VerifyName},
+		Spec: batchv1.CronJobSpec{
+			Schedule: schedule, ConcurrencyPolicy: batchv1.ForbidConcurrent, StartingDeadlineSeconds: ptr.To[int64](lateSeconds),
+			SuccessfulJobsHistoryLimit: ptr.To[int32](1), FailedJobsHistoryLimit: ptr.To[int32](3),
+			JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
+				// A wall that does not hold fails the Job, and would fail it again.
+				BackoffLimit: ptr.To[int32](0), ActiveDeadlineSeconds: ptr.To[int64](verifySeconds),
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: own}, Spec: spec},
+			}},
+		},
+	}
+}

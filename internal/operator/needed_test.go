@@ -1,0 +1,330 @@
+package operator_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admissionpolicy"
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/elevation"
+	"croft.dev/croft/internal/gitops"
+	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/install/installtest"
+	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/wall/identity"
+)
+
+// auditPolicy logs the operator's requests, without bodies. The tests' operator is
+// impersonated by the sandbox's administrator.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, users: [` + admissionpolicy.OperatorUser + `, sandbox-admin]}
+- {level: None}
+`
+
+// excuses are rights that the operator needs though TestRights sees no request with them.
+// The list may only become shorter.
+var excuses = []installtest.Excuse{
+	{
+		Rights: []string{"bind clusterroles.rbac.authorization.k8s.io", "escalate clusterroles.rbac.authorization.k8s.io"},
+		Why:    "the API server asks for them while it handles the creation of a binding and the change of a role",
+	},
+	{
+		Rights: []string{
+			"get tier.networkpolicies.projectcalico.org", "list tier.networkpolicies.projectcalico.org", "watch tier.networkpolicies.projectcalico.org",
+			"create tier.networkpolicies.projectcalico.org", "patch tier.networkpolicies.projectcalico.org", "delete tier.networkpolicies.projectcalico.org",
+			"get tiers.projectcalico.org", "list tiers.projectcalico.org", "watch tiers.projectcalico.org",
+		},
+		Why: "Calico's API server asks for them, which no sandbox has",
+	},
+	{
+		Rights: []string{
+			"list clusterrolebindings.rbac.authorization.k8s.io", "list clusterroles.rbac.authorization.k8s.io",
+			"list validatingadmissionpolicies.admissionregistration.k8s.io", "list validatingadmissionpolicybindings.admissionregistration.k8s.io",
+			"list mutatingadmissionpolicies.admissionregistration.k8s.io", "list mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+			"list constrainttemplates.templates.gatekeeper.sh", "list elevations.croft.dev", "list events",
+		},
+		Why: "caches begin with a watch that streams what is there, and list where the API server cannot stream",
+	},
+	{
+		Rights: []string{"patch events.events.k8s.io"},
+		Why:    "an event that comes again within minutes becomes a series",
+	},
+}
+
+// TestRights plays the life of a platform with exactly the rights that croft install gives to
+// the operator, and reads from the API server's audit log which of them the operator used.
+// It fails if it lacks one, or has one more. It is of the third tier (make test-all): it
+// takes minutes, and needs `make gatekeeper`.
+func TestRights(t *testing.T) {
+	sandbox.Thorough(t)
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	installed := install.Options{Roles: []string{"deployer"}}
+	f := fieldOn(t, sandbox.Options{
+		Components: sandbox.WithControllers, With: []string{sandbox.Gatekeeper}, AuditPolicy: policy,
+	}, installed)
+	f.define(schema.GroupVersionKind{Group: "notification.toolkit.fluxcd.io", Version: "v1", Kind: "Receiver"}, "receivers")
+	f.define(schema.GroupVersionKind{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"}, "network-attachment-definitions")
+	if err := f.cluster.InstallCRDs(t.Context(), sandbox.Flux, sandbox.KarpenterAWS, sandbox.NetworkPolicyAPI, sandbox.AmazonVPC,
+		sandbox.Calico, sandbox.CalicoStorage); err != nil {
+		t.Fatal(err)
+	}
+	stop := f.operate()
+	life := declareLife(f)
+	life.elevate()
+	life.ask()
+	driftPutBack(f)
+	stop()
+	stop = f.operate() // another leader takes the lease over
+	life.speakDialects()
+	life.switchEngines()
+	life.end()
+	stop()
+
+	log, err := os.Open(f.cluster.AuditLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	requests, err := installtest.Read(log, admissionpolicy.OperatorUser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := install.Objects(installed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}
+	rights, problems := installtest.Granted(account, objects)
+	t.Logf("%d rights, %d requests", len(rights), len(requests))
+	if len(rights) < 100 || len(requests) < 500 {
+		t.Error("there is little to compare")
+	}
+	for _, problem := range append(problems, installtest.Compare(rights, requests, excuses)...) {
+		t.Error(problem)
+	}
+}
+
+// lifeFile declares something of everything that the operator makes objects of: shop has
+// sources and namespaces of its own, legacy a namespace that was there before, far is on AWS.
+// kube-controller-manager takes up to five minutes to count kinds that came after it, so only
+// legacy, which has none of them, has a quota.
+const lifeFile = `
+platform:
+  clusterName: demo
+  tenantDomain: tenants.example.org
+  admins: [ops]
+  auditors: [audit]
+  classReaders: [devs]
+  elevation: {maxDuration: 1h}
+  proxy: {}
+  roles: {deployer: {rules: [{apiGroups: [apps], resources: [deployments], verbs: [get]}]}}
+  nodeClass: {kwok: {}}
+secondaryNetworks:
+  n4:
+    zones:
+      - {zone: us-west-2a, subnet: subnet-0a4, securityGroups: [sg-0n4], cidr: 10.0.4.0/24, podCIDR: 10.0.4.32/27}
+pools:
+  apps: {}
+  telco:
+    nodeClass: {aws: {role: nodes}}
+    instances: {instanceTypes: [c6i.xlarge], requirements: [{key: topology.kubernetes.io/zone, operator: In, values: [us-west-2a]}]}
+    secondaryNetworks: [n4]
+tenants:
+  shop:
+    pool: apps
+    namespaces: [shop, shop-db]
+    selfService: {namespaces: 1}
+    access: [{group: shop-devs, role: operator}, {group: ci, role: deployer}]
+    deletion: Delete
+    quota: {}
+    sources:
+      app: {git: "https://git.example.org/deploy", webhook: {type: github, secretRef: {name: hook}}}
+      oci: {oci: "oci://registry.example.org/tools"}
+  legacy: {pool: apps, namespaces: [old], deletion: Delete, quota: {pods: "30"}, limits: {max: {cpu: "1"}}, access: [{group: legacy-devs, role: operator}]}
+  far: {pool: telco, networks: [n4], deletion: Delete, quota: {}, access: [{group: far-devs, role: operator}]}
+`
+
+// life is the platform that lifeFile declares.
+type life struct {
+	*field
+	platform          *v1alpha1.Platform
+	shop, legacy, far *v1alpha1.Tenant
+}
+
+func declareLife(f *field) *life {
+	f.Helper()
+	old := namespace("old")
+	old.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "legacy"}
+	f.create(old)
+	file, problems := manifest.Parse("life.yaml", []byte(lifeFile))
+	if len(problems) > 0 {
+		f.Fatal(problems)
+	}
+	f.create(file.Objects()...)
+	l := &life{field: f, platform: platform(), shop: tenant("shop", ""), legacy: tenant("legacy", ""), far: tenant("far", "")}
+	l.stands()
+	return l
+}
+
+// stands waits until everything is Ready.
+func (l *life) stands() {
+	l.Helper()
+	l.ready(l.platform, l.shop, l.legacy, l.far)
+}
+
+// elevate has somebody elevated, and withdraws it.
+func (l *life) elevate() {
+	l.Helper()
+	_, public, err := elevation.NewKey()
+	if err != nil {
+		l.Fatal(err)
+	}
+	e := &v1alpha1.Elevation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "eve-1"}, Spec: v1alpha1.ElevationSpec{
+		RequestedBy: "eve", Role: v1alpha1.ElevationOperator, Duration: metav1.Duration{Duration: 20 * time.Minute}, Reason: "the queue is stuck", PublicKey: public,
+	}}
+	eve := l.as("eve", "shop-devs")
+	l.eventually("eve to be let in", func() string {
+		if err := eve.Create(l.Context(), e); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	l.phase(e, v1alpha1.ElevationActive)
+	account := elevation.Account(elevation.Name("shop", "eve-1"))
+	l.delete(e)
+	l.gone(account)
+}
+
+// ask asks for a namespace, and gives it back.
+func (l *life) ask() {
+	l.Helper()
+	ann := l.as("ann", "shop-devs")
+	r := requested("shop", "shop-a")
+	l.eventually("ann to be let in", func() string {
+		if err := ann.Create(l.Context(), r); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	l.accepted(r, v1alpha1.ReasonAccepted)
+	l.ready(r)
+}
+
+// speakDialects writes network policies of each dialect.
+func (l *life) speakDialects() {
+	l.Helper()
+	others := []schema.GroupVersionKind{calicoKind, calicoStorageKind, clusterKind, awsKind}
+	for _, dialect := range []struct {
+		network string
+		kind    schema.GroupVersionKind
+	}{
+		{`{"dialect": "Calico", "calico": {}}`, calicoKind},
+		{`{"dialect": "Calico", "calico": {"apiGroup": "crd.projectcalico.org"}}`, calicoStorageKind},
+		{`{"dialect": "ClusterNetworkPolicy", "calico": null}`, clusterKind},
+		{`{"dialect": "AWS"}`, awsKind},
+		{`{"dialect": "Kubernetes"}`, schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}},
+	} {
+		l.patch(l.platform, `{"spec": {"network": `+dialect.network+`}}`)
+		l.stands()
+		l.only([]schema.GroupVersionKind{dialect.kind}, others)
+	}
+}
+
+// switchEngines has Gatekeeper place pods, and then the API server again.
+func (l *life) switchEngines() {
+	l.Helper()
+	gatekeeper := slices.Concat(apply.GatekeeperPlatformKinds, apply.GatekeeperMutatorKinds)
+	l.patch(l.platform, `{"spec": {"placement": "Gatekeeper"}}`)
+	l.only(gatekeeper, apply.NativePlatformKinds)
+	l.stands()
+	l.patch(l.platform, `{"spec": {"placement": "Native"}}`)
+	l.only(apply.NativePlatformKinds, gatekeeper)
+	l.stands()
+}
+
+// only waits until croft has objects of each of some kinds, and none of others.
+func (l *life) only(kinds, others []schema.GroupVersionKind) {
+	l.Helper()
+	count := func(kind schema.GroupVersionKind) int {
+		all := &unstructured.UnstructuredList{}
+		all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := l.client.List(l.Context(), all, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}); err != nil {
+			return 0 // the kind went with its definition, or is not there yet
+		}
+		return len(all.Items)
+	}
+	l.eventually("objects of these kinds alone", func() string {
+		for _, kind := range kinds {
+			if count(kind) == 0 {
+				return "no " + kind.GroupKind().String()
+			}
+		}
+		for _, kind := range others {
+			if n := count(kind); n > 0 && !slices.Contains(kinds, kind) {
+				return fmt.Sprintf("%d of %s", n, kind.GroupKind())
+			}
+		}
+		return ""
+	})
+}
+
+// end takes everything away, by parts and then as a whole.
+func (l *life) end() {
+	l.Helper()
+	l.patch(l.platform, `{"spec": {"auditors": null, "elevation": null}}`)
+	l.patch(l.shop, `{"spec": {"access": [], "namespaces": ["shop"], "sources": null}}`)
+	l.patch(l.far, `{"spec": {"networks": null}}`)
+	l.stands()
+	l.gone(namespace("shop-db"))
+	l.gone(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: gitops.Deployer}})
+	l.only(nil, apply.OptionalKinds)
+	l.gone(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: identity.AuditorRole}})
+	l.gone(&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: identity.ElevationsPolicy}})
+	l.gone(&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: identity.ElevationsPolicy}})
+	l.patch(l.platform, `{"spec": {"roles": null}}`)
+	l.gone(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: identity.ClusterRole("deployer")}})
+	for _, o := range []client.Object{l.shop, l.legacy, l.far, pool("apps"), pool("telco"), l.platform} {
+		l.delete(o)
+		l.gone(o)
+	}
+}
+
+// define installs a kind of an add-on whose own definition no module carries.
+func (f *field) define(kind schema.GroupVersionKind, plural string) {
+	f.Helper()
+	anything := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
+	definition := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + kind.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind.Kind, ListKind: kind.Kind + "List", Singular: strings.ToLower(kind.Kind)},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: kind.Version, Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: anything},
+			}},
+		},
+	}
+	f.create(definition)
+}
