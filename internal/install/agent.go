@@ -53,7 +53,7 @@ func agentObjects(image string) []client.Object {
 	// writing is limited by the policy.
 	all = append(all, clusterRights(AgentName, v1alpha1.AgentNamespace, AgentName,
 		rule("", read, "nodes"), rule("", []string{"patch"}, "nodes/status"))...)
-	all = append(all, clusterRights(NodesName, namespace, name, rule("", append([]string{"patch"}, read...), "nodes"))...)
+	all = append(all, clusterRights(NodesName, namespace, name, rule("", []string{"list", "watch", "patch"}, "nodes"))...)
 	return append(append(all, agentPolicy().Objects()...), nodesPolicy().Objects()...)
 }
 

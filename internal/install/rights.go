@@ -87,7 +87,7 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule("admissionregistration.k8s.io", []string{"list"}, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
 		rule("karpenter.sh", keep, "nodepools"),
 		// Which nodes are to be attached to secondary networks.
-		rule("karpenter.sh", read, "nodeclaims"),
+		rule("karpenter.sh", []string{"list", "watch"}, "nodeclaims"),
 		rule("karpenter.kwok.sh", keep, "kwoknodeclasses"),
 		rule("karpenter.k8s.aws", keep, "ec2nodeclasses"),
 

@@ -61,13 +61,25 @@ var excuses = []installtest.Excuse{
 			"list clusterrolebindings.rbac.authorization.k8s.io", "list clusterroles.rbac.authorization.k8s.io",
 			"list validatingadmissionpolicies.admissionregistration.k8s.io", "list validatingadmissionpolicybindings.admissionregistration.k8s.io",
 			"list mutatingadmissionpolicies.admissionregistration.k8s.io", "list mutatingadmissionpolicybindings.admissionregistration.k8s.io",
-			"list constrainttemplates.templates.gatekeeper.sh", "list elevations.croft.dev", "list events",
+			"list constrainttemplates.templates.gatekeeper.sh", "list elevations.croft.dev", "list events", "list nodeclaims.karpenter.sh",
 		},
-		Why: "caches begin with a watch that streams what is there, and list where the API server cannot stream",
+		Why:       "caches begin with a watch that streams what is there, and list where the API server cannot stream",
+		Sometimes: true,
 	},
 	{
-		Rights: []string{"patch events.events.k8s.io"},
-		Why:    "an event that comes again within minutes becomes a series",
+		Rights:    []string{"patch events.events.k8s.io"},
+		Why:       "an event that comes again within minutes becomes a series",
+		Sometimes: true,
+	},
+	{
+		Rights: []string{
+			"delete croftannotations.constraints.gatekeeper.sh", "delete croftcertificates.constraints.gatekeeper.sh",
+			"delete croftgateways.constraints.gatekeeper.sh", "delete croftingresses.constraints.gatekeeper.sh",
+			"delete croftplacement.constraints.gatekeeper.sh", "delete croftroutes.constraints.gatekeeper.sh",
+			"delete croftservices.constraints.gatekeeper.sh",
+		},
+		Why:       "Kubernetes deletes constraints with the kinds that Gatekeeper makes of their templates, sometimes before the operator does",
+		Sometimes: true,
 	},
 }
 

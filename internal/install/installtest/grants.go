@@ -120,16 +120,19 @@ type Excuse struct {
 	Rights []string
 	// Why is the reason.
 	Why string
+	// Sometimes says that it depends on timing whether a request uses them.
+	Sometimes bool
 }
 
 // Compare returns what is wrong with rights after a life of the operator, one line each:
-// a right that no request used and no excuse names, an excuse that is not needed any more,
+// a right that no request used and no excuse names, an excuse that is not needed any more
+// (but for those that are needed sometimes),
 // and a request that was refused.
 func Compare(rights []Right, requests []Request, excuses []Excuse) []string {
-	excused := map[string]bool{}
+	excused := map[string]bool{} // whether the excuse is needed
 	for _, e := range excuses {
 		for _, name := range e.Rights {
-			excused[name] = false
+			excused[name] = e.Sometimes
 		}
 	}
 	var wrong []string
