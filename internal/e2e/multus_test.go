@@ -368,7 +368,7 @@ func (n *cniNode) reaches(t *testing.T, namespace string, address netip.Addr) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	port := listener.Addr().(*net.TCPAddr).Port
 	n.command(t, "nsenter", "--net="+namespace, "timeout", "20", "bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/%s/%d", address, port))
 }
