@@ -39,7 +39,15 @@ const leaveOut = "leave it out"
 
 // elsewhere are the phrases about a well-formed value that needs a change in another
 // place, and about text that was a number before and is no name.
-var elsewhere = []string{"becomes part of a name; write lower-case", "; declare it, or name another", "says role or instanceProfile", "needs to know how long it may last", "set exactly one of group and user", "set exactly one of git and oci"}
+var elsewhere = []string{
+	"becomes part of a name; write lower-case",
+	"; declare it, or name another",
+	"says role or instanceProfile",
+	"needs to know how long it may last",
+	"set exactly one of group and user",
+	"set exactly one of git and oci",
+	"the pool has no secondaryNetworks to wait for",
+}
 
 // wrong are values of every type, most of which are invalid in any field.
 var wrong = []string{`true`, `0`, `5`, `-3`, `1.5`, `"text"`, `"yes"`, `"5"`, `"1.5"`, `""`, `"a b"`, `[]`, `[5]`, `[text]`, `{}`, `{a: b}`}
