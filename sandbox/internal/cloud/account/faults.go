@@ -158,12 +158,14 @@ func (a *Account) AddFault(f Fault) (Fault, error) {
 	if _, ok := Faults[f.Kind]; !ok {
 		return f, fmt.Errorf("there is no fault %q", f.Kind)
 	}
-	return f, a.write(func(s *state) error {
+	err := a.write(func(s *state) error {
 		s.Faulted++
 		f.ID = fmt.Sprintf("f%d", s.Faulted)
-		s.Faults = append(s.Faults, &f)
+		kept := f // which counts how often it happens, while the caller reads its own
+		s.Faults = append(s.Faults, &kept)
 		return nil
 	})
+	return f, err
 }
 
 // ListFaults are those that go wrong now.
