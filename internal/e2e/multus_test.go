@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -390,7 +391,7 @@ func (n *cniNode) removed(t *testing.T, pod *corev1.Pod, container, namespace st
 // testMultusWithoutZoneFile fails if a pod starts with no address, or with one of another
 // zone, where a node does not know its zone's range.
 func testMultusWithoutZoneFile(t *testing.T, n *cniNode, pod *corev1.Pod) {
-	path, _ := secondary.ZoneFile("n6", ptrTo(n.zone["n6"]))
+	path, _ := secondary.ZoneFile("n6", ptr.To(n.zone["n6"]))
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -415,8 +416,6 @@ func (n *cniNode) failed(t *testing.T, namespace string) {
 		n.command(t, "nsenter", "--net="+namespace, "ip", "link", "set", secondary.Link(network), "netns", fmt.Sprint(os.Getpid()), "name", "eth-"+network)
 	}
 }
-
-func ptrTo[T any](v T) *T { return &v }
 
 // testMultusNoAddressLeft fails if a pod beyond the reservation starts, and if the first
 // address that is given back does not let it.

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"croft.dev/croft/internal/admissionpolicy"
+	"croft.dev/croft/internal/install/installtest"
 )
 
 // writesPolicy logs what anybody writes, with the answers, apart from what is written by the
@@ -35,23 +35,8 @@ rules:
 
 // writes reads an audit log of writesPolicy, without dry runs.
 func writes(log io.Reader) ([]auditv1.Event, error) {
-	var all []auditv1.Event
-	for lines := bufio.NewReader(log); ; {
-		line, err := lines.ReadBytes('\n')
-		if err == io.EOF {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		var e auditv1.Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("audit log: %w", err)
-		}
-		if e.ObjectRef != nil && e.ResponseStatus != nil && !strings.Contains(e.RequestURI, "dryRun=All") {
-			all = append(all, e)
-		}
-	}
+	all, err := installtest.Events(log)
+	return slices.DeleteFunc(all, func(e auditv1.Event) bool { return strings.Contains(e.RequestURI, "dryRun=All") }), err
 }
 
 // twice returns what the operator wrote twice: an object that was created again, or that it

@@ -127,7 +127,13 @@ func keyCalls() []Request {
 // TestControllerIsEnough wants every call allowed, and each action of each
 // statement to be what one of them needs.
 func TestControllerIsEnough(t *testing.T) {
-	statements := here.Resolve(Controller(estateOf(t, everything)))
+	expectJustEnough(t, here.Resolve(Controller(estateOf(t, everything))), calls)
+}
+
+// expectJustEnough fails the test for each call that is refused, and for each action that no
+// call needs.
+func expectJustEnough(t *testing.T, statements []Statement, calls []Request) {
+	t.Helper()
 	for _, r := range calls {
 		if !Allows(statements, r) {
 			t.Errorf("refused: %s on %v by %v", r.Action, r.Resources, r.Context)

@@ -3,7 +3,6 @@ package iam
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -43,21 +42,7 @@ var operatorCalls = []Request{
 // TestOperatorIsEnough wants every call allowed, and each action of each statement to be
 // what one of them needs.
 func TestOperatorIsEnough(t *testing.T) {
-	statements := here.Resolve(Operator(estateOf(t, networked)))
-	for _, r := range operatorCalls {
-		if !Allows(statements, r) {
-			t.Errorf("refused: %s on %v by %v", r.Action, r.Resources, r.Context)
-		}
-	}
-	for i, s := range statements {
-		for j, action := range s.Actions {
-			less := slices.Clone(statements)
-			less[i].Actions = slices.Delete(slices.Clone(s.Actions), j, j+1)
-			if !slices.ContainsFunc(operatorCalls, func(r Request) bool { return !Allows(less, r) }) {
-				t.Errorf("%s: nothing needs %s", s.Sid, action)
-			}
-		}
-	}
+	expectJustEnough(t, here.Resolve(Operator(estateOf(t, networked))), operatorCalls)
 }
 
 func TestOperatorIsNotMore(t *testing.T) {

@@ -236,6 +236,17 @@ func (s *Store) Source(kind Kind) source.Source {
 	})
 }
 
+// Single is a source with the same request for every change of some kinds, for controllers
+// that reconcile all their objects together.
+func (s *Store) Single(request reconcile.Request, kinds ...Kind) source.Source {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		for _, kind := range kinds {
+			s.listen(kind, func(string) { queue.Add(request) })
+		}
+		return nil
+	})
+}
+
 func (s *Store) listen(kind Kind, listener func(name string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,13 +15,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/internal/controller/declared"
@@ -77,9 +75,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{whole} })
 	built, err := builder.ControllerManagedBy(m).
 		Named("interfaces").
-		WatchesRawSource(c.changes(declared.Platform)).
-		WatchesRawSource(c.changes(declared.Pool)).
-		WatchesRawSource(c.changes(declared.SecondaryNetwork)).
+		WatchesRawSource(c.declared.Single(whole, declared.Platform, declared.Pool, declared.SecondaryNetwork)).
 		Build(c)
 	if err != nil {
 		return err
@@ -101,20 +97,6 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	c.last = time.Now()
 	return c.pass(ctx, snapshot)
 }
-
-// changes gives the controller its one request when anything of a kind changes.
-func (c *Controller) changes(kind declared.Kind) source.Source {
-	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		return c.declared.Source(kind).Start(ctx, single{queue})
-	})
-}
-
-// single is a queue in which everything is the one request.
-type single struct {
-	workqueue.TypedRateLimitingInterface[reconcile.Request]
-}
-
-func (s single) Add(reconcile.Request) { s.TypedRateLimitingInterface.Add(whole) }
 
 func (c *Controller) pass(ctx context.Context, snapshot *declared.Snapshot) (reconcile.Result, error) {
 	pools, networks, others, err := c.wanted(ctx, snapshot)

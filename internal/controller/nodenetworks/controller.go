@@ -94,7 +94,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 			c.mu.Lock()
 			c.queue = queue
 			c.mu.Unlock()
-			return c.declared.Source(declared.Pool).Start(ctx, single{queue})
+			return c.declared.Single(whole, declared.Pool).Start(ctx, queue)
 		})).
 		Build(c)
 	if err != nil {
@@ -103,13 +103,6 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	c.late = watch.NewLate(m, built, all, kinds, matters())
 	return nil
 }
-
-// single is a queue in which everything is the one request.
-type single struct {
-	workqueue.TypedRateLimitingInterface[reconcile.Request]
-}
-
-func (s single) Add(reconcile.Request) { s.TypedRateLimitingInterface.Add(whole) }
 
 // Reconcile implements reconcile.Reconciler.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {

@@ -39,9 +39,27 @@ func (r Request) uses() []Right {
 }
 
 // Read reads the requests for resources that a user made, by himself or impersonated, from
-// an audit log. A last line without an end is one that is being written.
+// an audit log.
 func Read(log io.Reader, user string) ([]Request, error) {
+	events, err := Events(log)
 	var all []Request
+	for i := range events {
+		e := &events[i]
+		who := e.User.Username
+		if e.ImpersonatedUser != nil {
+			who = e.ImpersonatedUser.Username
+		}
+		if who == user {
+			all = append(all, requestOf(e))
+		}
+	}
+	return all, err
+}
+
+// Events reads the answered requests for resources from an audit log. A last line without
+// an end is one that is being written.
+func Events(log io.Reader) ([]auditv1.Event, error) {
+	var all []auditv1.Event
 	for lines := bufio.NewReader(log); ; {
 		line, err := lines.ReadBytes('\n')
 		if err == io.EOF {
@@ -54,12 +72,8 @@ func Read(log io.Reader, user string) ([]Request, error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("audit log: %w", err)
 		}
-		who := e.User.Username
-		if e.ImpersonatedUser != nil {
-			who = e.ImpersonatedUser.Username
-		}
-		if who == user && e.ObjectRef != nil && e.ResponseStatus != nil {
-			all = append(all, requestOf(&e))
+		if e.ObjectRef != nil && e.ResponseStatus != nil {
+			all = append(all, e)
 		}
 	}
 }
