@@ -126,13 +126,12 @@ type Excuse struct {
 
 // Compare returns what is wrong with rights after a life of the operator, one line each:
 // a right that no request used and no excuse names, an excuse that is not needed any more
-// (but for those that are needed sometimes),
-// and a request that was refused.
+// (but for those that are needed sometimes), and a request that was refused.
 func Compare(rights []Right, requests []Request, excuses []Excuse) []string {
-	excused := map[string]bool{} // whether the excuse is needed
+	excused, sometimes := map[string]bool{}, map[string]bool{} // whether the excuse is needed
 	for _, e := range excuses {
 		for _, name := range e.Rights {
-			excused[name] = e.Sometimes
+			excused[name], sometimes[name] = false, e.Sometimes
 		}
 	}
 	var wrong []string
@@ -143,10 +142,8 @@ func Compare(rights []Right, requests []Request, excuses []Excuse) []string {
 		name := Right{"", right.Verb, right.Group, right.Resource}.String()
 		_, known := excused[name]
 		switch {
-		case known && used:
-			// Left unset: the excuse is reported below.
 		case known:
-			excused[name] = true
+			excused[name] = excused[name] || !used || sometimes[name]
 		case !used:
 			wrong = append(wrong, "no request used it: "+right.String())
 		}

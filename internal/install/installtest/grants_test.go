@@ -79,6 +79,13 @@ func TestCompare(t *testing.T) {
 			[]rbacv1.PolicyRule{needed, rule("", []string{"delete"}, "limitranges")}, []installtest.Request{lease, get, apply},
 			[]installtest.Excuse{{Rights: []string{"delete limitranges"}}}, nil,
 		},
+		"an excuse for a right that is used sometimes": {
+			[]rbacv1.PolicyRule{needed}, []installtest.Request{lease, get, apply}, []installtest.Excuse{{Rights: []string{"get limitranges"}, Sometimes: true}}, nil,
+		},
+		"an excuse for a right that is not given, ever": {
+			[]rbacv1.PolicyRule{needed}, []installtest.Request{lease, get, apply}, []installtest.Excuse{{Rights: []string{"get pods"}, Sometimes: true}},
+			[]string{"an excuse for a right that is used or not given: get pods"},
+		},
 		"an excuse for a right that is used": {
 			[]rbacv1.PolicyRule{needed}, []installtest.Request{lease, get, apply}, []installtest.Excuse{{Rights: []string{"get limitranges"}}},
 			[]string{"an excuse for a right that is used or not given: get limitranges"},
