@@ -53,6 +53,8 @@ type Request struct {
 	// Authorized requests are not checked against Roles: those of Kubernetes' own
 	// controllers, whose roles are not among the objects.
 	Authorized bool
+	// Stored requests are no dry runs, as all others are.
+	Stored bool
 }
 
 // Denial is one reason to refuse a request. The API server names the first only.
@@ -323,7 +325,7 @@ func (e *Evaluator) attributes(r Request, operation admission.Operation) admissi
 		}
 		object = copied
 	}
-	return admission.NewAttributesRecord(object, old, kind, r.Namespace, r.Name, r.Resource, r.Subresource, operation, r.Options, true, r.User)
+	return admission.NewAttributesRecord(object, old, kind, r.Namespace, r.Name, r.Resource, r.Subresource, operation, r.Options, !r.Stored, r.User)
 }
 
 // denialOf is a refusal in the API server's words.

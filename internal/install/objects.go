@@ -52,6 +52,7 @@ func Objects(o Options) ([]client.Object, error) {
 // operatorObjects is everything but the kinds.
 func operatorObjects(o Options) []client.Object {
 	all := append([]client.Object{systemNamespace(), elevationsNamespace()}, rights(o.Roles)...)
+	all = append(all, probesPolicy().Objects()...)
 	if o.Image != "" {
 		all = append(all, workload(o.Image)...)
 	}

@@ -92,7 +92,7 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule("karpenter.k8s.aws", keep, "ec2nodeclasses"),
 
 		// To probe whether the walls hold: a pod is created in a dry run, which RBAC
-		// cannot tell from any other.
+		// cannot tell from any other; the policy croft-probes can.
 		rule("", []string{"create"}, "pods"),
 
 		rule("events.k8s.io", []string{"create", "patch"}, "events"),

@@ -1,0 +1,26 @@
+package install
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"croft.dev/croft/internal/admissionpolicy"
+)
+
+// ProbesName is the name of the policy that keeps the operator's pods to dry runs.
+const ProbesName = "croft-probes"
+
+// probesPolicy refuses pods that the operator would store. It creates pods to see whether
+// the walls hold, always in a dry run, and RBAC has no word for that: without the policy,
+// the operator's token starts pods in every namespace, kube-system among them.
+func probesPolicy() admissionpolicy.Validating {
+	return admissionpolicy.Validating{
+		Name: ProbesName, Ruleless: true, Anywhere: true,
+		Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}}},
+		Only:      map[string]string{"by-operator": "request.userInfo.username == " + admissionpolicy.Quote(admissionpolicy.OperatorUser)},
+		Rules: []admissionpolicy.Rule{{
+			Name: "dry-run-only", Says: "croft's operator creates pods in dry runs only",
+			Holds:   "has(request.dryRun) && request.dryRun",
+			Message: `"croft's operator creates pods in dry runs only, to see whether the walls hold"`,
+		}},
+	}
+}

@@ -1,0 +1,54 @@
+package install_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"croft.dev/croft/internal/admissionpolicy"
+	"croft.dev/croft/internal/evaluator"
+	"croft.dev/croft/internal/install"
+)
+
+// TestOperatorStoresNoPods wants the operator's pods to be dry runs, and everybody else's to
+// be left alone.
+func TestOperatorStoresNoPods(t *testing.T) {
+	system := &corev1.Namespace{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "kube-system"},
+	}
+	judge, err := evaluator.New(append(objects(t, install.Options{}), system))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "a"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
+	}
+	for name, test := range map[string]struct {
+		as     string
+		stored bool
+		by     string
+	}{
+		"the operator's dry run": {admissionpolicy.OperatorUser, false, ""},
+		"the operator's pod":     {admissionpolicy.OperatorUser, true, install.ProbesName},
+		"a Deployment's pod":     {"system:serviceaccount:kube-system:replicaset-controller", true, ""},
+	} {
+		answer, err := judge.Judge(t.Context(), evaluator.Request{
+			User: &user.DefaultInfo{Name: test.as}, Verb: "create", Resource: corev1.SchemeGroupVersion.WithResource("pods"),
+			Namespace: "kube-system", Object: untyped(t, pod), Authorized: true, Stored: test.stored,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		by := ""
+		for _, d := range answer.Denials {
+			by = d.By
+		}
+		if by != test.by {
+			t.Errorf("%s: denied by %q, not %q", name, by, test.by)
+		}
+	}
+}
