@@ -38,7 +38,7 @@ var measuredPods = []struct {
 	most                         int64
 }{
 	{"plain", "restricted/certificate.yaml", "Deployment", "api", "bank", 1150},
-	{"large", "baseline/mesh.yaml", "Deployment", "reviews-v1", "shop", 2500},
+	{"large", "baseline/mesh.yaml", "Deployment", "reviews-v1", "shop", 2520},
 }
 
 const (
@@ -312,13 +312,21 @@ func (p onPods) does() string {
 	return "check"
 }
 
-// TestPodCost holds the cost of a pod's creation down.
+// orders is how often a policy is evaluated. CEL goes through a map in Go's order, which is
+// another each time, and may stop at its first entry or at its last: a large pod's costs
+// differ by up to 62 units. Of 40 evaluations 8 had the highest.
+const orders = 30
+
+// TestPodCost holds the highest cost of a pod's creation down.
 func TestPodCost(t *testing.T) {
 	for _, c := range podCreations(t) {
 		var sum int64
 		var each []string
 		for _, p := range c.policies {
-			cost := c.cost(t, p)
+			var cost int64
+			for range orders {
+				cost = max(cost, c.cost(t, p))
+			}
 			sum += cost
 			each = append(each, fmt.Sprintf("%s/%s %d", p.does(), p.name, cost))
 		}
