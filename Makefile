@@ -160,11 +160,15 @@ test: build $(BIN)/gotestsum $(BIN)/openid-provider ## What a commit is trusted 
 race: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the tests in which several things happen at once with the race detector
 	@hack/test.sh -only-race $(RACED)
 
+.PHONY: e2e
+e2e: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the end-to-end tests, which `make test` leaves out: a control plane for each
+	@hack/test.sh -only-e2e $(RACED)
+
 .PHONY: verify
 verify: lint generated ## Check what is not tested: lint, and that generated files are current
 
 .PHONY: test-all
-test-all: build gatekeeper flux karpenter-aws cni browser helm image promtool $(BIN)/gator $(BIN)/calico-selector $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test` and `make race`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
+test-all: build gatekeeper flux karpenter-aws cni browser helm image promtool $(BIN)/gator $(BIN)/calico-selector $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, `make race` and `make e2e`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
 	@CROFT_TEST_ALL=1 hack/test.sh $(RACED_ALL)
 
 .PHONY: bench

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Runs the tests, those of the named packages with the race detector, and prints at the end
-# how long each step and the slowest tests took. `make test` names none, `make race` runs no
-# others (-only-race), and `make test-all` runs all, with CROFT_TEST_ALL=1.
+# how long each step and the slowest tests took. `make test` names none; `make race` runs no
+# others (-only-race); `make e2e` runs the end-to-end tests of all but them (-only-e2e), those
+# that begin with sandbox.EndToEnd; `make test-all` runs all, with CROFT_TEST_ALL=1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-only_race=''
-if [ "${1:-}" = -only-race ]; then only_race=1 && shift; fi
+only=''
+case ${1:-} in -only-race | -only-e2e) only=$1 && shift ;; esac
 raced=("$@")
 logs=bin/tests
 rm -rf "$logs" && mkdir -p "$logs"
@@ -41,13 +42,23 @@ summary() {
 # collections, as in the sandbox's components. The limit bounds each process' memory.
 export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
 
+# packages lists those that patterns match, one in each line; for no patterns, none.
+packages() { if (($#)); then go list "$@"; fi; }
+if [ -n "$only" ]; then export CROFT_TEST_E2E=1; fi
+if [ "$only" = -only-e2e ]; then
+  mapfile -t files < <(grep -rlE '^\s+(sandbox\.)?EndToEnd\(t\)$' --include='*_test.go' .)
+  names=$(awk '/^func Test/ {sub(/\(.*/, "", $2); name = $2} /^\t+(sandbox\.)?EndToEnd\(t\)$/ {print name}' "${files[@]}" | paste -sd '|')
+  mapfile -t rest < <(dirname "${files[@]}" | sort -u | xargs go list | grep -vxF -f <(packages "${raced[@]}"))
+  step 'end-to-end tests' tests e2e -timeout 60m -run "^($names)\$" "${rest[@]}"
+  summary && exit
+fi
 if ((${#raced[@]})); then
   # Beforehand, so that no test waits for a cluster while all cores compile.
   step 'compiling for the race detector (minutes the first time)' go build -race "${raced[@]}"
   step 'tests with the race detector' tests race -race -timeout 60m "${raced[@]}"
 fi
-if [ -n "$only_race" ]; then summary && exit; fi
-mapfile -t rest < <(go list ./... | grep -vxF -f <(if ((${#raced[@]})); then go list "${raced[@]}"; fi))
+if [ "$only" = -only-race ]; then summary && exit; fi
+mapfile -t rest < <(packages ./... | grep -vxF -f <(packages "${raced[@]}"))
 # The mutants come last, with both cores to themselves; they include the mutants of
 # TestRulesWithoutCluster, which is for quick runs after a change of a rule.
 step 'tests' tests rest -timeout 60m -skip '^(TestMutants|TestRulesWithoutCluster$)' "${rest[@]}"

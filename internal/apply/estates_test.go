@@ -44,6 +44,7 @@ const (
 // must be as in a cluster that never had another estate: the API server computes that by
 // creating the object under another name, in a dry run.
 func TestEstates(t *testing.T) {
+	sandbox.EndToEnd(t)
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}

@@ -31,6 +31,7 @@ tenants: {shop: {pool: apps, access: [{group: shop, role: operator}], quota: {po
 
 // TestSurvey fails if Survey does not see what Apply would put back, or sees more.
 func TestSurvey(t *testing.T) {
+	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
 	c, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 // in the cluster only causes a warning if the file has nothing to do with it; a conflict
 // that the file causes is an error that names the object and its place.
 func TestWhatTheFileDoesNotHave(t *testing.T) {
+	sandbox.EndToEnd(t)
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}

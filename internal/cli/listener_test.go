@@ -19,6 +19,7 @@ import (
 // TestListener fails if apply goes on waiting for a missing operator, or does not wait
 // for one that is starting.
 func TestListener(t *testing.T) {
+	sandbox.EndToEnd(t)
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}

@@ -14,11 +14,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/internal/sandbox"
 )
 
 // TestRights runs each command as the groups that an estate names, and fails if
 // one has fewer or more rights than docs/rights.md says.
 func TestRights(t *testing.T) {
+	sandbox.EndToEnd(t)
 	p := startPeople(t)
 	file := write(t, strings.Replace(peopled, "requests.cpu: 4", "requests.cpu: 5", 1))
 	args := map[string][]string{

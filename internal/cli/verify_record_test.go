@@ -15,6 +15,7 @@ import (
 
 // TestRecord writes a result into a Platform's status, beside what the operator writes there.
 func TestRecord(t *testing.T) {
+	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
 	c, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
 	if err != nil {

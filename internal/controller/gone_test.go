@@ -89,6 +89,7 @@ func (s *stale) List(ctx context.Context, list client.ObjectList, opts ...client
 // TestNothingIsMadeForWhatIsGone calls the reconcilers with a cache that still shows
 // objects which were deleted.
 func TestNothingIsMadeForWhatIsGone(t *testing.T) {
+	sandbox.EndToEnd(t)
 	ctx := t.Context()
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
 	live, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})

@@ -160,6 +160,7 @@ func (k *clinic) patch(t *testing.T, o client.Object, do, undo string) {
 // TestChecks checks one cluster, with one fault after the other. Faults that cannot be
 // fixed come last.
 func TestChecks(t *testing.T) {
+	sandbox.EndToEnd(t)
 	k := open(t, sandbox.Options{}, served)
 	for _, test := range []struct {
 		name string

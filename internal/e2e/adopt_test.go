@@ -301,6 +301,7 @@ tenants:
 // command, killed after any step, leaves something that the next run does not undo
 // or complete.
 func TestAdopt(t *testing.T) {
+	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
 	c := start(t, sandbox.Options{Croft: croftBinary(t)})
 	c.kubectl(t, "", "create", "-f", "internal/e2e/testdata/adopt/nodepools.yaml").exits(t, 0)

@@ -57,6 +57,7 @@ type dayTwo struct {
 // changes that a platform team makes on later days. Each step begins where the last has
 // ended.
 func TestDayTwo(t *testing.T) {
+	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
 	d := &dayTwo{cluster: startWithCroft(t), file: dayOne}
 	d.declare(t, d.file)

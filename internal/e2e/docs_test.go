@@ -71,6 +71,7 @@ func TestDocs(t *testing.T) {
 			if w.thorough {
 				sandbox.Thorough(t)
 			}
+			sandbox.EndToEnd(t)
 			t.Parallel()
 			w.play(t)
 		})

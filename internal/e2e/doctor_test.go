@@ -21,6 +21,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/doctor"
+	"croft.dev/croft/internal/sandbox"
 )
 
 // sick is an estate with many faults: a pool that is full with its first node, one
@@ -42,6 +43,7 @@ tenants:
 // TestDoctor fails if `croft doctor` reports a finding on a healthy cluster, and if it
 // misses a fault.
 func TestDoctor(t *testing.T) {
+	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
 	c := &twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}
 	c.estate = estateOf(t, c.file, read(t, c.file))

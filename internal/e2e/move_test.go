@@ -29,6 +29,7 @@ func movingEstate(pool string) string {
 // there or takes more away at once than a budget allows, and if --undo does not move
 // them back.
 func TestMove(t *testing.T) {
+	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
 	c := start(t, sandbox.Options{Croft: croftBinary(t)})
 	c.declare(t, movingEstate("left"))

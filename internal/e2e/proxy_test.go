@@ -15,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 
+	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/wall/identity"
 )
 
@@ -60,6 +61,7 @@ type testUser struct {
 // TestProxy fails if the API server sees another identity than the identity provider's, or
 // if the proxy lists more or fewer namespaces than users may get.
 func TestProxy(t *testing.T) {
+	sandbox.EndToEnd(t)
 	t.Parallel() // mostly waits
 	p := startProxied(t)
 	for _, test := range []struct {

@@ -23,6 +23,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/why"
 )
 
@@ -54,6 +55,7 @@ type whyer struct{ *twoTenants }
 // scheduler, Karpenter and API server, if it names another one first, and if it reveals
 // others' objects to a tenant.
 func TestWhy(t *testing.T) {
+	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
 	c := &whyer{&twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}}
 	c.estate = estateOf(t, c.file, read(t, c.file))

@@ -25,6 +25,7 @@ import (
 // objects. It fails if Live skips one of those APIs, and if a policy in both of Calico's
 // APIs is reported twice.
 func TestLiveDialects(t *testing.T) {
+	sandbox.EndToEnd(t)
 	if testing.Short() {
 		t.Skip("starts an API server")
 	}

@@ -17,6 +17,7 @@ import (
 // TestTakeLeavesOutWhatGoes fails if an empty namespace that is being deleted is judged:
 // its policies may be deleted already. A namespace with remaining pods is judged.
 func TestTakeLeavesOutWhatGoes(t *testing.T) {
+	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly}) // so that nothing takes a namespace away
 	c, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
 	if err != nil {

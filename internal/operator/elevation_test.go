@@ -122,6 +122,7 @@ func (f *field) claims(token string) map[string]any {
 // for: the same token is signed anew with another end, by the cluster's own key, and the API
 // server judges it by its own clock.
 func TestElevation(t *testing.T) {
+	sandbox.EndToEnd(t)
 	f := newField(t, sandbox.WithControllers)
 	stop := f.operate()
 	defer func() { stop() }()

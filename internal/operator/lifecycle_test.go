@@ -385,6 +385,7 @@ func poolInUse(f *field) {
 // TestHealth: an operator that lives is healthy, and one that can read what it needs and
 // has all rights that it is given is ready.
 func TestHealth(t *testing.T) {
+	sandbox.EndToEnd(t)
 	f := newField(t, sandbox.WithControllers)
 	t.Run("before Karpenter is there", func(t *testing.T) {
 		inner := *f

@@ -32,6 +32,7 @@ import (
 
 // TestQuota is about a quota that holds for all of a tenant's namespaces together.
 func TestQuota(t *testing.T) {
+	sandbox.EndToEnd(t)
 	f := newField(t, sandbox.WithControllers)
 	stop := f.operate()
 	defer func() { stop() }()

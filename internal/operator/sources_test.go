@@ -23,6 +23,7 @@ import (
 // are written and admitted; the tenant's people change none of them, and Flux'
 // controllers can. It is of the second tier: it needs one control plane, and no Flux.
 func TestSources(t *testing.T) {
+	sandbox.EndToEnd(t)
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}

@@ -12,6 +12,7 @@ import (
 )
 
 func TestInstallCRDs(t *testing.T) {
+	EndToEnd(t)
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}

@@ -49,6 +49,7 @@ spec:
 `
 
 func TestFull(t *testing.T) {
+	EndToEnd(t)
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}

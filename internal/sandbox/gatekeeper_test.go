@@ -114,6 +114,7 @@ func TestGatekeeperThatIsNotThere(t *testing.T) {
 }
 
 func TestWithoutMutatingAdmissionPolicy(t *testing.T) {
+	EndToEnd(t)
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}

@@ -24,6 +24,17 @@ func Thorough(t testing.TB) {
 	}
 }
 
+// EndToEnd skips a test that `make test` leaves to `make e2e`, which CI runs, too: one that
+// goes through many parts of croft on a control plane of its own, of which each costs some
+// fifteen seconds of a core before the test begins. What it finds, a test of `make test`
+// mostly finds as well.
+func EndToEnd(t testing.TB) {
+	t.Helper()
+	if !All() && os.Getenv("CROFT_TEST_E2E") == "" {
+		t.Skip("`make e2e` runs it")
+	}
+}
+
 // Start starts a sandbox for one test, and takes it down when the test ends. If
 // the test failed, the ends of the components' logs are shown.
 func Start(t testing.TB, o Options) *Cluster {

@@ -41,6 +41,7 @@ func (l *late) List(ctx context.Context, list client.ObjectList, opts ...client.
 // TestOnlyAWholeEstateIsJudged fails if an object is refused because of another one that
 // exists, and that the cache does not show yet.
 func TestOnlyAWholeEstateIsJudged(t *testing.T) {
+	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
 	live, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
 	if err != nil {

@@ -115,6 +115,7 @@ func TestEveryFieldIsInTheTable(t *testing.T) {
 // strictly, so that unknown fields are refused; and the stored object must equal the
 // sent one, so that no default of the CRD applies. The pools pass croft's own CRD.
 func TestEC2NodeClassOnAServer(t *testing.T) {
+	sandbox.EndToEnd(t)
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}

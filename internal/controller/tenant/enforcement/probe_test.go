@@ -37,6 +37,7 @@ tenants:
 // TestCheck probes a tenant while its policies come and go. Its limits, its quota
 // and its Pod Security level leave the probe as little room as they can.
 func TestCheck(t *testing.T) {
+	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.WithControllers})
 	admin, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
 	if err != nil {
