@@ -136,8 +136,8 @@ $(BIN)/croft-image.tar: $(CROFT_SOURCES) $(wildcard hack/image/*)
 	  $(foreach arch,$(IMAGE_ARCHITECTURES),$(arch)=$(BIN)/image/croft-$(arch))
 
 .PHONY: demo
-demo: build $(if $(filter gatekeeper,$(ENGINE)),gatekeeper) $(if $(filter aws,$(CLOUD)),karpenter-aws) $(if $(filter flux,$(GITOPS)),flux) $(if $(filter 1,$(LOGIN)),browser openid-provider) ## Play the walk-through: two tenants, each on nodes of its own; with GITOPS=flux also a push, with LOGIN=1 a login, with CLOUD=aws NETWORKS=1 more interfaces
-	@SANDBOX_DIR=$(SANDBOX_DIR) ENGINE=$(ENGINE) CLOUD=$(CLOUD) GITOPS=$(GITOPS) LOGIN=$(LOGIN) NETWORKS=$(NETWORKS) hack/demo.sh
+demo: build $(if $(filter gatekeeper,$(ENGINE)),gatekeeper) $(if $(filter aws,$(CLOUD)),karpenter-aws) $(if $(filter flux,$(GITOPS)),flux) $(if $(filter 1,$(LOGIN)),browser openid-provider) ## Play the walk-through: two tenants, each on nodes of its own; with GITOPS=flux also a push, with LOGIN=1 a login, with HA=1 leaders that die, with CLOUD=aws NETWORKS=1 more interfaces
+	@SANDBOX_DIR=$(SANDBOX_DIR) ENGINE=$(ENGINE) CLOUD=$(CLOUD) GITOPS=$(GITOPS) LOGIN=$(LOGIN) HA=$(HA) NETWORKS=$(NETWORKS) hack/demo.sh
 
 .PHONY: down
 down: ## End the demo's sandbox and delete its data

@@ -40,12 +40,12 @@ attack() {
   push "$1"
 }
 
-step "9. Team a deploys by pushing to Git: the platform names the repository, once"
+chapter "Team a deploys by pushing to Git: the platform names the repository, once"
 sed "s|^  tenant-a:|&\n    policy: {sourceHosts: [127.0.0.1]}\n    sources: {app: {git: \"$url\", path: ./deploy}}|" "$file" >"$declared"
 diff "$file" "$declared" | sed -n 's/^>/ /p' || true # that they differ
 show croft apply -f "$declared"
 
-step "10. From then on, a push becomes a running pod"
+chapter "From then on, a push becomes a running pod"
 git clone -q "$url" "$repository" 2>/dev/null # it says that it is empty
 rm -rf "$repository"/{deploy,base,more}
 mkdir "$repository/deploy"
@@ -57,7 +57,7 @@ show kubectl -n tenant-a rollout status deployment/web --timeout=90s
 show kubectl -n tenant-a get pods -l app=web -o wide
 printf '  %s s from the push to the running pod\n' $((SECONDS - pushed))
 
-step "11. Five attacks by push bounce, and croft says why"
+chapter "Five attacks by push bounce, and croft says why"
 step "    What names another tenant's namespace is applied to the team's own"
 attack "for tenant-b" intruder.yaml <<'YAML'
 {apiVersion: v1, kind: ConfigMap, metadata: {name: intruder, namespace: tenant-b}}

@@ -58,7 +58,7 @@ eventually() {
 }
 free_port() { node -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close() })'; }
 
-step "9. An identity provider, whose tokens the API server does not know, and croft proxy, which does"
+chapter "An identity provider, whose tokens the API server does not know, and croft proxy, which does"
 stop_login
 (umask 077 && mkdir "$login")
 go run ./hack/certificate "$login/tls.crt" "$login/tls.key"
@@ -100,7 +100,7 @@ background proxy bin/croft proxy --kubeconfig "$login/proxy.kubeconfig" --authen
 eventually "croft proxy" node -e "fetch('http://$health/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"
 printf '  the identity provider is %s\n  croft proxy is https://%s\n' "$issuer" "$proxy"
 
-step "10. Ann of team-a has a kubeconfig without a secret, and logs in"
+chapter "Ann of team-a has a kubeconfig without a secret, and logs in"
 # From here on it is Ann who types.
 export XDG_CACHE_HOME=$login/cache
 croft() { KUBECONFIG=$login/ann.kubeconfig bin/croft "$@"; }

@@ -35,7 +35,7 @@ scale() {
 }
 running() { kubectl -n core get pods -o name | wc -l; }
 
-step "9. Two networks beside the cluster's own, in two zones: subnets, and what is reserved in them for pods"
+chapter "Two networks beside the cluster's own, in two zones: subnets, and what is reserved in them for pods"
 # The kind comes with Multus, which no node of the sandbox needs: nothing runs in its pods.
 kubectl apply -f - >/dev/null <<'YAML'
 apiVersion: apiextensions.k8s.io/v1
@@ -65,7 +65,7 @@ sed -n '/^secondaryNetworks:/,$p' "$telco" | grep -v '^#' | sed 's/^/  /'
 show croft networks plan -f "$telco"
 show croft apply -f "$telco"
 
-step "10. The team asks for both networks, and does not have to know zones, nodes or interfaces"
+chapter "The team asks for both networks, and does not have to know zones, nodes or interfaces"
 for zone in a b; do
   kubectl "${core[@]}" apply -f - <<YAML
 apiVersion: apps/v1
@@ -90,13 +90,13 @@ show kubectl -n core get pods -o custom-columns='POD:.metadata.name,NETWORKS:.me
 show "$sandbox" aws interfaces
 show kubectl get events -A --field-selector reason=NetworksAttached -o custom-columns='NODECLAIM:.involvedObject.name,MESSAGE:.message'
 
-step "11. From 1 to 5, to 1, to 10 pods in each zone: interfaces come and go with the nodes"
+chapter "From 1 to 5, to 1, to 10 pods in each zone: interfaces come and go with the nodes"
 printf '  %-14s %-7s %-12s %s\n' "pods per zone" nodes interfaces "until all is as it should be"
 scale 5
 scale 1 2
 scale 10
 
-step "12. No pods, no nodes, no interfaces"
+chapter "No pods, no nodes, no interfaces"
 kubectl "${core[@]}" scale deployment/zone-a deployment/zone-b --replicas=0 >/dev/null
 settles 0 nodes
 settles 0 made

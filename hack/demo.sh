@@ -44,6 +44,10 @@ case ${LOGIN:-} in
     ;;
   *) echo "LOGIN=$LOGIN: choose 1, or leave it out" >&2 && exit 2 ;;
 esac
+case ${HA:-} in
+  "" | 1) ;;
+  *) echo "HA=$HA: choose 1, or leave it out" >&2 && exit 2 ;;
+esac
 case ${NETWORKS:-} in
   "") ;;
   1) if [ "${CLOUD:-}" != aws ]; then echo "NETWORKS=1 needs CLOUD=aws: interfaces are an account's" >&2 && exit 2; fi ;;
@@ -51,14 +55,21 @@ case ${NETWORKS:-} in
 esac
 if [ ${#edit[@]} -gt 0 ]; then
   file=$(mktemp -d)/two-tenants.yaml
-  trap 'rm -r "$(dirname "$file")"' EXIT
+  written=$(dirname "$file")
   sed "${edit[@]}" examples/two-tenants.yaml >"$file"
 fi
+
+# tidy removes the file that was written for this run, if one was.
+tidy() { if [ -n "${written:-}" ]; then rm -r "$written"; fi; }
+trap tidy EXIT
 
 bold='' dim='' off=''
 if [ -t 1 ]; then bold=$'\e[1m' dim=$'\e[2m' off=$'\e[0m'; fi
 
 step() { printf '\n%s%s%s\n' "$bold" "$*" "$off"; }
+# chapter is a step with the next number.
+chapters=0
+chapter() { chapters=$((chapters + 1)) && step "$chapters. $*"; }
 # show prints a command as a person would type it, and runs it.
 show() { printf '%s$ %s%s\n' "$dim" "$*" "$off"; "$@"; }
 kubectl() { "$sandbox" kubectl "$@"; }
@@ -81,15 +92,15 @@ settled() {
   done
 }
 
-step "1. A cluster: etcd, API server, scheduler, controllers, Karpenter, kwok's nodes, and croft's operator"
+chapter "A cluster: etcd, API server, scheduler, controllers, Karpenter, kwok's nodes, and croft's operator"
 show "$sandbox" up --croft bin/croft ${with[@]+"${with[@]}"}
 kubeconfig=$("$sandbox" kubeconfig)
 
-step "2. One file: two pools, two tenants"
+chapter "One file: two pools, two tenants"
 grep -v '^#' "$file" | sed 's/^/  /'
 show croft apply -f "$file"
 
-step "3. Each team runs three nginx and a Service, and asks for no node"
+chapter "Each team runs three nginx and a Service, and asks for no node"
 for t in a b; do
   team=(--as "$t-developer" --as-group "team-$t" -n "tenant-$t")
   if ! kubectl "${team[@]}" get deployment nginx >/dev/null 2>&1; then
@@ -101,7 +112,7 @@ for t in a b; do
   show kubectl -n "tenant-$t" rollout status deployment/nginx --timeout=90s
 done
 
-step "4. Karpenter made nodes for each pool, and each pod is on its tenant's"
+chapter "Karpenter made nodes for each pool, and each pod is on its tenant's"
 show kubectl get nodes -L "$key" -L node.kubernetes.io/instance-type -L karpenter.sh/capacity-type
 show kubectl get pods -A -l app=nginx -o wide
 step "   What was put into the pod: nobody wrote this"
@@ -114,7 +125,7 @@ if [ "${CLOUD:-}" = aws ]; then
   show "$sandbox" aws calls --action ec2:CreateFleet
 fi
 
-step "5. A pod that asks for an m5.large by nodeAffinity gets one, inside its tenant's pool"
+chapter "A pod that asks for an m5.large by nodeAffinity gets one, inside its tenant's pool"
 # A Deployment: kube-controller-manager may see a node later than the scheduler does,
 # still with the taint that Karpenter registers it with, and evict the pod for it.
 kubectl -n tenant-a apply --as a-developer --as-group team-a -f - <<'YAML'
@@ -136,12 +147,12 @@ YAML
 show kubectl -n tenant-a rollout status deployment/choosy --timeout=90s
 show kubectl get nodes -l node.kubernetes.io/instance-type=m5.large -L "$key" -L node.kubernetes.io/instance-type
 
-step "6. The pod goes, and after the pool's emptyTTL (10s) so does its node"
+chapter "The pod goes, and after the pool's emptyTTL (10s) so does its node"
 show kubectl -n tenant-a delete deployment choosy --as a-developer --as-group team-a
 settled kubectl get nodes -l node.kubernetes.io/instance-type=m5.large -o name
 show kubectl get nodes -L "$key" -L node.kubernetes.io/instance-type
 
-step "7. Three attacks by team-a's developer bounce"
+chapter "Three attacks by team-a's developer bounce"
 bounces kubectl -n tenant-a run stowaway --image=nginx --as a-developer --as-group team-a \
   --overrides='{"spec": {"tolerations": [{"operator": "Exists"}]}}'
 bounces kubectl -n tenant-a apply --as a-developer --as-group team-a -f - <<'YAML'
@@ -152,7 +163,7 @@ spec: {podSelector: {}, ingress: [{}]}
 YAML
 bounces kubectl -n tenant-b get secrets --as a-developer --as-group team-a
 
-step "8. Do the walls hold? croft tries to break every one of them"
+chapter "Do the walls hold? croft tries to break every one of them"
 if ! report=$(croft verify 2>/dev/null); then
   printf '%s\n' "$report"
   exit 1
@@ -167,6 +178,10 @@ fi
 if [ "${NETWORKS:-}" = 1 ]; then
   # shellcheck source=hack/demo-networks.sh
   . hack/demo-networks.sh
+fi
+if [ "${HA:-}" = 1 ]; then
+  # shellcheck source=hack/demo-ha.sh
+  . hack/demo-ha.sh
 fi
 if [ "${LOGIN:-}" = 1 ]; then
   . hack/demo-login.sh
