@@ -147,6 +147,12 @@ func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 			return "{{- with .Values.image.pullPolicy }}\n" + indent + "imagePullPolicy: {{ . }}\n{{- end }}"
 		})] = ""
 		p.block(c, "resources", values+".resources")
+		if o.GetKind() == "Deployment" && values == ".Values.operator" {
+			c["args"] = append(c["args"].([]any), p.slot(func(indent string) string {
+				return "{{- with .Values.operator.tracing }}{{ if .endpoint }}\n" + indent + "- --tracing-endpoint={{ .endpoint }}\n" +
+					indent + "- --tracing-rate-per-million={{ .ratePerMillion | int }}\n{{- end }}{{ end }}"
+			}))
+		}
 	}
 }
 

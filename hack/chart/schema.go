@@ -60,6 +60,12 @@ func valuesSchema(kinds map[string]map[string]any) (map[string]any, error) {
 					"type": "array", "items": map[string]any{"type": "string"},
 					"description": "Names of roles of the platform's own that the operator may write, beside those below platform.roles.",
 				},
+				"tracing": closed(map[string]any{
+					"endpoint": text("HOST:PORT of an OpenTelemetry collector, which takes OTLP by gRPC; no traces if empty."),
+					"ratePerMillion": map[string]any{
+						"type": "integer", "minimum": 0, "maximum": 1_000_000, "description": "How many of a million reconciles are traced.",
+					},
+				}),
 			})),
 			"proxy": closed(with(pods(), map[string]any{
 				"authenticationConfig": text("An AuthenticationConfiguration (apiserver.config.k8s.io); no proxy if empty."),

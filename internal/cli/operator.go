@@ -25,5 +25,7 @@ its service account, elsewhere as the kubeconfig's user. The walls stand without
 	c.Flags().StringVar(&options.HealthAddr, "health-addr", ":8081", "address of /healthz and /readyz; 0 for none")
 	c.Flags().StringVar(&options.MetricsAddr, "metrics-addr", ":8080", "address of /metrics; 0 for none")
 	c.Flags().BoolVar(&options.LeaderElect, "leader-elect", true, "let one of several replicas work and the others stand by")
+	c.Flags().StringVar(&options.Trace.Endpoint, "tracing-endpoint", "", "HOST:PORT of an OpenTelemetry collector that takes traces of reconciles (OTLP by gRPC, without TLS); no traces without")
+	c.Flags().Int32Var(&options.Trace.RatePerMillion, "tracing-rate-per-million", 10_000, "how many of a million reconciles are traced")
 	return c
 }

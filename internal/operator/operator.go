@@ -21,6 +21,7 @@ import (
 
 	"croft.dev/croft/internal/controller"
 	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/trace"
 	"croft.dev/croft/internal/version"
 )
 
@@ -35,6 +36,8 @@ type Options struct {
 	// LeaderElect lets only one of several replicas write. Without it there must
 	// be only one.
 	LeaderElect bool
+	// Trace says where traces of reconciles go; without an endpoint there are none.
+	Trace trace.Options
 	// Log takes the operator's logs. If it is not given they are JSON lines on
 	// standard error, and so are those of the libraries below, of which the whole
 	// process has one logger.
@@ -52,6 +55,14 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	// The API server's own priority and fairness sees to it that croft does not
 	// take more than its share.
 	cfg.QPS, cfg.Burst = -1, -1
+	stopTraces, err := trace.Start(ctx, o.Trace, version.String())
+	if err != nil {
+		return err
+	}
+	if o.Trace.Endpoint != "" {
+		cfg.Wrap(trace.Transport)
+		defer flush(stopTraces, o.Log)
+	}
 	m, err := manager.New(cfg, options(o))
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
@@ -82,6 +93,15 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		return err
 	}
 	return m.Start(ctx)
+}
+
+// flush sends the last traces, for a few seconds: the operator's pod is about to end.
+func flush(stop func(context.Context) error, l logr.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := stop(ctx); err != nil {
+		l.Error(err, "The last traces were not sent")
+	}
 }
 
 // readable writes what says itself how it reads in its own words. Some of what

@@ -29,6 +29,7 @@ import (
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/elevation"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/trace"
 )
 
 // Controller reconciles Elevations.
@@ -53,7 +54,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		Named("elevation").
 		For(&v1alpha1.Elevation{}).
 		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(owner), builder.WithPredicates(watch.Drift())).
-		Complete(c)
+		Complete(trace.Reconciler("elevation", c))
 }
 
 // owner is the elevation that a RoleBinding was made for.

@@ -26,6 +26,7 @@ import (
 	"croft.dev/croft/internal/controller/interfaces/account"
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/secondary"
+	"croft.dev/croft/internal/trace"
 )
 
 // claimKinds are Karpenter's NodeClaims. A cluster may get Karpenter after croft.
@@ -76,7 +77,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	built, err := builder.ControllerManagedBy(m).
 		Named("interfaces").
 		WatchesRawSource(c.declared.Single(whole, declared.Platform, declared.Pool, declared.SecondaryNetwork)).
-		Build(c)
+		Build(trace.Reconciler("interfaces", c))
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ import (
 	"croft.dev/croft/internal/controller/event"
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/secondary"
+	"croft.dev/croft/internal/trace"
 )
 
 // kinds are watched from when the first pool waits for its networks.
@@ -96,7 +97,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 			c.mu.Unlock()
 			return c.declared.Single(whole, declared.Pool).Start(ctx, queue)
 		})).
-		Build(c)
+		Build(trace.Reconciler("nodenetworks", c))
 	if err != nil {
 		return err
 	}

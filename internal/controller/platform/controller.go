@@ -26,6 +26,7 @@ import (
 	"croft.dev/croft/internal/controller/status"
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/trace"
 	"croft.dev/croft/internal/wall"
 	"croft.dev/croft/internal/wall/network"
 )
@@ -73,7 +74,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	} {
 		b = b.Watches(o, c.ours, builder.WithPredicates(watch.Drift()))
 	}
-	built, err := b.Build(c)
+	built, err := b.Build(trace.Reconciler("platform", c))
 	if err != nil {
 		return err
 	}

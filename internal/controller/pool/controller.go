@@ -24,6 +24,7 @@ import (
 	"croft.dev/croft/internal/controller/status"
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/trace"
 	"croft.dev/croft/internal/wall"
 )
 
@@ -67,7 +68,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		Named("pool").
 		WatchesRawSource(c.declared.Source(declared.Pool)).
 		Watches(&v1alpha1.Pool{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(watch.Leaving())).
-		Build(c)
+		Build(trace.Reconciler("pool", c))
 	if err != nil {
 		return err
 	}

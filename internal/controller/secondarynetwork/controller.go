@@ -15,6 +15,7 @@ import (
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/outcome"
 	"croft.dev/croft/internal/controller/status"
+	"croft.dev/croft/internal/trace"
 )
 
 // Controller reconciles SecondaryNetworks.
@@ -35,7 +36,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("secondarynetwork").
 		WatchesRawSource(c.declared.Source(declared.SecondaryNetwork)).
-		Complete(c)
+		Complete(trace.Reconciler("secondarynetwork", c))
 }
 
 // Reconcile implements reconcile.Reconciler.

@@ -29,6 +29,7 @@ import (
 	"croft.dev/croft/internal/controller/status"
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/trace"
 )
 
 // again is the time until a refused request is judged again: its obstacle may go without
@@ -59,7 +60,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		For(&v1alpha1.TenantNamespace{}).
 		Watches(&v1alpha1.Tenant{}, handler.EnqueueRequestsFromMapFunc(c.requestsOf), builder.WithPredicates(moved())).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.requestsOf), builder.WithPredicates(watch.Gone())).
-		Complete(c)
+		Complete(trace.Reconciler("selfservice", c))
 }
 
 // Reconcile implements reconcile.Reconciler.

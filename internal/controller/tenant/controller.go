@@ -35,6 +35,7 @@ import (
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/gitops"
+	"croft.dev/croft/internal/trace"
 	"croft.dev/croft/internal/wall/network"
 )
 
@@ -93,7 +94,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	}
 	b = b.Watches(&corev1.ResourceQuota{}, c.quota.Handler()).
 		Watches(&corev1.Event{}, c.quota.Refusals())
-	built, err := b.Build(c)
+	built, err := b.Build(trace.Reconciler("tenant", c))
 	if err != nil {
 		return err
 	}
