@@ -22,6 +22,9 @@ const (
 	// ConditionInterfacesReady says that nothing keeps nodes from their network
 	// interfaces in a SecondaryNetwork. Only networks that a pool on AWS uses have it.
 	ConditionInterfacesReady = "InterfacesReady"
+	// ConditionAddressesAvailable says that a pod can have an address of a SecondaryNetwork
+	// in each of its zones. Only clusters with whereabouts have it.
+	ConditionAddressesAvailable = "AddressesAvailable"
 	// ConditionNetworksReady says that a Node's interfaces in secondary networks are set
 	// up. croft's agent writes it on its own Node; it is the only one that is on no kind of
 	// croft's.
@@ -91,6 +94,14 @@ const (
 	ReasonInterfacesMissing = "InterfacesMissing"
 	// ReasonAccountUnreachable: EC2 did not answer, or refused to show the interfaces.
 	ReasonAccountUnreachable = "AccountUnreachable"
+	// ReasonAddressesAvailable: fewer than 90 % of the addresses are used, in every zone.
+	ReasonAddressesAvailable = "AddressesAvailable"
+	// ReasonRangeNearlyFull: 90 % of a zone's addresses are used. Pods still get one; the
+	// message names the zone and what to do.
+	ReasonRangeNearlyFull = "RangeNearlyFull"
+	// ReasonRangeFull: all addresses of a zone are used. Pods that ask for the network wait
+	// there until another pod gives its address back.
+	ReasonRangeFull = "RangeFull"
 	// ReasonLinksReady: every interface of the node has its name and its settings.
 	ReasonLinksReady = "LinksReady"
 	// ReasonInterfacesUnknown: the operator has not listed the node's interfaces yet, since

@@ -75,6 +75,20 @@ var nodeRows = []Row{
 		Produced: Produced{ByRecord, "text of the Amazon VPC CNI; kwok's nodes have no network"},
 	},
 	{
+		ID: "network-range-full", Sees: "event FailedCreatePodSandBox of the pod; condition AddressesAvailable of the SecondaryNetwork",
+		Signature: anyOf(`Could not allocate IP in range`, `AddressesAvailable=False RangeFull`),
+		Texts: []string{
+			`Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "8c2d": plugin type="multus" name="multus" failed (add): [core/web-1/5f0c:n4]: error adding container to network "n4": error at storage engine: Could not allocate IP in range: ip: 10.0.4.32 / - 10.0.4.63 / range: 10.0.4.0/24 / excludeRanges: []`,
+			Condition("AddressesAvailable", "False", "RangeFull", "us-west-2a: 32 of 32 addresses of 10.0.4.32/27 are used"),
+		},
+		Cause: "all addresses of a secondary network are used in the zone of the pod's node: the pod waits until another gives its address back",
+		Cure: "widen `podCIDR` of the zone and the subnet's reservation (`croft networks plan`), let the pods run in other zones, or run fewer " +
+			"of them. Addresses of pods that are gone come back by whereabouts' own reconciler",
+		Run: "kubectl describe secondarynetworks",
+		Who: Platform, Link: "docs/networks.md",
+		Produced: Produced{BySandbox, "internal/e2e TestMultus/NoAddressLeft, by the real whereabouts; internal/why TestRangeFull"},
+	},
+	{
 		ID: "image-pull", Sees: "the pod's containers",
 		Signature: anyOf(`ImagePullBackOff`, `ErrImagePull`, `InvalidImageName`),
 		Texts:     []string{`ImagePullBackOff: Back-off pulling image "nginx:alpne"`},

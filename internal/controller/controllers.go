@@ -46,7 +46,7 @@ func Register(ctx context.Context, m manager.Manager) error {
 		platform.New(cached, live, applier, store, recorder),
 		pool.New(cached, live, applier, store, recorder),
 		tenant.New(cached, live, applier, store, recorder),
-		secondarynetwork.New(cached, store),
+		secondarynetwork.New(cached, store, recorder),
 		networks,
 		interfaces.New(cached, store, recorder, networks.Publish),
 		elevation.New(cached, live, store, recorder),

@@ -69,6 +69,8 @@ type Snapshot struct {
 	Flux []appsv1.Deployment
 	// IngressClasses are all of them.
 	IngressClasses []networkingv1.IngressClass
+	// IPPools are whereabouts', where secondary networks are declared.
+	IPPools []unstructured.Unstructured
 	// Gatekeeper is how it is set up, where it is the engine.
 	Gatekeeper gatekeeper.Installation
 	// Heartbeat is the operator's sign of life.
@@ -140,6 +142,7 @@ var checks = []check{
 	{"node-classes", "node classes are ready", []string{readNodePools, readClasses}, nodeClasses},
 	{"node-pools", "NodePools are ready, and none is croft's in part", []string{readNodePools}, nodePools},
 	{"limits", "no pool is near its limits", []string{readNodePools}, limits},
+	{"addresses", "no secondary network runs out of addresses", []string{readDeclared, readIPPools}, addresses},
 	{"launches", "nodes launch, register and initialize", []string{readClaims, readNodes}, launches},
 	{"taints", "nodes have no taints that Karpenter does not know of", []string{readClaims, readNodes}, taints},
 	{"departures", "nodes that are to go do go", []string{readClaims, readNodes, readPods}, departures},

@@ -45,6 +45,7 @@ const (
 
 	readIngressClasses = "IngressClasses"
 	readFlux           = "Flux' Deployments"
+	readIPPools        = "whereabouts' IPPools"
 )
 
 // gatherer reads a Snapshot, and records data that it may not read.
@@ -76,6 +77,7 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	g.Version = *info
 	for _, step := range []func(context.Context) error{
 		g.definitions, g.declared, g.heartbeat, g.absent, g.survey, g.karpenter, g.classes, g.nodes, g.departing, g.strays, g.workloads, g.mutations, g.gatekeeper, g.ingressClasses, g.fluxControllers,
+		g.addresses,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err

@@ -60,6 +60,8 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule("notification.toolkit.fluxcd.io", keep, "receivers"),
 		// What Multus attaches pods to secondary networks by.
 		rule("k8s.cni.cncf.io", keep, "network-attachment-definitions"),
+		// How many of a secondary network's addresses whereabouts has given to pods.
+		rule("whereabouts.cni.cncf.io", []string{"list", "watch"}, "ippools"),
 		// Those of other dialects. Calico's API server also requires a right to the
 		// tier, and to its policies by a resource that exists for rights only.
 		rule("projectcalico.org", keep, "networkpolicies", "tier.networkpolicies"),

@@ -100,7 +100,8 @@ var (
 	}
 )
 
-// What the operator counts where pools have secondary networks on AWS.
+// What the operator counts where pools have secondary networks: all but the addresses of
+// pods only on AWS, and those only where whereabouts is.
 var (
 	// Interfaces are the interfaces that croft made.
 	Interfaces = Metric{
@@ -126,6 +127,16 @@ var (
 		Name: "croft_node_networks_waiting_since_timestamp_seconds", Type: Gauge, Process: Operator, Labels: []Label{{Name: "pool"}},
 		Help: "Unix time at which the pool's oldest node with the startup taint of secondary networks was registered; " +
 			"there only while one has it.",
+	}
+	// NetworkUsed are the addresses that pods have.
+	NetworkUsed = Metric{
+		Name: "croft_network_addresses_used", Type: Gauge, Process: Operator, Labels: []Label{{Name: "network"}, {Name: "zone"}},
+		Help: "Addresses of a secondary network that pods have in a zone, by whereabouts' IPPools.",
+	}
+	// NetworkAddresses are those that pods may have.
+	NetworkAddresses = Metric{
+		Name: "croft_network_addresses", Type: Gauge, Process: Operator, Labels: []Label{{Name: "network"}, {Name: "zone"}},
+		Help: "Addresses of a secondary network that pods may have in a zone.",
 	}
 	// EC2Calls counts calls of EC2's API.
 	EC2Calls = Metric{
@@ -167,7 +178,7 @@ func Own() []Metric {
 	all := []Metric{
 		Repairs, Retries, SharesMoved, Heartbeat, BuildInfo,
 		PlatformCondition, PoolCondition, TenantCondition, QuotaUse, PolicyInfo, PolicyWarnings, VerifyTime, VerifyResults,
-		Interfaces, AttachSeconds, NetworksSeconds, NetworksWaiting, EC2Calls,
+		Interfaces, AttachSeconds, NetworksSeconds, NetworksWaiting, NetworkUsed, NetworkAddresses, EC2Calls,
 		ProxyRequests, ProxyDuration, ProxyOpen, ProxyUnauthenticated,
 	}
 	slices.SortFunc(all, order)

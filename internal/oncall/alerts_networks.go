@@ -1,6 +1,10 @@
 package oncall
 
-import "time"
+import (
+	"time"
+
+	"croft.dev/croft/internal/secondary"
+)
 
 var networkRecords = []Record{
 	{"croft:ec2_calls_throttled:rate10m", `sum by (action) (rate(croft_ec2_calls_total{result="throttled"}[10m]))`},
@@ -33,5 +37,15 @@ var networkAlerts = []Alert{
 			"not run: croft install --agent, or agent.enabled of the chart. Without interfaces, see the condition InterfacesReady of " +
 			"the SecondaryNetworks",
 		Run: "kubectl describe nodes -l croft.dev/secondary-networks=true",
+	},
+	{
+		Name: "CroftNetworkAddressesLow", Expr: `croft_network_addresses_used / croft_network_addresses >= 0.9`,
+		For: 5 * time.Minute, Severity: Warning,
+		Summary: "{{ $value | humanizePercentage }} of the addresses of network {{ $labels.network }} in {{ $labels.zone }} are used",
+		Means: "pods that ask for the network still get an address there, or, at 100 %, wait for one. Running pods keep theirs. " +
+			"The rest may be used up by the next rolling update, which needs addresses for old and new pods at once",
+		Cure: secondary.MoreAddresses + ". Addresses of pods that are gone come back by whereabouts' own reconciler: if there are more " +
+			"allocations than pods, look at its log",
+		Run: "kubectl describe secondarynetworks",
 	},
 }

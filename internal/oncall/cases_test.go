@@ -38,6 +38,8 @@ var well = map[string]string{
 	`croft_tenant_quota_used_ratio{tenant="shop",resource="pods"}`:                                      `0.5x240`,
 	`croft_quota_shares_moved_total{tenant="shop"}`:                                                     `0+1x240`,
 	`croft_interfaces{network="n3",state="attached"}`:                                                   `9x240`,
+	`croft_network_addresses_used{network="n3",zone="us-west-2a"}`:                                      `9x240`,
+	`croft_network_addresses{network="n3",zone="us-west-2a"}`:                                           `32x240`,
 	`croft_ec2_calls_total{action="CreateNetworkInterface",result="ok"}`:                                `0+9x240`,
 	`croft_policy_info{policy="croft-pods",wall="policy"}`:                                              `1x240`,
 	`croft_policy_type_warnings{policy="croft-pods"}`:                                                   `0x240`,
@@ -229,6 +231,12 @@ var alertCases = map[string]alertCase{
 		silent:  map[string]string{`croft_node_networks_waiting_since_timestamp_seconds{pool="telco"}`: `0+60x240`},
 		labels:  map[string]string{"pool": "telco"},
 		summary: "A node of pool telco has been waiting for its secondary networks for more than ten minutes",
+	},
+	"CroftNetworkAddressesLow": {
+		fires:   map[string]string{`croft_network_addresses_used{network="n3",zone="us-west-2a"}`: `30x240`},
+		silent:  map[string]string{`croft_network_addresses_used{network="n3",zone="us-west-2a"}`: `28 30 32 30 28x236`},
+		labels:  map[string]string{"network": "n3", "zone": "us-west-2a"},
+		summary: "93.75% of the addresses of network n3 in us-west-2a are used",
 	},
 	"CroftProxyErrors": {
 		fires: map[string]string{

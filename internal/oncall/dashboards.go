@@ -28,6 +28,9 @@ var operatorDashboard = Dashboard{Name: "croft-operator", Title: "croft / Operat
 	{"Interfaces of secondary networks", Graph, "", "By network and state", []Query{
 		{`sum by (network, state) (croft_interfaces)`, "{{network}} {{state}}"},
 	}},
+	{"Used addresses of secondary networks", Graph, "percentunit", "By network and zone. Pods wait at 100 %", []Query{
+		{`croft_network_addresses_used / croft_network_addresses`, "{{network}} {{zone}}"},
+	}},
 	{"From launch to all interfaces (p99)", Graph, "s", "", []Query{
 		{`histogram_quantile(0.99, sum by (pool, le) (rate(croft_interfaces_attach_seconds_bucket[30m])))`, "{{pool}}"},
 	}},

@@ -28,6 +28,7 @@ import (
 	"croft.dev/croft/internal/install/installtest"
 	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/secondary"
 	"croft.dev/croft/internal/wall/identity"
 )
 
@@ -62,6 +63,7 @@ var excuses = []installtest.Excuse{
 			"list validatingadmissionpolicies.admissionregistration.k8s.io", "list validatingadmissionpolicybindings.admissionregistration.k8s.io",
 			"list mutatingadmissionpolicies.admissionregistration.k8s.io", "list mutatingadmissionpolicybindings.admissionregistration.k8s.io",
 			"list constrainttemplates.templates.gatekeeper.sh", "list elevations.croft.dev", "list events", "list nodeclaims.karpenter.sh",
+			"list ippools.whereabouts.cni.cncf.io",
 		},
 		Why:       "caches begin with a watch that streams what is there, and list where the API server cannot stream",
 		Sometimes: true,
@@ -99,6 +101,7 @@ func TestRights(t *testing.T) {
 	}, installed)
 	f.define(schema.GroupVersionKind{Group: "notification.toolkit.fluxcd.io", Version: "v1", Kind: "Receiver"}, "receivers")
 	f.define(schema.GroupVersionKind{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"}, "network-attachment-definitions")
+	f.define(secondary.IPPool, "ippools")
 	if err := f.cluster.InstallCRDs(t.Context(), sandbox.Flux, sandbox.KarpenterAWS, sandbox.NetworkPolicyAPI, sandbox.AmazonVPC,
 		sandbox.Calico, sandbox.CalicoStorage); err != nil {
 		t.Fatal(err)

@@ -126,6 +126,9 @@ func (g *gatherer) ofNamespace(ctx context.Context, o client.Object) error {
 	if err := g.events(ctx, g.Target.Namespace); err != nil {
 		return err
 	}
+	if err := g.networks(ctx); err != nil {
+		return err
+	}
 	if err := g.quotas(ctx); err != nil {
 		return err
 	}

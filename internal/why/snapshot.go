@@ -48,6 +48,8 @@ type Snapshot struct {
 	// if its quota refused something; Minimums are those of its Tenant.
 	Quotas   map[string]corev1.ResourceQuota
 	Minimums map[string]corev1.ResourceList
+	// Networks are the SecondaryNetworks, if a pod waits for an address of one.
+	Networks []v1alpha1.SecondaryNetwork
 	// Hidden are kinds that the caller may not read.
 	Hidden []string
 }

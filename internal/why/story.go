@@ -35,6 +35,7 @@ const (
 	LinkKarpenter Link = "karpenter"
 	LinkScheduler Link = "scheduler"
 	LinkPod       Link = "pod"
+	LinkNetwork   Link = "network"
 	// The others are about pods without a node.
 	LinkSchedule  Link = "schedule"
 	LinkStorage   Link = "storage"
@@ -50,7 +51,7 @@ const (
 )
 
 var explains = []Link{
-	LinkSource, LinkBuild, LinkAdmission, LinkApply, LinkPlacement, LinkClass, LinkPool, LinkClaim, LinkNode, LinkKarpenter, LinkScheduler, LinkPod, LinkHealth,
+	LinkSource, LinkBuild, LinkAdmission, LinkApply, LinkPlacement, LinkClass, LinkPool, LinkClaim, LinkNode, LinkKarpenter, LinkScheduler, LinkPod, LinkNetwork, LinkHealth,
 }
 
 // Step is the observation at one link.

@@ -165,6 +165,7 @@ func started(s *Snapshot, pod *corev1.Pod) []Step {
 	for _, e := range s.about("Pod", pod.Name) {
 		if e.Type == corev1.EventTypeWarning && (e.Reason == "FailedCreatePodSandBox" || e.Reason == "FailedMount" || e.Reason == "FailedAttachVolume") {
 			steps = append(steps, bad(LinkPod, object, e.Message))
+			steps = append(steps, networkSteps(s, &e)...)
 			break
 		}
 	}

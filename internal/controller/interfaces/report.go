@@ -37,7 +37,7 @@ func (c *Controller) report(ctx context.Context, networks []*v1alpha1.SecondaryN
 		}
 		after := n.DeepCopy()
 		status.Set(&after.Status, n.Generation, v1alpha1.ConditionInterfacesReady, holds, reason, message)
-		status.Sum(&after.Status, n.Status.ObservedGeneration, v1alpha1.ConditionAccepted, v1alpha1.ConditionInterfacesReady)
+		status.SumNetwork(&after.Status, n.Status.ObservedGeneration)
 		written, err := c.patch(ctx, n, after)
 		if written && holds != metav1.ConditionTrue {
 			event.Emit(c.recorder, after, corev1.EventTypeWarning, reason, "Attach", message)
@@ -56,7 +56,7 @@ func (c *Controller) withdraw(ctx context.Context, networks []*v1alpha1.Secondar
 		}
 		after := n.DeepCopy()
 		meta.RemoveStatusCondition(&after.Status.Conditions, v1alpha1.ConditionInterfacesReady)
-		status.Sum(&after.Status, n.Status.ObservedGeneration, v1alpha1.ConditionAccepted)
+		status.SumNetwork(&after.Status, n.Status.ObservedGeneration)
 		_, err := c.patch(ctx, n, after)
 		errs = append(errs, err)
 	}

@@ -1,11 +1,16 @@
-// Package secondarynetwork checks whether SecondaryNetworks fit the estate. The cloud
-// creates the networks themselves.
+// Package secondarynetwork says of SecondaryNetworks whether they fit the estate, and
+// whether pods can have an address there. The cloud creates the networks themselves.
 package secondarynetwork
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -15,6 +20,8 @@ import (
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/outcome"
 	"croft.dev/croft/internal/controller/status"
+	"croft.dev/croft/internal/controller/watch"
+	"croft.dev/croft/internal/secondary"
 	"croft.dev/croft/internal/trace"
 )
 
@@ -22,27 +29,48 @@ import (
 type Controller struct {
 	client   client.Client
 	declared *declared.Store
+	recorder events.EventRecorder
 	retries  *outcome.Retries
-	status   *status.Writer
+
+	// pools reads IPPools, once late watches them.
+	pools client.Reader
+	late  looker
+}
+
+// looker starts to watch a kind when the cluster serves it, and says whether it does.
+type looker interface {
+	Look(ctx context.Context, needed ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error)
 }
 
 // New returns a Controller.
-func New(c client.Client, d *declared.Store) *Controller {
-	return &Controller{c, d, outcome.NewRetries("secondarynetwork"), status.NewWriter(c)}
+func New(c client.Client, d *declared.Store, r events.EventRecorder) *Controller {
+	return &Controller{client: c, declared: d, recorder: r, retries: outcome.NewRetries("secondarynetwork")}
 }
 
 // Register makes the manager run the controller.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
-	return builder.ControllerManagedBy(m).
+	built, err := builder.ControllerManagedBy(m).
 		Named("secondarynetwork").
 		WatchesRawSource(c.declared.Source(declared.SecondaryNetwork)).
-		Complete(trace.Reconciler("secondarynetwork", c))
+		Build(trace.Reconciler("secondarynetwork", c))
+	if err != nil {
+		return err
+	}
+	pools, err := newPools(m)
+	if err != nil {
+		return fmt.Errorf("cache of IPPools: %w", err)
+	}
+	c.pools, c.late = pools, watch.NewLate(m, built, c.touched(), []schema.GroupVersionKind{secondary.IPPool}).In(pools)
+	return nil
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	network := &v1alpha1.SecondaryNetwork{}
 	if err := c.client.Get(ctx, req.NamespacedName, network); err != nil {
+		if apierrors.IsNotFound(err) {
+			forget(req.Name)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	snapshot := c.declared.Current()
@@ -56,10 +84,24 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	before := network.DeepCopy()
 	status.Accept(&network.Status, network.Generation, snapshot.Platform != nil, entry.Problems)
-	summed := []string{v1alpha1.ConditionAccepted}
-	if meta.FindStatusCondition(network.Status.Conditions, v1alpha1.ConditionInterfacesReady) != nil {
-		summed = append(summed, v1alpha1.ConditionInterfacesReady) // package interfaces writes it
+	again, unread := c.addresses(ctx, network)
+	status.SumNetwork(&network.Status, network.Generation)
+	err := c.patch(ctx, before, network)
+	if err == nil {
+		c.tell(before, network)
 	}
-	status.Sum(&network.Status, network.Generation, summed...)
-	return c.retries.Of(ctx, req.Name, reconcile.Result{}, c.status.Patch(ctx, before, network))
+	return c.retries.Of(ctx, req.Name, reconcile.Result{RequeueAfter: again}, errors.Join(unread, err))
+}
+
+// patch writes a status that has changed. Package interfaces writes to the same list: a
+// status that is not the newest is not written, and the reconcile is repeated.
+func (c *Controller) patch(ctx context.Context, before, after *v1alpha1.SecondaryNetwork) error {
+	if equality.Semantic.DeepEqual(before.Status, after.Status) {
+		return nil
+	}
+	err := c.client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patch status: %w", err)
+	}
+	return nil
 }

@@ -81,6 +81,19 @@ func Sum(s *v1alpha1.Status, generation int64, conditions ...string) {
 	Set(s, generation, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "")
 }
 
+// SumNetwork writes Ready of a SecondaryNetwork. Two controllers write its conditions, each
+// only on clusters that have something to say of it: conditions that are not there are not
+// waited for.
+func SumNetwork(s *v1alpha1.Status, generation int64) {
+	summed := []string{v1alpha1.ConditionAccepted}
+	for _, optional := range []string{v1alpha1.ConditionInterfacesReady, v1alpha1.ConditionAddressesAvailable} {
+		if meta.FindStatusCondition(s.Conditions, optional) != nil {
+			summed = append(summed, optional)
+		}
+	}
+	Sum(s, generation, summed...)
+}
+
 // Turned returns a condition if it says something else than before.
 func Turned(before, after *v1alpha1.Status, name string) *metav1.Condition {
 	was, is := meta.FindStatusCondition(before.Conditions, name), meta.FindStatusCondition(after.Conditions, name)

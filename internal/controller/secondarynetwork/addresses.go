@@ -1,0 +1,84 @@
+package secondarynetwork
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/controller/event"
+	"croft.dev/croft/internal/controller/status"
+	"croft.dev/croft/internal/secondary"
+)
+
+const (
+	// settle is how soon a network is looked at after an IPPool has changed. Every pod that
+	// comes or goes changes one: changes within that time are looked at together.
+	settle = 5 * time.Second
+	// absent is how soon a cluster is asked again whether it has whereabouts by now.
+	absent = 30 * time.Second
+)
+
+// addresses writes how many addresses of a network are used: into its status and the
+// metrics. Without whereabouts there is nothing to say. again is after which time to look
+// for it; zero if it is watched.
+func (c *Controller) addresses(ctx context.Context, n *v1alpha1.SecondaryNetwork) (again time.Duration, err error) {
+	watched, err := c.late.Look(ctx)
+	if err != nil {
+		return absent, err
+	}
+	if len(watched) == 0 {
+		meta.RemoveStatusCondition(&n.Status.Conditions, v1alpha1.ConditionAddressesAvailable)
+		forget(n.Name)
+		return absent, nil
+	}
+	pools := &unstructured.UnstructuredList{}
+	pools.SetGroupVersionKind(secondary.IPPool)
+	if err := c.pools.List(ctx, pools); err != nil {
+		return absent, fmt.Errorf("list IPPools: %w", err)
+	}
+	uses := secondary.UseOf(n.Name, &n.Spec, pools.Items)
+	count(n.Name, uses)
+	holds, reason, message := available(uses)
+	status.Set(&n.Status, n.Generation, v1alpha1.ConditionAddressesAvailable, holds, reason, message)
+	return 0, nil
+}
+
+// available is the condition of a network whose addresses are used so far. The message has
+// numbers only while people should look at them: otherwise the status would be written
+// with every pod.
+func available(uses []secondary.Use) (holds metav1.ConditionStatus, reason, message string) {
+	holds, reason = metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable
+	var lines []string
+	for _, u := range uses {
+		switch {
+		case u.Full():
+			holds, reason = metav1.ConditionFalse, v1alpha1.ReasonRangeFull
+		case !u.NearlyFull():
+			continue
+		case holds == metav1.ConditionTrue:
+			reason = v1alpha1.ReasonRangeNearlyFull
+		}
+		lines = append(lines, u.String())
+	}
+	if len(lines) == 0 {
+		return holds, reason, ""
+	}
+	return holds, reason, strings.Join(append(lines, secondary.MoreAddresses), "\n")
+}
+
+// tell emits an event if addresses begin to run out, or have run out.
+func (c *Controller) tell(before, after *v1alpha1.SecondaryNetwork) {
+	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionAddressesAvailable)
+	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionAddressesAvailable)
+	if is == nil || is.Reason == v1alpha1.ReasonAddressesAvailable || was != nil && was.Reason == is.Reason {
+		return
+	}
+	event.Emit(c.recorder, after, corev1.EventTypeWarning, is.Reason, "Allocate", is.Message)
+}

@@ -1,0 +1,32 @@
+package secondarynetwork
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"croft.dev/croft/internal/metric"
+	"croft.dev/croft/internal/secondary"
+)
+
+var (
+	used  = metric.NetworkUsed.GaugeVec()
+	total = metric.NetworkAddresses.GaugeVec()
+)
+
+func init() { metrics.Registry.MustRegister(used, total) }
+
+// count sets the metrics of a network. Zones that it has no more are gone from them.
+func count(network string, uses []secondary.Use) {
+	forget(network)
+	for _, u := range uses {
+		used.WithLabelValues(network, u.Zone).Set(float64(u.Used))
+		total.WithLabelValues(network, u.Zone).Set(float64(u.Total))
+	}
+}
+
+// forget takes a network out of the metrics.
+func forget(network string) {
+	of := prometheus.Labels{"network": network}
+	used.DeletePartialMatch(of)
+	total.DeletePartialMatch(of)
+}

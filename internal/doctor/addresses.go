@@ -1,0 +1,46 @@
+package doctor
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"croft.dev/croft/internal/secondary"
+)
+
+// addresses reads whereabouts' IPPools. A cluster without secondary networks needs none.
+func (g *gatherer) addresses(ctx context.Context) error {
+	if g.Declared == nil || len(g.Declared.Networks) == 0 {
+		return nil
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(secondary.IPPool)
+	err := g.list(ctx, readIPPools, list)
+	g.IPPools = list.Items
+	return err
+}
+
+// addresses look for networks whose addresses run out. They are counted here, and not read
+// from conditions: the operator may not run.
+func addresses(s *Snapshot) []Finding {
+	if s.Declared == nil {
+		return nil
+	}
+	var all []Finding
+	for i := range s.Declared.Networks {
+		n := &s.Declared.Networks[i]
+		for _, u := range secondary.UseOf(n.Name, &n.Spec, s.IPPools) {
+			if !u.NearlyFull() {
+				continue
+			}
+			f := of("network-range-full", Warning, "SecondaryNetwork/"+n.Name, u.String())
+			if u.Full() {
+				f.Severity = Problem
+			} else {
+				f.Cause = "pods still get one; a rolling update needs addresses for old and new pods at once"
+			}
+			all = append(all, f)
+		}
+	}
+	return all
+}

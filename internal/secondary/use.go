@@ -1,0 +1,149 @@
+package secondary
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// IPPool is the kind in which whereabouts keeps the addresses that pods have. There is one
+// object for each subnet, whatever part of it a definition hands out.
+var IPPool = schema.GroupVersionKind{Group: "whereabouts.cni.cncf.io", Version: "v1alpha1", Kind: "IPPool"}
+
+// NearlyFull is the part of a reservation's addresses from which on people are told that
+// it runs out. The last tenth leaves time to widen a reservation of a hundred addresses
+// before a Deployment that rolls out with its default surge of a quarter meets the end; a
+// lower one would tell of networks that are merely well used.
+const NearlyFull = 0.9
+
+// Use is how many addresses of a network pods have in one zone.
+type Use struct {
+	Network, Zone string
+	// Range is the reservation.
+	Range string
+	// Used are addresses that pods have, Total those that pods may have.
+	Used, Total uint64
+}
+
+// Full reports whether the next pod gets no address.
+func (u Use) Full() bool { return u.Used >= u.Total }
+
+// NearlyFull reports whether people should be told. It is true of full ranges, too.
+func (u Use) NearlyFull() bool { return u.Full() || float64(u.Used) >= NearlyFull*float64(u.Total) }
+
+// UseOf counts the addresses of a network in each of its zones, by the IPPools of the
+// cluster. An address counts once, whichever IPPool has it, and only if it is in the
+// reservation: several definitions may use one subnet. A zone that is not well formed is
+// left out.
+func UseOf(network string, spec *v1alpha1.SecondaryNetworkSpec, pools []unstructured.Unstructured) []Use {
+	var all []Use
+	for _, r := range Reservations(network, spec) {
+		used, excluded := map[netip.Addr]bool{}, r.Excluded()
+		for i := range pools {
+			if !r.servedBy(&pools[i]) {
+				continue
+			}
+			for _, address := range allocated(&pools[i]) {
+				if r.Pods.Contains(address) && !contains(excluded, address) {
+					used[address] = true
+				}
+			}
+		}
+		all = append(all, Use{network, r.Zone, r.Pods.String(), uint64(len(used)), r.Usable()})
+	}
+	return all
+}
+
+// ServedBy reports whether an IPPool may have addresses of a network.
+func ServedBy(network string, spec *v1alpha1.SecondaryNetworkSpec, pool *unstructured.Unstructured) bool {
+	for _, r := range Reservations(network, spec) {
+		if r.servedBy(pool) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r Reservation) servedBy(pool *unstructured.Unstructured) bool {
+	whole, err := rangeOf(pool)
+	return err == nil && whole.Overlaps(r.Pods)
+}
+
+func contains(all []netip.Prefix, address netip.Addr) bool {
+	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(address) })
+}
+
+// rangeOf is what an IPPool's allocations are counted from. whereabouts reads it as a
+// network with its first address.
+func rangeOf(pool *unstructured.Unstructured) (netip.Prefix, error) {
+	text, _, err := unstructured.NestedString(pool.Object, "spec", "range")
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return netip.ParsePrefix(text)
+}
+
+// allocated are the addresses of an IPPool that pods have. Their keys are offsets from the
+// range's first address; others are ignored, as whereabouts does.
+func allocated(pool *unstructured.Unstructured) []netip.Addr {
+	whole, err := rangeOf(pool)
+	if err != nil {
+		return nil
+	}
+	spec, _ := pool.Object["spec"].(map[string]any)
+	allocations, _ := spec["allocations"].(map[string]any)
+	var all []netip.Addr
+	for key := range allocations {
+		offset, err := strconv.ParseUint(key, 10, 64)
+		if err != nil {
+			continue
+		}
+		if address := plus(whole.Addr(), offset); address.IsValid() {
+			all = append(all, address)
+		}
+	}
+	return all
+}
+
+// plus is an address further on; invalid beyond the last one.
+func plus(address netip.Addr, offset uint64) netip.Addr {
+	if address.Is4() {
+		first := address.As4()
+		if offset > math.MaxUint32 {
+			return netip.Addr{}
+		}
+		sum := uint64(binary.BigEndian.Uint32(first[:])) + offset
+		if sum > math.MaxUint32 {
+			return netip.Addr{}
+		}
+		binary.BigEndian.PutUint32(first[:], uint32(sum))
+		return netip.AddrFrom4(first)
+	}
+	first := address.As16()
+	low, carry := bits.Add64(binary.BigEndian.Uint64(first[8:]), offset, 0)
+	high, carry := bits.Add64(binary.BigEndian.Uint64(first[:8]), 0, carry)
+	if carry > 0 {
+		return netip.Addr{}
+	}
+	binary.BigEndian.PutUint64(first[:8], high)
+	binary.BigEndian.PutUint64(first[8:], low)
+	return netip.AddrFrom16(first)
+}
+
+// String says how full the range is.
+func (u Use) String() string {
+	return fmt.Sprintf("%s: %d of %d addresses of %s are used", u.Zone, u.Used, u.Total, u.Range)
+}
+
+// MoreAddresses says how to get some.
+const MoreAddresses = "widen podCIDR of the zone, and the reservation with it (croft networks plan), let the pods run in " +
+	"other zones, or add a zone to the network"

@@ -1,0 +1,70 @@
+package why
+
+import (
+	"context"
+	"regexp"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/catalog"
+)
+
+// rangeFull is the catalogue's row of pods for which a network has no address left.
+const rangeFull = "network-range-full"
+
+// networkOf finds the network in what Multus says of a plugin that failed. croft's
+// definitions carry the name of their SecondaryNetwork.
+var networkOf = regexp.MustCompile(`to network "([^"]+)"`)
+
+// withoutAddress is the last event of a pod that no network had an address for; nil if there
+// is none.
+func (s *Snapshot) withoutAddress(pod *corev1.Pod) *corev1.Event {
+	for _, e := range s.about("Pod", pod.Name) {
+		for _, f := range catalog.Match(e.Message) {
+			if f.ID == rangeFull {
+				return &e
+			}
+		}
+	}
+	return nil
+}
+
+// networks reads the SecondaryNetworks that pods wait for an address of. A tenant may not:
+// the event says enough for it to ask.
+func (g *gatherer) networks(ctx context.Context) error {
+	for i := range g.Pods {
+		if pod := &g.Pods[i]; ready(pod) || g.withoutAddress(pod) == nil {
+			continue
+		}
+		var list v1alpha1.SecondaryNetworkList
+		err := g.list(ctx, "secondarynetwork", &list)
+		g.Networks = list.Items
+		return err
+	}
+	return nil
+}
+
+// networkSteps tell how full the network is that an event names.
+func networkSteps(s *Snapshot, e *corev1.Event) []Step {
+	named := networkOf.FindStringSubmatch(e.Message)
+	if named == nil {
+		return nil
+	}
+	n := find(s.Networks, func(n *v1alpha1.SecondaryNetwork) bool { return n.Name == named[1] })
+	if n == nil {
+		return nil
+	}
+	object := "secondarynetwork/" + n.Name
+	c := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionAddressesAvailable)
+	switch {
+	case c == nil:
+		return nil
+	case c.Status == metav1.ConditionTrue:
+		return []Step{waiting(LinkNetwork, object, "it has addresses again: the pod is tried anew within a minute")}
+	default:
+		return []Step{bad(LinkNetwork, object, catalog.Condition(c.Type, string(c.Status), c.Reason, c.Message))}
+	}
+}
