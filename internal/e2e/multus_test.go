@@ -15,11 +15,14 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/doctor"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/secondary"
 )
@@ -417,8 +420,8 @@ func (n *cniNode) failed(t *testing.T, namespace string) {
 	}
 }
 
-// testMultusNoAddressLeft fails if a pod beyond the reservation starts, and if the first
-// address that is given back does not let it.
+// testMultusNoAddressLeft fails if a pod beyond the reservation starts, if the first address
+// that is given back does not let it, and if croft does not tell of the range meanwhile.
 func testMultusNoAddressLeft(t *testing.T, n *cniNode, pod *corev1.Pod) {
 	// As if sixteen other pods had an address each. whereabouts counts from the start of the
 	// subnet, and the reservations of the file start at its address 32.
@@ -427,17 +430,36 @@ func testMultusNoAddressLeft(t *testing.T, n *cniNode, pod *corev1.Pod) {
 		taken[fmt.Sprint(i)] = map[string]string{"id": fmt.Sprint("other-", i), "podref": fmt.Sprint("core/other-", i), "ifname": "net1"}
 	}
 	n.allocate(t, "n4", taken)
+	n.hasAddresses(t, "n4", metav1.ConditionFalse, v1alpha1.ReasonRangeFull)
+	n.finds(t, "addresses", doctor.Problem, moments, "SecondaryNetwork/n4", "16 of 16 addresses")
 	namespace := n.sandboxed(t, "beyond")
 	if err := n.call(t, "ADD", pod, "beyond", namespace); err == nil || !strings.Contains(err.Error(), "Could not allocate IP in range") {
 		t.Errorf("with no address left: %v", err)
 	}
 	n.failed(t, namespace)
 	n.allocate(t, "n4", map[string]any{})
+	n.hasAddresses(t, "n4", metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable)
 	namespace = n.sandboxed(t, "next")
 	if err := n.call(t, "ADD", pod, "next", namespace); err != nil {
 		t.Fatal(err)
 	}
 	n.removed(t, pod, "next", namespace)
+}
+
+// hasAddresses waits until a network says whether pods can have an address there.
+func (n *cniNode) hasAddresses(t *testing.T, network string, holds metav1.ConditionStatus, reason string) {
+	t.Helper()
+	eventually(t, moments, "the addresses of "+network, func(ctx context.Context) error {
+		o := &v1alpha1.SecondaryNetwork{}
+		if err := n.admin.Get(ctx, client.ObjectKey{Name: network}, o); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionAddressesAvailable)
+		if c == nil || c.Status != holds || c.Reason != reason {
+			return fmt.Errorf("the condition is %+v", c)
+		}
+		return nil
+	})
 }
 
 // allocate overwrites what is allocated of a network's reservation in the node's zone.
