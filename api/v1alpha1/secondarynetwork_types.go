@@ -48,6 +48,15 @@ type SecondaryNetworkSpec struct {
 	// address: an answer leaves by the interface that the request came in by.
 	// +optional
 	SBR bool `json:"sbr,omitempty"`
+	// PrefixesPerNode is how many /28 prefixes of the zone's podCIDR the interface of each
+	// node gets, on AWS. Pods there have addresses of these, 16 each, which the VPC delivers
+	// to the node. Without it, the pods of all nodes share podCIDR, and nobody tells the VPC
+	// of their addresses. Pools that use the network need waitForNetworks, and podCIDR a
+	// reservation of type prefix; nodes that came before keep what they have.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=49
+	// +optional
+	PrefixesPerNode int32 `json:"prefixesPerNode,omitempty"`
 	// DNS is handed to the container runtime with the pods' addresses. Kubernetes does
 	// not write it to a pod's resolv.conf; programs read it from the annotation
 	// k8s.v1.cni.cncf.io/network-status.

@@ -81,9 +81,10 @@ var nodeRows = []Row{
 			`Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "8c2d": plugin type="multus" name="multus" failed (add): [core/web-1/5f0c:n4]: error adding container to network "n4": error at storage engine: Could not allocate IP in range: ip: 10.0.4.32 / - 10.0.4.63 / range: 10.0.4.0/24 / excludeRanges: []`,
 			Condition("AddressesAvailable", "False", "RangeFull", "us-west-2a: 32 of 32 addresses of 10.0.4.32/27 are used"),
 		},
-		Cause: "all addresses of a secondary network are used in the zone of the pod's node: the pod waits until another gives its address back",
-		Cure: "widen `podCIDR` of the zone and the subnet's reservation (`croft networks plan`), let the pods run in other zones, or run fewer " +
-			"of them. Addresses of pods that are gone come back by whereabouts' own reconciler",
+		Cause: "a secondary network has no address left for the pod: all of the zone are used or, with `prefixesPerNode`, all of the node's own. " +
+			"The pod waits until another gives its address back",
+		Cure: "widen `podCIDR` of the zone and the subnet's reservation (`croft networks plan`), let the pods run in other zones or, with " +
+			"`prefixesPerNode`, on more nodes, or run fewer of them. Addresses of pods that are gone come back by whereabouts' own reconciler",
 		Run: "kubectl describe secondarynetworks",
 		Who: Platform, Link: "docs/networks.md",
 		Produced: Produced{BySandbox, "internal/e2e TestMultus/NoAddressLeft, by the real whereabouts; internal/why TestRangeFull"},

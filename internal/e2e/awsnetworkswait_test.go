@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -15,11 +19,13 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/secondary"
 )
 
 // testNetworksWait fails if a pod comes to a node before the node's agent has said that its
-// networks are ready, or not when it has. The test is the agent, with its rights.
+// networks are ready, or not when it has. The test is the agent, with its rights. Nodes have
+// prefixes of their own in n3, which it fails to find in the node's file otherwise.
 func testNetworksWait(t *testing.T, n *networked) {
 	n.scale(t, 0)
 	eventually(t, patience, "all nodes to go", func(ctx context.Context) error {
@@ -39,7 +45,10 @@ func testNetworksWait(t *testing.T, n *networked) {
 			create(t, n.admin, o)
 		}
 	}
-	n.declare(t, strings.Replace(n.file, "secondaryNetworks: [n3, n6]", "secondaryNetworks: [n3, n6]\n    waitForNetworks: true", 1))
+	n.reservePrefixes(t, "n3")
+	n.declare(t, strings.NewReplacer(
+		"secondaryNetworks: [n3, n6]", "secondaryNetworks: [n3, n6]\n    waitForNetworks: true", "  n3:\n", "  n3:\n    prefixesPerNode: 1\n",
+	).Replace(n.file))
 	n.scale(t, 1)
 
 	node := &corev1.Node{}
@@ -52,10 +61,11 @@ func testNetworksWait(t *testing.T, n *networked) {
 		if node.Labels["karpenter.sh/registered"] != "true" {
 			return errors.New("it is not registered")
 		}
-		if listed, err := secondary.ReadNodeNetworks(node.Annotations[v1alpha1.NodeNetworksAnnotation]); err != nil || len(listed) != 2 {
+		listed, err := secondary.ReadNodeNetworks(node.Annotations[v1alpha1.NodeNetworksAnnotation])
+		if err != nil || len(listed) != 2 {
 			return fmt.Errorf("it lists %v: %w", listed, err)
 		}
-		return nil
+		return n.handsOutPrefix(ctx, node, listed[0])
 	})
 	pending := func(node *corev1.Node) bool {
 		return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.NetworksTaint })
@@ -88,4 +98,53 @@ func testNetworksWait(t *testing.T, n *networked) {
 	if pods[0].Spec.NodeName != node.Name {
 		t.Errorf("the pod is on %s, not on %s", pods[0].Spec.NodeName, node.Name)
 	}
+}
+
+// reservePrefixes reserves the addresses of a network's pods, as croft networks plan says.
+func (n *networked) reservePrefixes(t *testing.T, network string) {
+	t.Helper()
+	account, err := n.Component(sandbox.AWS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := ec2.New(ec2.Options{
+		BaseEndpoint: aws.String(account.Address), Region: "us-west-2",
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "AKIATEST", SecretAccessKey: "secret"}, nil
+		}),
+	})
+	o := &v1alpha1.SecondaryNetwork{}
+	if err := n.admin.Get(t.Context(), client.ObjectKey{Name: network}, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, z := range o.Spec.Zones {
+		if _, err := api.CreateSubnetCidrReservation(t.Context(), &ec2.CreateSubnetCidrReservationInput{
+			SubnetId: aws.String(z.Subnet), Cidr: aws.String(z.PodCIDR), ReservationType: ec2types.SubnetCidrReservationTypePrefix,
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// handsOutPrefix says why a node's file does not have the addresses of one prefix of its
+// zone's reservation.
+func (n *networked) handsOutPrefix(ctx context.Context, node *corev1.Node, own secondary.NodeNetwork) error {
+	o := &v1alpha1.SecondaryNetwork{}
+	if err := n.admin.Get(ctx, client.ObjectKey{Name: own.Network}, o); err != nil {
+		return err
+	}
+	for i := range o.Spec.Zones {
+		z := &o.Spec.Zones[i]
+		if z.Zone != node.Labels[corev1.LabelTopologyZone] {
+			continue
+		}
+		// podCIDR is a /27: it has two of them.
+		for _, at := range []string{".32/28", ".48/28"} {
+			prefix := netip.MustParsePrefix(strings.TrimSuffix(z.PodCIDR, ".32/27") + at)
+			if own.ZoneFile == secondary.NodeFile(o.Name, z, []netip.Prefix{prefix}) {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("the node's file of %s has other addresses than those of a prefix: %s", own.Network, own.ZoneFile)
 }

@@ -33,6 +33,7 @@ var rules = []rule{
 	definitionsAreApart,
 	eachNetwork(networksAreWritten),
 	eachNetwork(reservationsFit),
+	eachNetwork(prefixesFit),
 	eachNetwork(gatewayIsNoPod),
 	eachNetwork(routesHaveGateways),
 
@@ -40,6 +41,7 @@ var rules = []rule{
 	eachPool(waitsOnAWS),
 	eachPool(networksShareZones),
 	eachPool(interfacesSuffice),
+	eachPool(prefixesAreKnown),
 	eachPool(durationsEnd),
 	eachPool(keysAreFree),
 	eachPool(tagsFitNodes),

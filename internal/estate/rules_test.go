@@ -212,6 +212,15 @@ func TestBuildRefuses(t *testing.T) {
 		{"a pool that waits for nobody", "pools: {jobs: {secondaryNetworks: [a], waitForNetworks: true}}\n" +
 			"secondaryNetworks:\n  a: {zones: [{zone: x, subnet: s, cidr: 10.0.0.0/24, podCIDR: 10.0.0.32/27}]}\n", []string{
 			"croft.yaml:7: pools.jobs.waitForNetworks: croft attaches interfaces where nodeClass is aws; elsewhere nodes would wait for ever: leave it out"}},
+		{"prefixes that do not fit", "secondaryNetworks:\n" +
+			"  a: {prefixesPerNode: 2, zones: [{zone: x, subnet: s, cidr: 10.0.0.0/24, podCIDR: 10.0.0.0/27}]}\n" +
+			"  b: {prefixesPerNode: 4, zones: [{zone: x, subnet: t, cidr: 10.1.0.0/24, podCIDR: 10.1.0.64/26}]}\n" +
+			"pools:\n" +
+			"  blind: {secondaryNetworks: [b]}\n" +
+			"  small: {secondaryNetworks: [b], waitForNetworks: true, nodeClass: {aws: {role: nodes}}, instances: {instanceTypes: [m5.large, t3.small], requirements: [{key: topology.kubernetes.io/zone, operator: In, values: [x]}]}}\n", []string{
+			"croft.yaml:8: secondaryNetworks.a.zones[0].podCIDR: 10.0.0.0/27 has 1 prefixes of 16 IPv4 addresses, and prefixesPerNode asks for 2 for each node; reserve more, or ask for less",
+			"croft.yaml:11: pools.blind.secondaryNetworks[0]: b has prefixesPerNode, which only croft's agent tells the node of; set waitForNetworks, which is for pools on AWS, or leave prefixesPerNode out",
+			"croft.yaml:12: pools.small.secondaryNetworks[0]: b gives each interface 4 prefixes, and one of t3.small has room for 3; leave out t3.small, or ask for less"}},
 		{"networks that pods call alike", "secondaryNetworks:\n" +
 			"  a: {zones: [{zone: b-c, subnet: s, cidr: 10.0.0.0/24, podCIDR: 10.0.0.32/27}, {zone: A_1, subnet: t, cidr: 10.0.1.0/24, podCIDR: 10.0.1.32/27}]}\n" +
 			"  a-b: {zones: [{zone: c, subnet: u, cidr: 10.1.0.0/24, podCIDR: 10.1.0.32/27}]}\n" +

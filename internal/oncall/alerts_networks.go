@@ -1,6 +1,7 @@
 package oncall
 
 import (
+	"fmt"
 	"time"
 
 	"croft.dev/croft/internal/secondary"
@@ -39,7 +40,7 @@ var networkAlerts = []Alert{
 		Run: "kubectl describe nodes -l croft.dev/secondary-networks=true",
 	},
 	{
-		Name: "CroftNetworkAddressesLow", Expr: `croft_network_addresses_used / croft_network_addresses >= 0.9`,
+		Name: "CroftNetworkAddressesLow", Expr: fmt.Sprint(`croft_network_addresses_used / croft_network_addresses >= `, secondary.NearlyFull),
 		For: 5 * time.Minute, Severity: Warning,
 		Summary: "{{ $value | humanizePercentage }} of the addresses of network {{ $labels.network }} in {{ $labels.zone }} are used",
 		Means: "pods that ask for the network still get an address there, or, at 100 %, wait for one. Running pods keep theirs. " +

@@ -25,11 +25,17 @@ type Definition struct {
 // addresses in it: whereabouts reads them from the node's own ZoneFile. All pods that
 // were bound to a zone before, as a Deployment for each zone, can name the other ones,
 // which need no file.
+//
+// Where nodes have prefixes of their own, no definition has addresses: those that a pod may
+// have are known on its node only.
 func Definitions(network string, spec *v1alpha1.SecondaryNetworkSpec) []Definition {
 	all := []Definition{{Name: network, Config: config(network, spec, nodeIPAM(network, spec))}}
 	for i := range spec.Zones {
 		z := &spec.Zones[i]
-		own := Definition{Name: InZone(network, z.Zone), Zone: z.Zone, Config: config(network, spec, zoneIPAM(network, spec, z))}
+		own := Definition{Name: InZone(network, z.Zone), Zone: z.Zone, Config: all[0].Config}
+		if spec.PrefixesPerNode == 0 {
+			own.Config = config(network, spec, zoneIPAM(network, spec, z))
+		}
 		if len(spec.Zones) == 1 {
 			all[0].Config = own.Config
 		}

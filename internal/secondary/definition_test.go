@@ -2,6 +2,7 @@ package secondary
 
 import (
 	"encoding/json"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -71,6 +72,69 @@ func TestZoneFile(t *testing.T) {
 		t.Errorf("the file is %s, not %s", path, want)
 	}
 	expectJSON(t, content, `{"range": "10.0.4.0-10.0.4.127/24", "exclude": ["10.0.4.0/30"], "kubernetes": {"kubeconfig": "/etc/cni/net.d/whereabouts.d/whereabouts.kubeconfig"}}`)
+}
+
+// TestPrefixesOfNodes wants a pod to get an address of its node's prefixes, by whatever name
+// it asks for the network.
+func TestPrefixesOfNodes(t *testing.T) {
+	n := &v1alpha1.SecondaryNetwork{Spec: v1alpha1.SecondaryNetworkSpec{PrefixesPerNode: 2, Zones: []v1alpha1.SecondaryNetworkZone{zone("us-west-2a", "subnet-a", "4")}}}
+	n.Name = "n4"
+	const node = `{"cniVersion": "0.3.1", "name": "n4", "type": "ipvlan", "master": "croft-n4", "mode": "l2",
+		"ipam": {"type": "whereabouts", "configuration_path": "/etc/cni/net.d/croft.d/n4.conf"}}`
+	expectDefinitions(t, Definitions("n4", &n.Spec), map[string]string{"n4": node, "n4-us-west-2a": node})
+
+	const rest = `"gateway": "10.0.4.1", "kubernetes": {"kubeconfig": "/etc/cni/net.d/whereabouts.d/whereabouts.kubeconfig"}}`
+	for _, test := range []struct{ podCIDR, prefixes, want string }{
+		{"10.0.4.32/27", "10.0.4.48/28", `{"range": "10.0.4.48-10.0.4.63/24", ` + rest},
+		{"10.0.4.32/27", "10.0.4.48/28 10.0.4.32/28", `{"range": "10.0.4.32-10.0.4.63/24", ` + rest},
+		{"10.0.4.0/25", "10.0.4.96/28 10.0.4.16/28", `{"range": "10.0.4.16-10.0.4.111/24", "exclude": ["10.0.4.32/27", "10.0.4.64/27"], ` + rest},
+		// Without a reservation EC2 gives out what is never handed on, but for the range's ends.
+		{"10.0.4.128/25", "10.0.4.240/28", `{"range": "10.0.4.240-10.0.4.255/24", "exclude": ["10.0.4.255/32"], ` + rest},
+	} {
+		z := zone("us-west-2a", "subnet-a", "4")
+		z.PodCIDR = test.podCIDR
+		var prefixes []netip.Prefix
+		for p := range strings.FieldsSeq(test.prefixes) {
+			prefixes = append(prefixes, netip.MustParsePrefix(p))
+		}
+		own := NodeNetworkOf(n, &z, "02:00:00:00:00:04", prefixes...)
+		expectJSON(t, own.ZoneFile, test.want)
+	}
+}
+
+// TestGap checks the addresses between prefixes one by one.
+func TestGap(t *testing.T) {
+	for _, test := range [][2]string{{"10.0.0.0", "10.0.0.0"}, {"10.0.0.16", "10.0.1.16"}, {"10.0.0.48", "10.0.3.224"}, {"0.0.0.16", "0.0.4.0"}} {
+		from, to := netip.MustParseAddr(test[0]), netip.MustParseAddr(test[1])
+		at := from
+		for _, p := range gap(from, to) {
+			if p.Masked() != p || p.Addr() != at {
+				t.Errorf("from %s to %s: %s at %s", from, to, p, at)
+			}
+			at = last(p).Next()
+		}
+		if at != to {
+			t.Errorf("from %s to %s: it ends at %s", from, to, at)
+		}
+	}
+}
+
+func TestPrefixesIn(t *testing.T) {
+	for _, test := range []struct {
+		podCIDR, gateway string
+		want             uint64
+	}{
+		{"10.0.4.32/27", "10.0.4.1", 2}, {"10.0.4.0/25", "10.0.4.1", 7}, {"10.0.4.128/25", "10.0.4.1", 7}, {"10.0.4.128/25", "10.0.4.200", 6},
+		{"10.0.4.32/29", "", 0}, {"10.0.4.0/24", "", 14},
+	} {
+		r, err := ReservationOf("n4", &v1alpha1.SecondaryNetworkZone{CIDR: "10.0.4.0/24", PodCIDR: test.podCIDR, Gateway: test.gateway})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.PrefixesIn(); got != test.want {
+			t.Errorf("%s has %d prefixes, not %d", test.podCIDR, got, test.want)
+		}
+	}
 }
 
 func TestLink(t *testing.T) {

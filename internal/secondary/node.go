@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -26,12 +27,17 @@ type NodeNetwork struct {
 }
 
 // NodeNetworkOf describes a node's interface in a network, in one of the network's zones.
-func NodeNetworkOf(n *v1alpha1.SecondaryNetwork, z *v1alpha1.SecondaryNetworkZone, mac string) NodeNetwork {
+// prefixes are those of the interface that pods' addresses come from, if they are not shared
+// by all nodes.
+func NodeNetworkOf(n *v1alpha1.SecondaryNetwork, z *v1alpha1.SecondaryNetworkZone, mac string, prefixes ...netip.Prefix) NodeNetwork {
 	own := NodeNetwork{
 		Network: n.Name, MAC: strings.ToLower(mac), MTU: n.Spec.MTU,
 		Moves: n.Spec.Type == v1alpha1.SecondaryNetworkHostDevice,
 	}
-	if len(n.Spec.Zones) > 1 { // a network of one zone has everything in its definition
+	switch {
+	case n.Spec.PrefixesPerNode > 0:
+		own.ZoneFile = NodeFile(n.Name, z, prefixes)
+	case len(n.Spec.Zones) > 1: // a network of one zone has everything in its definition
 		_, own.ZoneFile = ZoneFile(n.Name, z)
 	}
 	return own

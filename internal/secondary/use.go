@@ -145,5 +145,5 @@ func (u Use) String() string {
 }
 
 // MoreAddresses says how to get some.
-const MoreAddresses = "widen podCIDR of the zone, and the reservation with it (croft networks plan), let the pods run in " +
-	"other zones, or add a zone to the network"
+const MoreAddresses = "widen podCIDR of the zone, and the reservation with it (croft networks plan), " +
+	"let the pods run in other zones, or add a zone to the network"

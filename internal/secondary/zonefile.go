@@ -1,6 +1,10 @@
 package secondary
 
-import "croft.dev/croft/api/v1alpha1"
+import (
+	"net/netip"
+
+	"croft.dev/croft/api/v1alpha1"
+)
 
 const (
 	// ZoneFiles is the directory where whereabouts looks for a node's part of a network's
@@ -18,6 +22,18 @@ func ZoneFile(network string, z *v1alpha1.SecondaryNetworkZone) (path, content s
 	own := addresses(network, z)
 	own.Kubernetes = &kubernetes{kubeconfig}
 	return ZoneFilePath(network), text(own) + "\n"
+}
+
+// NodeFile is the content of the file on a node that has prefixes of its own: pods get
+// addresses of these alone. The range reaches from the first prefix to the last; what lies
+// between them is excluded.
+func NodeFile(network string, z *v1alpha1.SecondaryNetworkZone, prefixes []netip.Prefix) string {
+	own := addresses(network, z)
+	own.Kubernetes = &kubernetes{kubeconfig}
+	if r, err := ReservationOf(network, z); err == nil && len(prefixes) > 0 {
+		own.Range, own.Exclude = r.within(prefixes)
+	}
+	return text(own) + "\n"
 }
 
 // ZoneFilePath is the path of a network's file on a node.

@@ -32,7 +32,11 @@ func (x *index) attached(c *Claim) []secondary.NodeNetwork {
 			n.Attachment.Instance != c.Instance || !n.Attachment.Done {
 			return nil
 		}
-		all = append(all, secondary.NodeNetworkOf(declared, part, n.MAC))
+		prefixes, usable := prefixesOf(declared, part, n)
+		if !usable {
+			return nil
+		}
+		all = append(all, secondary.NodeNetworkOf(declared, part, n.MAC, prefixes...))
 	}
 	return all
 }

@@ -58,8 +58,13 @@ func (w *world) forget() {
 
 // state is what the operator sees.
 func (w *world) state() *State {
+	n3 := network("n3")
+	n3.Spec.PrefixesPerNode = 1
+	for i := range n3.Spec.Zones {
+		n3.Spec.Zones[i].CIDR, n3.Spec.Zones[i].PodCIDR = "10.0.0.0/16", "10.0.128.0/17"
+	}
 	s := &State{
-		Cluster: "demo", Networks: []*v1alpha1.SecondaryNetwork{network("n3"), network("n6")}, Pools: []Pool{{Name: "telco", Networks: []string{"n3", "n6"}}},
+		Cluster: "demo", Networks: []*v1alpha1.SecondaryNetwork{n3, network("n6")}, Pools: []Pool{{Name: "telco", Networks: []string{"n3", "n6"}}},
 		Phases: map[string]Phase{}, Attempts: w.attempts, Orphans: w.orphans, Grace: grace, Now: w.now,
 	}
 	for _, uid := range slices.Sorted(maps.Keys(w.claims)) {
@@ -144,6 +149,9 @@ func (w *world) create(c *Create) string {
 	id := w.id("eni")
 	w.tokens[c.Token] = id
 	w.interfaces[id] = &Interface{ID: id, Subnet: c.Subnet, Tags: c.Tags, SourceDestCheck: true}
+	for i := range c.Prefixes { // each interface has its own: serial is another for each
+		w.interfaces[id].Prefixes = append(w.interfaces[id].Prefixes, fmt.Sprintf("10.0.%d.%d/28", 128+w.serial/16%128, w.serial%16*16+i))
+	}
 	w.seen[id] = w.now.Add(time.Duration(w.IntN(10)) * time.Second)
 	return id
 }
@@ -233,6 +241,9 @@ func TestAnyHistoryConverges(t *testing.T) {
 		for id, n := range w.interfaces {
 			key := Key(n.Tags[ClaimTag], n.Tags[NetworkTag])
 			c := w.claims[n.Tags[ClaimTag]]
+			if prefixes := n.Tags[NetworkTag] == "n3"; prefixes != (len(n.Prefixes) == 1) {
+				t.Fatalf("seed %d: %s has the prefixes %v", seed, id, n.Prefixes)
+			}
 			if !want[key] || n.Attachment == nil || n.Attachment.Instance != c.Instance || !n.Attachment.DeleteOnTermination || n.SourceDestCheck {
 				t.Fatalf("seed %d: %s is not as it should be: %+v", seed, id, n)
 			}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"croft.dev/croft/api/v1alpha1"
 )
 
 // Plan is what is to be done. Its parts do not depend on one another: those that need
@@ -36,6 +38,8 @@ type Create struct {
 	Subnet  string
 	Groups  []string
 	Tags    map[string]string
+	// Prefixes is how many /28 prefixes EC2 is to choose for it.
+	Prefixes int
 	// Token makes the same request twice come to one interface.
 	Token string
 }
@@ -88,6 +92,8 @@ const (
 	ReasonTooManyNetworks = "TooManyNetworks"
 	// ReasonElsewhere: the interface is attached to another instance.
 	ReasonElsewhere = "AttachedElsewhere"
+	// ReasonPrefixes: the interface has other prefixes than its network asks for.
+	ReasonPrefixes = "OtherPrefixes"
 )
 
 // Make makes a plan.
@@ -156,11 +162,12 @@ func (p *Plan) one(x *index, pool *Pool, c *Claim, network string, taken []int) 
 	owned := x.owned[Key(c.UID, network)]
 	if len(owned) == 0 {
 		if x.Phases[c.Instance] != "" {
-			p.Create = append(p.Create, x.create(pool, c, network, part.Subnet, part.SecurityGroups))
+			p.Create = append(p.Create, x.create(pool, c, declared, part))
 		}
 		return false, 0
 	}
 	n := owned[0]
+	p.prefixes(pool, c, declared, part, n)
 	switch t := n.Attachment; {
 	case t == nil && x.Phases[c.Instance] == Running:
 		index = lowest(taken)
@@ -186,16 +193,18 @@ func lowest(taken []int) int {
 	return index
 }
 
-func (x *index) create(pool *Pool, c *Claim, network, subnet string, groups []string) Create {
+func (x *index) create(pool *Pool, c *Claim, n *v1alpha1.SecondaryNetwork, part *v1alpha1.SecondaryNetworkZone) Create {
 	tags := maps.Clone(pool.Tags)
 	if tags == nil {
 		tags = map[string]string{}
 	}
 	maps.Copy(tags, map[string]string{
-		ClusterTag: x.Cluster, PoolTag: pool.Name, ClaimTag: c.UID, NetworkTag: network, UnmanagedTag: "true", NameTag: c.Name + "/" + network,
+		ClusterTag: x.Cluster, PoolTag: pool.Name, ClaimTag: c.UID, NetworkTag: n.Name, UnmanagedTag: "true", NameTag: c.Name + "/" + n.Name,
 	})
-	made := Create{Claim: *c, Network: network, Subnet: subnet, Groups: slices.Clone(groups), Tags: tags}
-	made.Token = token(&made, x.Attempts[Key(c.UID, network)])
+	made := Create{
+		Claim: *c, Network: n.Name, Subnet: part.Subnet, Groups: slices.Clone(part.SecurityGroups), Tags: tags, Prefixes: int(n.Spec.PrefixesPerNode),
+	}
+	made.Token = token(&made, x.Attempts[Key(c.UID, n.Name)])
 	return made
 }
 

@@ -72,6 +72,8 @@ type Interface struct {
 	// MAC is its hardware address, by which the node finds it.
 	MAC  string
 	Tags map[string]string
+	// Prefixes are the IPv4 prefixes that the interface has beside its own address.
+	Prefixes []string
 	// SourceDestCheck drops packets that are not for the interface's own addresses.
 	SourceDestCheck bool
 	// Attachment is nil while the interface is available.

@@ -18,6 +18,9 @@ func token(c *Create, attempt int) string {
 	for _, key := range slices.Sorted(maps.Keys(c.Tags)) {
 		fmt.Fprintf(&text, " %q=%q", key, c.Tags[key])
 	}
+	if c.Prefixes > 0 { // without, the token is that of older versions
+		fmt.Fprintf(&text, " prefixes %d", c.Prefixes)
+	}
 	sum := sha256.Sum256([]byte(text.String()))
 	return hex.EncodeToString(sum[:])
 }

@@ -34,6 +34,9 @@ type Range struct {
 	// interfaces take their own addresses from the rest of the subnet.
 	Pods  uint64 `json:"pods"`
 	Nodes uint64 `json:"nodes"`
+	// PrefixesPerNode are the network's, and Type is that of the reservation.
+	PrefixesPerNode int32  `json:"prefixesPerNode,omitempty"`
+	Type            string `json:"reservationType"`
 	// Tenants are those that are granted the network.
 	Tenants []string `json:"tenants"`
 }
@@ -74,7 +77,7 @@ func Of(e *estate.Estate) Plan {
 	for _, n := range e.Networks {
 		specs[n.Name] = &n.Spec
 		for _, r := range secondary.Reservations(n.Name, &n.Spec) {
-			p.Ranges = append(p.Ranges, rangeOf(r, tenantsOf(e, n.Name)))
+			p.Ranges = append(p.Ranges, rangeOf(r, n.Spec.PrefixesPerNode, tenantsOf(e, n.Name)))
 		}
 	}
 	for _, pool := range e.Pools {
@@ -85,10 +88,15 @@ func Of(e *estate.Estate) Plan {
 	return p
 }
 
-func rangeOf(r secondary.Reservation, tenants []string) Range {
+func rangeOf(r secondary.Reservation, perNode int32, tenants []string) Range {
 	all := Range{
 		Network: r.Network, Zone: r.Zone, Subnet: r.Subnet, CIDR: r.CIDR.String(), PodCIDR: r.Pods.String(),
-		Pods: r.Usable(), Nodes: r.Left(), Tenants: tenants,
+		Pods: r.Usable(), Nodes: r.Left(), Type: explicit, Tenants: tenants,
+	}
+	if perNode > 0 {
+		prefixes := r.PrefixesIn()
+		all.PrefixesPerNode, all.Type = perNode, prefix
+		all.Pods, all.Nodes = prefixes*secondary.PrefixAddresses, min(all.Nodes, prefixes/uint64(perNode))
 	}
 	if r.Gateway.IsValid() {
 		all.Gateway = r.Gateway.String()
@@ -128,16 +136,13 @@ func poolOf(pool *estate.Pool, specs map[string]*v1alpha1.SecondaryNetworkSpec) 
 	return p
 }
 
-// prefixAddresses is how many addresses a /28 has, which takes the place of one.
-const prefixAddresses = 16
-
 func typeOf(name string, networks int) Type {
 	limits, known := secondary.LimitsOf(name)
 	t := Type{Name: name, Known: known, Needed: networks + 1}
 	if known {
 		t.Interfaces, t.Left = limits.Interfaces, max(0, limits.Interfaces-networks)
 		t.Pods = limits.Addresses - 1
-		t.WithPrefixes = t.Pods * prefixAddresses
+		t.WithPrefixes = t.Pods * secondary.PrefixAddresses
 	}
 	return t
 }

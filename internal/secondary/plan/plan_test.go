@@ -31,7 +31,7 @@ func TestExample(t *testing.T) {
 	p := read(t, string(data))
 	want := plan.Range{
 		Network: "n4", Zone: "us-west-2a", Subnet: "subnet-0a4", CIDR: "10.0.4.0/24", PodCIDR: "10.0.4.32/27", Gateway: "10.0.4.1",
-		Pods: 32, Nodes: 219, Tenants: []string{"core"},
+		Pods: 32, Nodes: 219, Type: "explicit", Tenants: []string{"core"},
 	}
 	if diff := cmp.Diff(want, p.Ranges[0]); len(p.Ranges) != 4 || diff != "" {
 		t.Errorf("of %d ranges the first is another (- expected, + got)\n%s", len(p.Ranges), diff)
@@ -74,6 +74,23 @@ func TestOddities(t *testing.T) {
 		if resources[id] == nil || len(resources) != 2 {
 			t.Errorf("there is no %s among %v", id, resources)
 		}
+	}
+}
+
+// TestPrefixes is about a network whose nodes have prefixes of their own: as many nodes as
+// there are prefixes, and a reservation that EC2 takes them from.
+func TestPrefixes(t *testing.T) {
+	p := read(t, `
+platform: {clusterName: a, nodeClass: {kwok: {}}}
+secondaryNetworks:
+  n4: {prefixesPerNode: 2, zones: [{zone: c, subnet: s1, cidr: 10.0.0.0/24, podCIDR: 10.0.0.0/25}]}
+`)
+	r := p.Ranges[0] // the first of eight prefixes has the subnet's own addresses
+	if r.Pods != 112 || r.Nodes != 3 || r.Type != "prefix" {
+		t.Errorf("%+v", r)
+	}
+	if got := p.Commands(); !strings.Contains(got, "--cidr '10.0.0.0/25' --reservation-type prefix ") {
+		t.Error(got)
 	}
 }
 

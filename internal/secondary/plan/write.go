@@ -8,9 +8,12 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// explicit reserves addresses that AWS assigns to nobody by itself: only where an
-// address or a prefix is named does one of them go to an interface.
-const explicit = "explicit"
+const (
+	// explicit reserves addresses that AWS assigns to nobody by itself.
+	explicit = "explicit"
+	// prefix reserves addresses from which AWS gives interfaces prefixes, and nothing else.
+	prefix = "prefix"
+)
 
 // networkTag names a reservation's network.
 const networkTag = "croft.dev/network"
@@ -23,7 +26,7 @@ func (p *Plan) Commands() string {
 		r := &p.Ranges[i]
 		fmt.Fprintf(&b, "aws ec2 create-subnet-cidr-reservation --subnet-id %s --cidr %s --reservation-type %s \\\n"+
 			"  --description %s \\\n  --tag-specifications %s\n",
-			quote(r.Subnet), quote(r.PodCIDR), explicit, quote(r.description()),
+			quote(r.Subnet), quote(r.PodCIDR), r.Type, quote(r.description()),
 			quote("ResourceType=subnet-cidr-reservation,Tags=[{Key="+networkTag+",Value="+r.Network+"}]"))
 	}
 	return b.String()
@@ -46,7 +49,7 @@ func (p *Plan) CloudFormation() map[string]any {
 		resources[id] = map[string]any{
 			"Type": "AWS::EC2::SubnetCidrReservation",
 			"Properties": map[string]any{
-				"SubnetId": r.Subnet, "Cidr": r.PodCIDR, "ReservationType": explicit, "Description": r.description(),
+				"SubnetId": r.Subnet, "Cidr": r.PodCIDR, "ReservationType": r.Type, "Description": r.description(),
 				"Tags": []any{map[string]any{"Key": networkTag, "Value": r.Network}},
 			},
 		}
@@ -76,7 +79,7 @@ func (p *Plan) Terraform() map[string]any {
 	for i := range p.Ranges {
 		r := &p.Ranges[i]
 		resources["pods-"+secondary.InZone(r.Network, r.Zone)] = map[string]any{
-			"subnet_id": r.Subnet, "cidr_block": r.PodCIDR, "reservation_type": explicit, "description": r.description(),
+			"subnet_id": r.Subnet, "cidr_block": r.PodCIDR, "reservation_type": r.Type, "description": r.description(),
 		}
 	}
 	return map[string]any{"resource": map[string]any{"aws_ec2_subnet_cidr_reservation": resources}}

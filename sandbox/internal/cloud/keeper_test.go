@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,6 +36,7 @@ type networked struct {
 	claims int
 }
 
+// Nodes have a prefix of their own in n3, and share the addresses of n6.
 func networkedAccount(t *testing.T) *networked {
 	t.Helper()
 	n := &networked{simulated: start(t)}
@@ -43,10 +45,16 @@ func networkedAccount(t *testing.T) *networked {
 	for i, name := range []string{"n3", "n6"} {
 		network := &v1alpha1.SecondaryNetwork{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		for j, zone := range settings.Zones {
-			subnet := must[account.Subnet](t)(n.client.AddSubnet(t.Context(), zone, fmt.Sprintf("10.0.%d.0/23", 64+8*i+2*j), nil))
-			network.Spec.Zones = append(network.Spec.Zones, v1alpha1.SecondaryNetworkZone{
+			subnet := must[account.Subnet](t)(n.client.AddSubnet(t.Context(), zone, fmt.Sprintf("10.%d.%d.0/20", 1+i, 16*j), nil))
+			part := v1alpha1.SecondaryNetworkZone{
 				Zone: zone, Subnet: subnet.ID, SecurityGroups: []string{n.SecurityGroups(nil)[0].ID},
-			})
+				CIDR: subnet.CIDR, PodCIDR: fmt.Sprintf("10.%d.%d.0/21", 1+i, 16*j+8),
+			}
+			network.Spec.Zones = append(network.Spec.Zones, part)
+			if name == "n3" {
+				network.Spec.PrefixesPerNode = 1
+				must[account.CIDRReservation](t)(n.ReserveCIDR(account.CIDRReservation{Subnet: part.Subnet, CIDR: part.PodCIDR, Kind: account.Prefix}))
+			}
 		}
 		n.wanted.Networks = append(n.wanted.Networks, network)
 	}
@@ -126,6 +134,28 @@ func (n *networked) wrong() (all []string) {
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		all = append(all, "missing: "+key)
 	}
+	return append(all, n.wrongPrefixes()...)
+}
+
+// wrongPrefixes are interfaces of n3 without one prefix of its reservation, that no other
+// has, and those of n6 with one.
+func (n *networked) wrongPrefixes() (all []string) {
+	taken := map[string]string{}
+	for _, i := range n.made() {
+		if i.Tags[attach.NetworkTag] != "n3" {
+			if len(i.Prefixes) > 0 {
+				all = append(all, fmt.Sprintf("%s has the prefixes %v", i.ID, i.Prefixes))
+			}
+			continue
+		}
+		at := slices.IndexFunc(n.wanted.Networks[0].Spec.Zones, func(z v1alpha1.SecondaryNetworkZone) bool { return z.Subnet == i.Subnet })
+		pods := netip.MustParsePrefix(n.wanted.Networks[0].Spec.Zones[at].PodCIDR)
+		if len(i.Prefixes) != 1 || !pods.Contains(netip.MustParsePrefix(i.Prefixes[0]).Addr()) || taken[i.Prefixes[0]] != "" {
+			all = append(all, fmt.Sprintf("%s has the prefixes %v of %s; they are of %s", i.ID, i.Prefixes, pods, taken[i.Prefixes[0]]))
+			continue
+		}
+		taken[i.Prefixes[0]] = i.ID
+	}
 	return all
 }
 
@@ -180,6 +210,40 @@ func TestKeeper(t *testing.T) {
 	n.pass(t)
 	if got := n.made(); len(got) > 0 {
 		t.Errorf("the node is gone, and these are left: %+v", got)
+	}
+}
+
+// TestPrefixesOfReservations is what EC2's documentation says of prefixes that it chooses:
+// they are of a reservation of type prefix, and of the rest of the subnet without one. Then
+// no pod may have their addresses, and the network says what to do.
+func TestPrefixesOfReservations(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind string
+		want bool
+	}{"prefix": {account.Prefix, true}, "explicit": {account.Explicit, false}, "none": {"", false}} {
+		t.Run(name, func(t *testing.T) {
+			n := networkedAccount(t)
+			part := &n.wanted.Networks[0].Spec.Zones[0]
+			for _, r := range must[[]account.CIDRReservation](t)(n.CIDRReservations(part.Subnet, nil)) {
+				must[account.CIDRReservation](t)(n.FreeCIDR(r.ID))
+				if test.kind != "" {
+					must[account.CIDRReservation](t)(n.ReserveCIDR(account.CIDRReservation{Subnet: part.Subnet, CIDR: part.PodCIDR, Kind: test.kind}))
+				}
+			}
+			c := n.launchClaim(t)
+			r := n.pass(t)
+			for range 4 {
+				n.wait(t, 10*time.Second)
+				r = n.pass(t)
+			}
+			if networks, ready := r.Attached[c.UID]; ready != test.want || ready && !strings.Contains(networks[0].ZoneFile, `"range": "10.1.8.`) {
+				t.Errorf("attached: %+v", r.Attached)
+			}
+			told := slices.ContainsFunc(r.Plan.Problems, func(p attach.Problem) bool { return p.Reason == attach.ReasonPrefixes && p.Networks[0] == "n3" })
+			if told == test.want {
+				t.Errorf("problems: %+v", r.Plan.Problems)
+			}
+		})
 	}
 }
 

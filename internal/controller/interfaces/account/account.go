@@ -159,6 +159,9 @@ func interfaceOf(n *types.NetworkInterface) attach.Interface {
 		ID: aws.ToString(n.NetworkInterfaceId), Subnet: aws.ToString(n.SubnetId), MAC: aws.ToString(n.MacAddress),
 		SourceDestCheck: aws.ToBool(n.SourceDestCheck), Tags: map[string]string{},
 	}
+	for _, prefix := range n.Ipv4Prefixes {
+		out.Prefixes = append(out.Prefixes, aws.ToString(prefix.Ipv4Prefix))
+	}
 	for _, tag := range n.TagSet {
 		out.Tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
 	}

@@ -19,10 +19,14 @@ func (a *Account) Create(ctx context.Context, c attach.Create) (attach.Interface
 	for _, key := range slices.Sorted(maps.Keys(c.Tags)) {
 		spec.Tags = append(spec.Tags, types.Tag{Key: aws.String(key), Value: aws.String(c.Tags[key])})
 	}
-	out, err := call(ctx, a, "CreateNetworkInterface", a.calls.create, &ec2.CreateNetworkInterfaceInput{
+	in := &ec2.CreateNetworkInterfaceInput{
 		SubnetId: aws.String(c.Subnet), Groups: c.Groups, ClientToken: aws.String(c.Token), TagSpecifications: []types.TagSpecification{spec},
 		Description: aws.String(fmt.Sprintf("secondary network %s of %s", c.Network, c.Claim.Name)),
-	})
+	}
+	if c.Prefixes > 0 {
+		in.Ipv4PrefixCount = aws.Int32(int32(c.Prefixes)) //nolint:gosec // at most 49
+	}
+	out, err := call(ctx, a, "CreateNetworkInterface", a.calls.create, in)
 	if err != nil || out.NetworkInterface == nil {
 		return attach.Interface{}, err
 	}

@@ -1,0 +1,61 @@
+package estate
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/secondary"
+)
+
+// prefixesFit refuses reservations that have too few prefixes for a single node.
+func prefixesFit(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
+	if n.Spec.PrefixesPerNode == 0 {
+		return nil
+	}
+	var all []finding
+	for i := range n.Spec.Zones {
+		at := field.NewPath("spec", "zones").Index(i).Child("podCIDR")
+		r, err := secondary.ReservationOf(n.Name, &n.Spec.Zones[i])
+		switch {
+		case err != nil: // the schema's to refuse
+		case r.PrefixesIn() < uint64(n.Spec.PrefixesPerNode): //nolint:gosec // the schema refuses negative ones
+			all = append(all, found(at, "%s has %d prefixes of 16 IPv4 addresses, and prefixesPerNode asks for %d for each "+
+				"node; reserve more, or ask for less", r.Pods, r.PrefixesIn(), n.Spec.PrefixesPerNode)...)
+		}
+	}
+	return all
+}
+
+// prefixesAreKnown refuses pools whose nodes do not know the prefixes of their interfaces,
+// and instance types that have no room for them.
+func prefixesAreKnown(w *whole, p *v1alpha1.Pool) []finding {
+	var all []finding
+	types, listed := secondary.Types(&p.Spec.Instances)
+	for i, name := range p.Spec.SecondaryNetworks {
+		at := field.NewPath("spec", "secondaryNetworks").Index(i)
+		o, known := w.first[manifest.ID{Kind: manifest.KindNetwork, Name: name}]
+		if !known || w.Networks[o.Index].Spec.PrefixesPerNode == 0 {
+			continue
+		}
+		prefixes := int(w.Networks[o.Index].Spec.PrefixesPerNode)
+		if !p.Spec.WaitForNetworks {
+			all = append(all, found(at, "%s has prefixesPerNode, which only croft's agent tells the node of; set "+
+				"waitForNetworks, which is for pools on AWS, or leave prefixesPerNode out", name)...)
+		}
+		var small []string
+		for _, t := range types {
+			if l, known := secondary.LimitsOf(t); known && l.Addresses-1 < prefixes {
+				small = append(small, t)
+			}
+		}
+		if listed && len(small) > 0 {
+			l, _ := secondary.LimitsOf(small[0])
+			all = append(all, found(at, "%s gives each interface %d prefixes, and one of %s has room for %d; leave out %s, "+
+				"or ask for less", name, prefixes, small[0], l.Addresses-1, strings.Join(small, ", "))...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,50 @@
+package attach
+
+import (
+	"fmt"
+	"net/netip"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/secondary"
+)
+
+// prefixesOf are the prefixes of an interface that pods may have addresses of, and whether
+// pods can: all of them are in the zone's podCIDR, and there is one, or the network's nodes
+// share podCIDR.
+func prefixesOf(
+	n *v1alpha1.SecondaryNetwork, part *v1alpha1.SecondaryNetworkZone, i *Interface,
+) (all []netip.Prefix, usable bool) {
+	if n.Spec.PrefixesPerNode == 0 {
+		return nil, true
+	}
+	reservation, err := secondary.ReservationOf(n.Name, part)
+	if err != nil {
+		return nil, false
+	}
+	for _, text := range i.Prefixes {
+		p, err := netip.ParsePrefix(text)
+		if err != nil || !reservation.Pods.Contains(p.Addr()) {
+			return nil, false
+		}
+		all = append(all, p)
+	}
+	return all, len(all) > 0
+}
+
+// prefixes finds an interface without prefixes that pods may use. EC2 chooses them: from a
+// reservation of type prefix if the subnet has one, and otherwise from all of the subnet.
+func (p *Plan) prefixes(
+	pool *Pool, c *Claim, n *v1alpha1.SecondaryNetwork, part *v1alpha1.SecondaryNetworkZone, i *Interface,
+) {
+	if _, usable := prefixesOf(n, part, i); usable {
+		return
+	}
+	message := fmt.Sprintf("interface %s has no prefix, and secondary network %s now asks for %d: "+
+		"delete the node claim, and another node comes", i.ID, n.Name, n.Spec.PrefixesPerNode)
+	if len(i.Prefixes) > 0 {
+		message = fmt.Sprintf("EC2 gave interface %s the prefixes %q, and pods' addresses are in %s: reserve that with the "+
+			"type prefix, and no other of that type in %s (croft networks plan), then delete the node claim",
+			i.ID, i.Prefixes, part.PodCIDR, part.Subnet)
+	}
+	p.Problems = append(p.Problems, Problem{pool.Name, c.Name, []string{n.Name}, ReasonPrefixes, message})
+}

@@ -1,0 +1,70 @@
+package attach
+
+import (
+	"strings"
+	"testing"
+
+	"croft.dev/croft/internal/secondary"
+)
+
+// delegated is a node whose networks give it prefixes, with its interfaces in place.
+func delegated(prefixes ...string) *State {
+	s := one()
+	for _, n := range s.Networks {
+		for i := range n.Spec.Zones {
+			n.Spec.Zones[i].CIDR, n.Spec.Zones[i].PodCIDR = "10.0.4.0/24", "10.0.4.64/26"
+		}
+	}
+	s.Networks[0].Spec.PrefixesPerNode = 1
+	s.Interfaces = []Interface{attached("eni-1", "u1", "n3", "i-1", 1), attached("eni-2", "u1", "n6", "i-1", 2)}
+	for i := range s.Interfaces {
+		s.Interfaces[i].MAC = "02:00:00:00:00:03"
+	}
+	s.Interfaces[0].Prefixes = prefixes
+	return s
+}
+
+// TestPrefixesAreAskedFor wants each interface to be made with the prefixes of its network,
+// by a token that is another if their number is.
+func TestPrefixesAreAskedFor(t *testing.T) {
+	s := delegated()
+	s.Interfaces = nil
+	created := Make(s).Create
+	if len(created) != 2 || created[0].Prefixes != 1 || created[1].Prefixes != 0 {
+		t.Fatalf("%+v", created)
+	}
+	s.Networks[0].Spec.PrefixesPerNode = 2
+	again := Make(s).Create
+	if again[0].Prefixes != 2 || again[0].Token == created[0].Token || again[1].Token != created[1].Token {
+		t.Errorf("with 1: %s, with 2: %s", created[0].Token, again[0].Token)
+	}
+}
+
+// TestPrefixesAreTheRange wants a node to hand out the addresses of its own prefixes alone,
+// and none if EC2 gave it others than pods may have.
+func TestPrefixesAreTheRange(t *testing.T) {
+	for name, test := range map[string]struct {
+		prefixes []string
+		says     string
+	}{
+		"of the reservation": {[]string{"10.0.4.80/28"}, ""},
+		"none":               {nil, "has no prefix, and secondary network n3 now asks for 1"},
+		"of the rest":        {[]string{"10.0.4.80/28", "10.0.4.16/28"}, "reserve that with the type prefix"},
+		"unreadable":         {[]string{"?"}, "reserve that with the type prefix"},
+	} {
+		s := delegated(test.prefixes...)
+		p, all := Make(s), Attached(s)["u1"]
+		if test.says == "" {
+			if len(p.Problems) > 0 || len(all) != 2 || !strings.Contains(all[0].ZoneFile, `"range": "10.0.4.80-10.0.4.95/24"`) {
+				t.Errorf("%s: %v, %+v", name, p.Problems, all)
+			}
+			if _, file := secondary.ZoneFile("n6", &s.Networks[1].Spec.Zones[0]); all[1].ZoneFile != file {
+				t.Errorf("%s: the other network's file is %s", name, all[1].ZoneFile)
+			}
+			continue
+		}
+		if len(all) > 0 || len(p.Problems) != 1 || p.Problems[0].Reason != ReasonPrefixes || !strings.Contains(p.Problems[0].Message, test.says) {
+			t.Errorf("%s: %+v, %+v", name, p.Problems, all)
+		}
+	}
+}
