@@ -76,7 +76,7 @@ func newWard(t *testing.T) *ward {
 		t.Fatal("no estate")
 	}
 	w.Controller = New(w.Client, store, w.events)
-	w.Controller.pools, w.Controller.late = w.Client, looked(true)
+	w.pools, w.late = w.Client, looked(true)
 	return w
 }
 
@@ -92,7 +92,7 @@ func ipPool(subnet string) *unstructured.Unstructured {
 func (w *ward) use(subnet string, addresses int) reconcile.Result {
 	w.Helper()
 	pool := ipPool(subnet)
-	if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(pool), pool); err != nil {
+	if err := w.Get(w.Context(), client.ObjectKeyFromObject(pool), pool); err != nil {
 		w.Fatal(err)
 	}
 	allocations := map[string]any{}
@@ -139,7 +139,7 @@ func (w *ward) says(ready, holds metav1.ConditionStatus, reason string, message 
 func (w *ward) network() *v1alpha1.SecondaryNetwork {
 	w.Helper()
 	n := &v1alpha1.SecondaryNetwork{}
-	if err := w.Client.Get(w.Context(), client.ObjectKey{Name: "n4"}, n); err != nil {
+	if err := w.Get(w.Context(), client.ObjectKey{Name: "n4"}, n); err != nil {
 		w.Fatal(err)
 	}
 	return n
@@ -229,7 +229,7 @@ func TestWithoutWhereabouts(t *testing.T) {
 	w := newWard(t)
 	w.use("10.0.4.0", 32)
 	w.says(metav1.ConditionFalse, metav1.ConditionFalse, v1alpha1.ReasonRangeFull)
-	w.Controller.late = looked(false)
+	w.late = looked(false)
 	if result := w.look(); result.RequeueAfter != absent {
 		t.Errorf("whereabouts is looked for again after %s", result.RequeueAfter)
 	}
@@ -253,7 +253,7 @@ func TestOthersConditions(t *testing.T) {
 		t.Fatal(err)
 	}
 	status.Set(&stale.Status, 1, v1alpha1.ConditionAddressesAvailable, metav1.ConditionFalse, v1alpha1.ReasonRangeFull, "")
-	if err := w.Controller.patch(t.Context(), before, stale); err == nil {
+	if err := w.patch(t.Context(), before, stale); err == nil {
 		t.Error("a status that is not the newest was written")
 	}
 	w.use("10.0.4.0", 32)
