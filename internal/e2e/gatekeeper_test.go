@@ -279,11 +279,12 @@ const trafficName = "traffic-"
 // wait behind a gate, and are deleted in the end.
 func (c *cluster) traffic(t testing.TB, e *estate.Estate) *podTraffic {
 	t.Helper()
-	return c.trafficBy(t, e, func(*estate.Tenant) client.Client { return c.admin })
+	return c.trafficBy(t, e, func(*estate.Tenant) client.Client { return c.admin }, t.Errorf)
 }
 
-// trafficBy is traffic of pods that a tenant's own people create.
-func (c *cluster) trafficBy(t testing.TB, e *estate.Estate, people func(*estate.Tenant) client.Client) *podTraffic {
+// trafficBy is traffic of pods that a tenant's own people create. wrong is told of pods that
+// were let in unplaced.
+func (c *cluster) trafficBy(t testing.TB, e *estate.Estate, people func(*estate.Tenant) client.Client, wrong func(string, ...any)) *podTraffic {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	p := &podTraffic{stop: stop}
@@ -304,7 +305,7 @@ func (c *cluster) trafficBy(t testing.TB, e *estate.Estate, people func(*estate.
 						p.last.Store(err.Error())
 					default:
 						if err := placed(pod, e.Platform.NodePoolKey, tenant.Pools[0]); err != nil {
-							t.Errorf("%s was let in unplaced: %v", pod.Name, err)
+							wrong("%s was let in unplaced: %v", pod.Name, err)
 						}
 						p.placed.Add(1)
 						_ = c.admin.Delete(ctx, pod, client.GracePeriodSeconds(0))

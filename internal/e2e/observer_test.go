@@ -80,7 +80,8 @@ func (c *cluster) observe(t testing.TB, e *estate.Estate) *observer {
 		member := c.member(t, operators(t, tenant))
 		o.rounds.Go(func() { o.visit(ctx, tenant, member) })
 	}
-	o.traffic = c.trafficBy(t, e, func(tenant *estate.Tenant) client.Client { return c.member(t, operators(t, tenant)) })
+	people := func(tenant *estate.Tenant) client.Client { return c.member(t, operators(t, tenant)) }
+	o.traffic = c.trafficBy(t, e, people, o.notes)
 	o.traffic.more(t, 10)
 	return o
 }

@@ -9,15 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/sandbox"
@@ -270,11 +270,13 @@ func testObserver(t *testing.T, u *upgrading) {
 	a, b := teams[0], teams[1]
 	seen := u.observe(t, u.estate)
 	wants := map[string]string{}
-	plant := func(what, says string, o client.Object) {
+	plant := func(what, says string, objects ...client.Object) {
 		t.Helper()
 		wants[what] = says
-		if err := u.admin.Delete(t.Context(), o); err != nil && !apierrors.IsNotFound(err) {
-			t.Fatal(err)
+		for _, o := range objects {
+			if err := u.admin.Delete(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
 		}
 		eventually(t, moments, "the observer to notice "+what, func(context.Context) error {
 			seen.mu.Lock()
@@ -293,7 +295,10 @@ func testObserver(t *testing.T, u *upgrading) {
 		&rbacv1.RoleBinding{ObjectMeta: in(b.tenant, identity.ClusterRole(v1alpha1.RoleOperator))})
 	pod := u.running(t, a.tenant, 2)[0]
 	plant("a pod that was deleted", "pod "+a.tenant+"/"+pod.Name+" was deleted", &pod)
-	plant("a pod that is new", "is new: another one was replaced", &appsv1.Deployment{ObjectMeta: in(b.tenant, "no-such")})
+	plant("the pod in its place", "is new: another one was replaced")
+	plant("pods that are let in unplaced", "was let in unplaced",
+		&admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: in("", formerPlacement)},
+		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: in("", admissionpolicy.PodsPolicy)})
 	u.old.operate(t, u.cluster)
 	if wrong := seen.end(t); len(wrong) < len(wants) {
 		t.Errorf("the observer has only noticed %q", wrong)
