@@ -36,7 +36,9 @@ const visitInterval = 250 * time.Millisecond
 // goes, a member of a tenant who may do less or more.
 type observer struct {
 	*cluster
-	estate  *estate.Estate
+	estate *estate.Estate
+	// access says that members of tenants have access all the time.
+	access  bool
 	watcher client.WithWatch
 	traffic *podTraffic
 	stop    context.CancelFunc
@@ -57,13 +59,25 @@ type observer struct {
 // that run.
 func (c *cluster) observe(t testing.TB, e *estate.Estate) *observer {
 	t.Helper()
+	return c.observeWith(t, e, true)
+}
+
+// observeWithoutAccess is observe where members of tenants may lose their access. An
+// administrator creates pods in their place.
+func (c *cluster) observeWithoutAccess(t testing.TB, e *estate.Estate) *observer {
+	t.Helper()
+	return c.observeWith(t, e, false)
+}
+
+func (c *cluster) observeWith(t testing.TB, e *estate.Estate, access bool) *observer {
+	t.Helper()
 	watcher, err := client.NewWithWatch(c.Config, client.Options{Scheme: c.admin.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	o := &observer{
-		cluster: c, estate: e, watcher: watcher, stop: stop,
+		cluster: c, estate: e, access: access, watcher: watcher, stop: stop,
 		namespaces: map[string]corev1.Namespace{}, policies: map[types.NamespacedName]networkingv1.NetworkPolicy{},
 		pods: map[types.UID]string{}, nodes: sets.New[string](),
 	}
@@ -80,8 +94,12 @@ func (c *cluster) observe(t testing.TB, e *estate.Estate) *observer {
 		member := c.member(t, operators(t, tenant))
 		o.rounds.Go(func() { o.visit(ctx, tenant, member) })
 	}
-	people := func(tenant *estate.Tenant) client.Client { return c.member(t, operators(t, tenant)) }
-	o.traffic = c.trafficBy(t, e, people, o.notes)
+	o.traffic = c.trafficBy(t, e, func(tenant *estate.Tenant) client.Client {
+		if !access {
+			return c.admin
+		}
+		return c.member(t, operators(t, tenant))
+	}, o.notes)
 	o.traffic.more(t, 10)
 	return o
 }
@@ -266,7 +284,9 @@ func (o *observer) visit(ctx context.Context, tenant *estate.Tenant, member clie
 	own := tenant.Namespaces[0]
 	for ctx.Err() == nil {
 		errs := map[string]error{}
-		errs["cannot list the pods of "+own] = member.List(ctx, &corev1.PodList{}, client.InNamespace(own))
+		if o.access {
+			errs["cannot list the pods of "+own] = member.List(ctx, &corev1.PodList{}, client.InNamespace(own))
+		}
 		errs["may create a pod that tolerates everything in "+own] = wantForbidden(
 			member.Create(ctx, nginx(own, "stowaway", tolerateEverything), client.DryRunAll))
 		for _, other := range o.estate.Tenants {
