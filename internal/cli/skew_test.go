@@ -1,6 +1,9 @@
 package cli_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -42,8 +45,9 @@ func TestVersions(t *testing.T) {
 	t.Cleanup(func() { version.Version = was })
 
 	version.Version = "v0.1.0"
+	s.withoutKinds(t) // the sandbox brings them along
 	s.expect(t, "install --image croft:v0.1.0 --dry-run", 0, "+  name: croft-pods", "nothing was written")
-	s.expect(t, "status", 1, "croft install") // no kinds, or nothing declared: the dry run has written nothing
+	s.expect(t, "status", 1, "this cluster does not know croft's kinds") // the dry run has written none
 	if err := admin.Get(t.Context(), client.ObjectKey{Name: v1alpha1.SystemNamespace}, &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 	}); err == nil {
@@ -81,7 +85,7 @@ func TestVersions(t *testing.T) {
 	version.Version = "v0.3.0"
 	s.expect(t, "status", 1, "SKEW", "upgrade the operator")
 	s.expect(t, "apply --wait=false -f "+file, 0)
-	s.expect(t, "install --kinds --dry-run", 0, "+                "+field+":", "0 objects would be created, and 1 changed")
+	s.expect(t, "install --kinds --dry-run", 0, "+              "+field+":", "0 objects would be created, and 1 changed")
 	s.expect(t, "install --image croft:v0.3.0", 0)
 	if !s.hasField(t) {
 		t.Error("an upgrade has not changed the kinds")
@@ -120,6 +124,39 @@ func (s *skewed) operator(t *testing.T, version string) {
 	if err := s.admin.Create(t.Context(), lease); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// withoutKinds deletes croft's kinds.
+func (s *skewed) withoutKinds(t *testing.T) {
+	t.Helper()
+	kinds := func(do func(*apiextensionsv1.CustomResourceDefinition)) error {
+		var all apiextensionsv1.CustomResourceDefinitionList
+		err := s.admin.List(t.Context(), &all)
+		for i := range all.Items {
+			if all.Items[i].Spec.Group == v1alpha1.GroupVersion.Group {
+				do(&all.Items[i])
+			}
+		}
+		return err
+	}
+	if err := kinds(func(d *apiextensionsv1.CustomResourceDefinition) {
+		if err := s.admin.Delete(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "croft's kinds are gone", func(context.Context) error {
+		left := 0
+		if err := kinds(func(*apiextensionsv1.CustomResourceDefinition) { left++ }); err != nil || left > 0 {
+			return fmt.Errorf("%d are left: %w", left, err)
+		}
+		_, _, stderr := run(t, "", "status", "--kubeconfig", s.Kubeconfig)
+		if !strings.Contains(stderr, "does not know croft's kinds") {
+			return errors.New(stderr)
+		}
+		return nil
+	})
 }
 
 // field is one of Tenants that an older version of their kind does not have.

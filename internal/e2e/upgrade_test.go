@@ -264,6 +264,19 @@ func (byCommand) write(t *testing.T, u *upgrading, which func(client.Object) boo
 	})
 }
 
+// atWork is a pod of the tenant's that does not come and go.
+func (u *upgrading) atWork(t testing.TB, namespace string) *corev1.Pod {
+	t.Helper()
+	var pods corev1.PodList
+	if err := u.admin.List(t.Context(), &pods, client.InNamespace(namespace), client.MatchingLabels{"app": "nginx"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(pods.Items) == 0 {
+		t.Fatalf("no pods are at work in %s", namespace)
+	}
+	return &pods.Items[0]
+}
+
 // testObserver takes something away from tenants at work, and fails if the observer does
 // not notice. No operator runs that would put it back.
 func testObserver(t *testing.T, u *upgrading) {
@@ -293,8 +306,8 @@ func testObserver(t *testing.T, u *upgrading) {
 	plant("a network policy that is gone", "open from "+b.tenant+" to "+a.tenant, &networkingv1.NetworkPolicy{ObjectMeta: in(a.tenant, formerIsolation)})
 	plant("access that is lost", "a member of "+b.tenant+" cannot list the pods of "+b.tenant,
 		&rbacv1.RoleBinding{ObjectMeta: in(b.tenant, identity.ClusterRole(v1alpha1.RoleOperator))})
-	pod := u.running(t, a.tenant, 2)[0]
-	plant("a pod that was deleted", "pod "+a.tenant+"/"+pod.Name+" was deleted", &pod)
+	pod := u.atWork(t, a.tenant)
+	plant("a pod that was deleted", "pod "+a.tenant+"/"+pod.Name+" was deleted", pod)
 	plant("the pod in its place", "is new: another one was replaced")
 	plant("pods that are let in unplaced", "was let in unplaced",
 		&admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: in("", formerPlacement)},
