@@ -32,9 +32,7 @@ type skewed struct {
 // difference is not said, if a dry run of install writes or leaves something out, and if a
 // downgrade takes the kinds back.
 func TestVersions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a control plane")
-	}
+	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
 	admin, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
 	if err != nil {
