@@ -84,6 +84,7 @@ func (c *cluster) observeWith(t testing.TB, e *estate.Estate, access bool) *obse
 	t.Cleanup(func() { stop(); o.rounds.Wait() })
 	o.follow(ctx, t, &corev1.NamespaceList{}, o.namespace)
 	o.follow(ctx, t, &networkingv1.NetworkPolicyList{}, o.policy)
+	o.judge("at the beginning")
 	o.follow(ctx, t, &corev1.PodList{}, o.pod)
 	o.follow(ctx, t, &corev1.NodeList{}, o.node)
 	o.follow(ctx, t, &karpenterv1.NodeClaimList{}, o.claim)
@@ -168,7 +169,7 @@ func (o *observer) namespace(event apiwatch.EventType, object client.Object) {
 		delete(o.namespaces, namespace.Name)
 	}
 	o.mu.Unlock()
-	o.judge(event, "Namespace "+namespace.Name)
+	o.judgeAfter(event, "Namespace "+namespace.Name)
 }
 
 func (o *observer) policy(event apiwatch.EventType, object client.Object) {
@@ -180,15 +181,18 @@ func (o *observer) policy(event apiwatch.EventType, object client.Object) {
 		delete(o.policies, key)
 	}
 	o.mu.Unlock()
-	o.judge(event, "NetworkPolicy "+key.String())
+	o.judgeAfter(event, "NetworkPolicy "+key.String())
 }
 
-// judge judges the connections of tenants after a change. What is there at the beginning
-// is judged by the first change.
-func (o *observer) judge(event apiwatch.EventType, what string) {
-	if event == "" {
-		return
+// judgeAfter judges after a change. What is there at the beginning is judged as a whole.
+func (o *observer) judgeAfter(event apiwatch.EventType, what string) {
+	if event != "" {
+		o.judge(what + " was " + strings.ToLower(string(event)))
 	}
+}
+
+// judge judges the connections of tenants, and notes what is wrong with the moment.
+func (o *observer) judge(moment string) {
 	o.mu.Lock()
 	o.judged++
 	var namespaces []corev1.Namespace
@@ -200,11 +204,10 @@ func (o *observer) judge(event apiwatch.EventType, what string) {
 		policies = append(policies, p)
 	}
 	o.mu.Unlock()
-	after := fmt.Sprintf("after %s of %s", strings.ToLower(string(event)), what)
 	m := netpol.New(namespaces, policies)
 	m.EachPair(netpol.MaxPairs, func(from, to string) bool {
 		if v, err := m.Connects(from, to, 0, "TCP"); err != nil || v.Allowed {
-			o.notes("%s: open from %s to %s (%v)", after, from, to, err)
+			o.notes("%s: open from %s to %s (%v)", moment, from, to, err)
 		}
 		return true
 	})
@@ -223,7 +226,7 @@ func (o *observer) judge(event apiwatch.EventType, what string) {
 		} {
 			flow.Port, flow.Protocol = 8080, "TCP"
 			if got, err := m.Judge(flow.Flow); err != nil || got.Allowed != flow.allowed {
-				o.notes("%s: %s %s: open is %t, want %t (%v)", after, n, flow.what, got.Allowed, flow.allowed, err)
+				o.notes("%s: %s %s: open is %t, want %t (%v)", moment, n, flow.what, got.Allowed, flow.allowed, err)
 			}
 		}
 	}
@@ -365,7 +368,7 @@ func (o *observer) end(t testing.TB) []string {
 	}
 	o.stop()
 	o.rounds.Wait()
-	t.Logf("observed: %d pods at work, %d others let in, all placed; network policies judged after %d changes; %d visits",
+	t.Logf("observed: %d pods at work, %d others let in, all placed; network policies judged %d times; %d visits",
 		len(o.pods), o.traffic.placed.Load(), o.judged, o.visits)
 	if o.visits < 2*len(o.estate.Tenants) {
 		t.Errorf("members came by only %d times", o.visits)
