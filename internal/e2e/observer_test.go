@@ -368,7 +368,7 @@ func (o *observer) end(t testing.TB) []string {
 	}
 	o.stop()
 	o.rounds.Wait()
-	t.Logf("observed: %d pods at work, %d others let in, all placed; network policies judged %d times; %d visits",
+	t.Logf("observed: %d pods at work, %d others let in; network policies judged %d times; %d visits",
 		len(o.pods), o.traffic.placed.Load(), o.judged, o.visits)
 	if o.visits < 2*len(o.estate.Tenants) {
 		t.Errorf("members came by only %d times", o.visits)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,7 +49,7 @@ func TestRestore(t *testing.T) {
 					return err
 				}
 				for _, condition := range pool.Status.Conditions {
-					if condition.Reason == v1alpha1.ReasonInUse {
+					if condition.Reason == v1alpha1.ReasonInUse && strings.Contains(condition.Message, "of "+team.tenant+" again") {
 						return nil
 					}
 				}
