@@ -26,9 +26,9 @@ func installsOlder(ctx context.Context, c client.Reader, allowed bool) (bool, er
 	}
 	older := version.Older(version.String(), beat.Version)
 	if older && !allowed {
-		return true, fmt.Errorf("the operator is croft %s, and this is the older %s: nothing was written; "+
-			"use %s or a newer one, or go back to %[2]s with --allow-downgrade, which leaves croft's kinds as they are",
-			beat.Version, version.String(), beat.Version)
+		return true, fmt.Errorf("the operator is croft %s, and this is the older %s: nothing was written; use %[1]s "+
+			"or a newer one, or go back to %[2]s with --allow-downgrade, which leaves croft's kinds as they are",
+			beat.Version, version.String())
 	}
 	return older, nil
 }
@@ -43,6 +43,6 @@ func appliesOlder(ctx context.Context, c client.Reader, allowed bool) error {
 	if allowed || !version.OlderMinor(version.String(), beat.Version) {
 		return nil
 	}
-	return fmt.Errorf("the operator is croft %s, and this is the older %s, which does not know all of its fields: nothing was written; "+
-		"use %s, or say --allow-downgrade", beat.Version, version.String(), beat.Version)
+	return fmt.Errorf("the operator is croft %s, and this is the older %s, which does not know all of its fields: "+
+		"nothing was written; use %[1]s, or say --allow-downgrade", beat.Version, version.String())
 }
