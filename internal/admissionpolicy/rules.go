@@ -189,6 +189,15 @@ func (r rule) allowsNothing() bool {
 	return r.kind == reflect.Slice && r.value == "" || r.kind == reflect.Bool && r.value == "false"
 }
 
+// PoolsOf returns the pools that a namespace's rules name, the default first.
+func PoolsOf(namespace client.Object) []string {
+	names := namespace.GetAnnotations()[v1alpha1.RulesAnnotationPrefix+"pools"]
+	if names == "" {
+		return nil
+	}
+	return strings.Split(names, ",") // names of objects need no escaping
+}
+
 // Annotate puts a tenant's rules on its namespace.
 func Annotate(namespace client.Object, rules v1alpha1.TenantRulesSpec) {
 	annotations := map[string]string{}

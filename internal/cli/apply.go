@@ -23,6 +23,9 @@ anything is wrong, nothing is written. Objects that the file does not name are l
 alone. With --prune, tenants, pools and secondary networks that the file does not
 name are deleted, after a question that lists the consequences of each.
 
+An operator of a newer minor version has fields that this croft does not know and would
+take away: the command refuses to write then, unless you say --allow-downgrade.
+
 Only a running operator acts on the objects. If none runs, the command says so at
 once and ends after 15 s with exit status 1, unless the operator's Deployment exists
 and is starting.
@@ -52,6 +55,7 @@ What is refused before anything is written is said on standard error alone.`,
 	c.Flags().BoolVarP(&o.prune.yes, "yes", "y", false, "with --prune: do not ask")
 	c.Flags().BoolVar(&o.wait, "wait", true, "wait until everything in the file is Ready")
 	c.Flags().DurationVar(&o.timeout, "wait-timeout", 5*time.Minute, "how long to wait")
+	addDowngrade(c, &o.downgrade, "apply although the operator is of a newer minor version than this croft")
 	pointless(c, "wait-timeout", "--wait=false waits for nothing", func() bool { return !o.wait })
 	pointless(c, "yes", "only --prune asks", func() bool { return !o.prune.prune })
 	return c
@@ -64,6 +68,8 @@ type applyOptions struct {
 	wait    bool
 	timeout time.Duration
 	output  format
+	// downgrade permits an operator of a newer minor version.
+	downgrade bool
 }
 
 func (a *app) apply(ctx context.Context, o *applyOptions) error {
@@ -71,6 +77,9 @@ func (a *app) apply(ctx context.Context, o *applyOptions) error {
 	c, file, _, err := a.propose(ctx, &o.files)
 	if err != nil {
 		return err
+	}
+	if err := appliesOlder(ctx, c, o.downgrade); err != nil {
+		return failed(err)
 	}
 	rest, err := beyondFile(ctx, c, file)
 	if err != nil {

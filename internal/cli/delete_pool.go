@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/manifest"
 )
 
@@ -26,7 +27,8 @@ func newDeletePool(a *app) *cobra.Command {
 		Use:   "pool NAME",
 		Short: "Delete a pool that no tenant uses, after listing its nodes",
 		Long: `Delete a pool that no tenant uses, after listing its nodes. Karpenter drains them
-first. If tenants use the pool, the command names them and deletes nothing.`,
+first. If tenants use the pool, or if it has nodes and namespaces of deleted tenants are left,
+the command names them and deletes nothing.`,
 		Args: oneName("pool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
@@ -57,6 +59,12 @@ func (a *app) deletePool(ctx context.Context, c client.Client, name string, yes 
 	if err != nil {
 		return failed(unreachable(err))
 	}
+	if left, err := retainedOn(ctx, c, live.Tenants, name); err != nil {
+		return failed(unreachable(err))
+	} else if len(left) > 0 && nodes != 0 {
+		return failedf("pods of deleted tenants may run on the nodes of pool %s: declare the tenants of %s %s again, or delete what they left, first",
+			name, nounOf(len(left), "namespace"), strings.Join(left, ", "))
+	}
 	say(a.err, "Deleting pool %s:\n  - no tenant uses it\n  - its %s drained, and deleted\n", name, going(nodes))
 	if !yes && !a.confirmedName("pool", name) {
 		return failedf("nothing was deleted")
@@ -78,6 +86,23 @@ func usersOf(pool string, tenants []v1alpha1.Tenant) []string {
 		}
 	}
 	return users
+}
+
+// retainedOn are the namespaces of deleted tenants whose pods belong on a pool.
+func retainedOn(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant, pool string) ([]string, error) {
+	var namespaces corev1.NamespaceList
+	if err := c.List(ctx, &namespaces, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range namespaces.Items {
+		n := &namespaces.Items[i]
+		declared := slices.ContainsFunc(tenants, func(t v1alpha1.Tenant) bool { return t.Name == n.Labels[v1alpha1.TenantLabel] })
+		if !declared && n.DeletionTimestamp == nil && slices.Contains(admissionpolicy.PoolsOf(n), pool) {
+			names = append(names, n.Name)
+		}
+	}
+	return names, nil
 }
 
 // nodesOf are the nodes that carry a pool's label.

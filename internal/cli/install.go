@@ -22,9 +22,10 @@ import (
 
 func newInstall(a *app) *cobra.Command {
 	var (
-		options        install.Options
-		authentication string
-		export, kinds  bool
+		options           install.Options
+		authentication    string
+		export, kinds     bool
+		dryRun, downgrade bool
 	)
 	c := &cobra.Command{
 		Use:   "install",
@@ -32,7 +33,12 @@ func newInstall(a *app) *cobra.Command {
 		Long: `Install croft's kinds, rights and cluster-wide policies in the cluster, and, with
 --image, the operator. Without --image no operator is deployed: run croft operator
 elsewhere, since only an operator acts on declared objects. Run the command again to
-upgrade: it does not write objects that are up to date.
+upgrade: it does not write objects that are up to date. With --dry-run it shows what it
+would change, by dry runs of the API server, and writes nothing.
+
+A croft that is older than the cluster's operator writes nothing, unless you say
+--allow-downgrade. Even then it leaves croft's kinds as they are, since older definitions
+would drop what newer ones have stored.
 
 With --authentication-config it also deploys croft proxy, for users that the API server
 cannot authenticate. The proxy gets its rights from platform.proxy, and its certificate
@@ -45,6 +51,7 @@ of pools with waitForNetworks. See docs/networks.md.
 With --verify-schedule it also deploys a CronJob that runs croft verify --record. Its
 service account may act as anybody, as an administrator may: see docs/observability.md.`,
 		Example: `  croft install --image registry.example.org/croft:v0.1.0
+  croft install --image registry.example.org/croft:v0.2.0 --dry-run
   croft install --export --image registry.example.org/croft:v0.1.0 > croft-install.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -54,7 +61,7 @@ service account may act as anybody, as an administrator may: see docs/observabil
 				}
 			}
 			if kinds {
-				return a.installKinds(cmd.Context())
+				return a.installKinds(cmd.Context(), dryRun, downgrade)
 			}
 			if export {
 				objects, err := install.Objects(options)
@@ -67,7 +74,7 @@ service account may act as anybody, as an administrator may: see docs/observabil
 				}
 				return printObjects(a.out, append(objects, platform...), formatYAML)
 			}
-			return a.install(cmd.Context(), options)
+			return a.install(cmd.Context(), options, dryRun, downgrade)
 		},
 	}
 	c.Flags().StringVar(&options.Image, "image", "", "container image of the operator; without it the operator is not deployed")
@@ -80,7 +87,9 @@ service account may act as anybody, as an administrator may: see docs/observabil
 	pointless(c, "verify-schedule", "croft verify runs by the clock with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
 	c.Flags().BoolVar(&kinds, "kinds", false, "install croft's kinds and nothing else, as the chart's upgrade does")
-	for _, of := range []string{"kubeconfig", "context", "as", "as-group"} {
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change, and write nothing")
+	addDowngrade(c, &downgrade, "install although the operator is of a newer version than this croft; croft's kinds stay as they are")
+	for _, of := range []string{"kubeconfig", "context", "as", "as-group", "dry-run", "allow-downgrade"} {
 		pointless(c, of, "--export asks no cluster", func() bool { return export })
 	}
 	for _, of := range []string{"image", "role", "authentication-config", "agent", "verify-schedule", "export"} {
@@ -89,18 +98,33 @@ service account may act as anybody, as an administrator may: see docs/observabil
 	return c
 }
 
-// installKinds installs the kinds alone.
-func (a *app) installKinds(ctx context.Context) error {
+// installKinds installs the kinds alone. A job of the chart does it, which may read no
+// heartbeat: Helm knows whether it goes back.
+func (a *app) installKinds(ctx context.Context, dryRun, downgrade bool) error {
 	c, err := a.client()
 	if err != nil {
 		return failed(err)
+	}
+	older, err := installsOlder(ctx, c, downgrade)
+	switch {
+	case err != nil:
+		return failed(err)
+	case older:
+		say(a.err, "croft's kinds stay as they are, since they are of a newer croft\n")
+		return nil
+	case dryRun:
+		objects, err := install.KindObjects()
+		if err != nil {
+			return failed(err)
+		}
+		return a.showInstall(ctx, c, objects)
 	}
 	changes, err := install.Kinds(ctx, c)
 	a.printChanges(changes)
 	return failed(unreachable(err))
 }
 
-func (a *app) install(ctx context.Context, options install.Options) error {
+func (a *app) install(ctx context.Context, options install.Options, dryRun, downgrade bool) error {
 	c, err := a.client()
 	if err != nil {
 		return failed(err)
@@ -108,8 +132,14 @@ func (a *app) install(ctx context.Context, options install.Options) error {
 	if err := notHelms(ctx, c); err != nil {
 		return failed(unreachable(err))
 	}
+	if options.KeepKinds, err = installsOlder(ctx, c, downgrade); err != nil {
+		return failed(err)
+	}
 	if options.Roles, err = ownRoles(ctx, c, options.Roles); err != nil {
 		return failed(unreachable(err))
+	}
+	if dryRun {
+		return a.installDryRun(ctx, c, options)
 	}
 	changes, err := install.Install(ctx, c, options)
 	a.printChanges(changes)

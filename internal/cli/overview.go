@@ -14,6 +14,7 @@ import (
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/heartbeat"
 	"croft.dev/croft/internal/survey"
+	"croft.dev/croft/internal/version"
 	"croft.dev/croft/internal/wall"
 )
 
@@ -46,6 +47,9 @@ type operatorStatus struct {
 	LastSeen *metav1.Time `json:"lastSeen,omitempty"`
 	Holder   string       `json:"holder,omitempty"`
 	Version  string       `json:"version,omitempty"`
+	// Skew says how its version differs from this croft's; empty if it does not, or if it
+	// does not run.
+	Skew string `json:"skew,omitempty"`
 	// Says is a line for people.
 	Says string `json:"says"`
 
@@ -111,6 +115,7 @@ func operatorOf(beat heartbeat.Beat, now time.Time) operatorStatus {
 	switch {
 	case s.Alive:
 		s.Says += ", on " + beat.Holder + ", version " + beat.Version
+		s.Skew = version.Skew(version.String(), beat.Version)
 	case !s.believable:
 		s.Says += ". What follows is what it last saw; only the walls are as they are now"
 	}

@@ -65,7 +65,11 @@ only those count.`,
 }
 
 func (a *app) printStatus(look *overview) {
-	say(a.out, "OPERATOR   %s\n\n", look.Operator.Says)
+	say(a.out, "OPERATOR   %s\n", look.Operator.Says)
+	if look.Operator.Skew != "" {
+		say(a.out, "SKEW       %s\n", look.Operator.Skew)
+	}
+	say(a.out, "\n")
 	if look.named() {
 		a.printDeclared(look)
 		return

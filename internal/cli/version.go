@@ -1,28 +1,96 @@
 package cli
 
 import (
+	"context"
 	"runtime"
+	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/version"
 )
 
+// versionPatience is how long `croft version` waits for a cluster.
+const versionPatience = 5 * time.Second
+
+// versions is what `croft version` prints.
+type versions struct {
+	Version  string `json:"version"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	// Operator is the version of the cluster's operator; empty without a cluster, and if
+	// it has not said its version.
+	Operator string `json:"operator,omitempty"`
+	// Skew says how the two differ; empty if they do not.
+	Skew string `json:"skew,omitempty"`
+	// Unknown is why the operator's version is not known, if a cluster was asked.
+	Unknown string `json:"unknown,omitempty"`
+}
+
 func newVersion(a *app) *cobra.Command {
-	var output format
+	var (
+		output format
+		alone  bool
+	)
 	c := &cobra.Command{
 		Use:   "version",
-		Short: "Print croft's version",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			v := map[string]string{"version": version.String(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
+		Short: "Print croft's version, and that of the cluster's operator",
+		Long: `Print croft's version, and that of the cluster's operator. Where they differ, one line
+says what to do. Without a kubeconfig, or with --client, no cluster is asked. The exit
+status is 0 even if the cluster does not answer.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v := versions{Version: version.String(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+			if !alone {
+				a.operatorVersion(cmd.Context(), &v)
+			}
 			if output != formatTable {
 				return output.print(a.out, v)
 			}
-			say(a.out, "croft %s (%s, %s)\n", v["version"], v["go"], v["platform"])
+			say(a.out, "croft %s (%s, %s)\n", v.Version, v.Go, v.Platform)
+			switch {
+			case v.Operator != "":
+				say(a.out, "operator %s\n", v.Operator)
+			case v.Unknown != "":
+				say(a.err, "operator unknown: %s\n", v.Unknown)
+			}
+			if v.Skew != "" {
+				say(a.err, "%s\n", v.Skew)
+			}
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&alone, "client", false, "print this croft's version alone, and ask no cluster")
+	for _, of := range []string{"kubeconfig", "context", "as", "as-group"} {
+		pointless(c, of, "--client asks no cluster", func() bool { return alone })
+	}
 	output.add(c, formatTable, formatJSON, formatYAML)
 	return c
+}
+
+// operatorVersion asks the cluster, if there is one to ask.
+func (a *app) operatorVersion(ctx context.Context, v *versions) {
+	config, err := a.config()
+	if err != nil {
+		return
+	}
+	config.Timeout = versionPatience // of each request; discovery takes no context
+	ctx, cancel := context.WithTimeout(ctx, versionPatience)
+	defer cancel()
+	c, err := client.New(config, client.Options{Scheme: scheme.New()})
+	var beat heartbeat.Beat
+	if err == nil {
+		beat, err = heartbeat.Read(ctx, c)
+	}
+	switch {
+	case err != nil:
+		v.Unknown = unreachable(err).Error()
+	case beat.Version == "":
+		v.Unknown = beat.Say(time.Now())
+	default:
+		v.Operator, v.Skew = beat.Version, version.Skew(v.Version, beat.Version)
+	}
 }

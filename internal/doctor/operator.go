@@ -40,7 +40,7 @@ func operator(s *Snapshot) []Finding {
 	case s.believable():
 		return []Finding{{
 			Severity: Warning, Message: fmt.Sprintf("it is of version %s, and this croft of %s: what one writes may differ from what the other wants", beat.Version, version.String()),
-			Cure: "use one version: `croft install --image IMAGE` upgrades the operator",
+			Cure: cureSkew(beat.Version),
 		}}
 	default:
 		return []Finding{{
@@ -49,6 +49,14 @@ func operator(s *Snapshot) []Finding {
 			Cure:     cureOperator,
 		}}
 	}
+}
+
+// cureSkew is what brings both to one version. An older croft cannot upgrade the operator.
+func cureSkew(operator string) string {
+	if version.Older(version.String(), operator) {
+		return "use croft " + operator + " here: an older one takes away what the operator relies on"
+	}
+	return "use one version: `helm upgrade`, or `croft install --image IMAGE`, upgrades the operator"
 }
 
 // believable reports whether the operator's conditions are current.

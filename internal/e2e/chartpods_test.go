@@ -32,6 +32,9 @@ type podRunner struct {
 	*cluster
 	// binary is the croft of the image that `make image` has built, if it was built.
 	binary, dir string
+	// others are images of other versions, of which there is no binary: their pods run a
+	// process that does nothing, and are ready.
+	others []string
 
 	mu      sync.Mutex
 	running map[string]*podProcess
@@ -42,17 +45,20 @@ type podRunner struct {
 type podProcess struct {
 	*exec.Cmd
 	health string
-	ended  chan error
+	// idle says that the process does nothing.
+	idle  bool
+	ended chan error
 }
 
-// runPods runs the pods of croft's namespace until the test ends.
-func (c *cluster) runPods(t testing.TB) *podRunner {
+// runPods runs the pods of croft's namespace until the test ends. Those of other images
+// do nothing.
+func (c *cluster) runPods(t testing.TB, others ...string) *podRunner {
 	t.Helper()
 	binary := croftBinary(t)
 	if _, err := sandbox.Tool("croft-image.tar"); err == nil {
 		binary = imageBinary(t)
 	}
-	r := &podRunner{cluster: c, binary: binary, dir: t.TempDir(), running: map[string]*podProcess{}}
+	r := &podRunner{cluster: c, binary: binary, dir: t.TempDir(), others: others, running: map[string]*podProcess{}}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -126,8 +132,8 @@ func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*podProcess, er
 	if err != nil {
 		return nil, err
 	}
-	args, p := slices.Clone(container.Args), &podProcess{ended: make(chan error, 1)}
-	if container.ReadinessProbe != nil {
+	args, p := slices.Clone(container.Args), &podProcess{ended: make(chan error, 1), idle: slices.Contains(r.others, container.Image)}
+	if container.ReadinessProbe != nil && !p.idle {
 		// Each pod has addresses of its own; these processes have those of the machine.
 		if p.health, err = probedAddress(); err != nil {
 			return nil, err
@@ -135,6 +141,9 @@ func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*podProcess, er
 		args = append(args, "--health-addr="+p.health, "--metrics-addr=0")
 	}
 	p.Cmd = exec.Command(r.binary, args...)
+	if p.idle {
+		p.Cmd = exec.Command("sleep", "infinity")
+	}
 	p.SysProcAttr = dieWithParent()
 	p.Env = []string{"KUBECONFIG=" + kubeconfig, "HOSTNAME=" + pod.Name}
 	for _, e := range container.Env {
@@ -186,7 +195,7 @@ func (r *podRunner) report(ctx context.Context, pod *corev1.Pod, p *podProcess) 
 		}
 		container.State.Terminated = terminated
 	default:
-		ready := p.health != "" && probe("http://"+p.health+pod.Spec.Containers[0].ReadinessProbe.HTTPGet.Path)
+		ready := p.idle || p.health != "" && probe("http://"+p.health+pod.Spec.Containers[0].ReadinessProbe.HTTPGet.Path)
 		if pod.Status.Phase == corev1.PodRunning && pod.Status.ContainerStatuses[0].Ready == ready {
 			return nil
 		}

@@ -272,20 +272,31 @@ type podTraffic struct {
 	clients sync.WaitGroup
 }
 
+// trafficName is how the names of these pods begin.
+const trafficName = "traffic-"
+
 // traffic creates pods until it is ended. They are scheduled nowhere, since they
 // wait behind a gate, and are deleted in the end.
 func (c *cluster) traffic(t testing.TB, e *estate.Estate) *podTraffic {
 	t.Helper()
+	return c.trafficBy(t, e, func(*estate.Tenant) client.Client { return c.admin }, t.Errorf)
+}
+
+// trafficBy is traffic of pods that a tenant's own people create. wrong is told of pods that
+// were let in unplaced.
+func (c *cluster) trafficBy(t testing.TB, e *estate.Estate, people func(*estate.Tenant) client.Client, wrong func(string, ...any)) *podTraffic {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	p := &podTraffic{stop: stop}
 	for _, tenant := range e.Tenants {
+		as := people(tenant)
 		for n := range 2 {
 			p.clients.Go(func() {
 				for i := 0; ctx.Err() == nil; i++ {
-					pod := nginx(tenant.Namespaces[0], fmt.Sprintf("traffic-%d-%d", n, i), func(spec *corev1.PodSpec) {
+					pod := nginx(tenant.Namespaces[0], fmt.Sprintf("%s%d-%d", trafficName, n, i), func(spec *corev1.PodSpec) {
 						spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "croft.dev/test"}}
 					})
-					err := c.admin.Create(ctx, pod)
+					err := as.Create(ctx, pod)
 					switch {
 					case ctx.Err() != nil:
 					case apierrors.IsConflict(err): // two pods met at the quota
@@ -294,7 +305,7 @@ func (c *cluster) traffic(t testing.TB, e *estate.Estate) *podTraffic {
 						p.last.Store(err.Error())
 					default:
 						if err := placed(pod, e.Platform.NodePoolKey, tenant.Pools[0]); err != nil {
-							t.Errorf("%s was let in unplaced: %v", pod.Name, err)
+							wrong("%s was let in unplaced: %v", pod.Name, err)
 						}
 						p.placed.Add(1)
 						_ = c.admin.Delete(ctx, pod, client.GracePeriodSeconds(0))

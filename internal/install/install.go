@@ -21,9 +21,12 @@ const (
 // Install applies Objects, and waits in between until the API server serves croft's
 // kinds. It may be repeated: objects that are in place stay unchanged.
 func Install(ctx context.Context, c client.Client, o Options) ([]apply.Change, error) {
-	changes, err := Kinds(ctx, c)
-	if err != nil {
-		return changes, err
+	var changes []apply.Change
+	if !o.KeepKinds {
+		var err error
+		if changes, err = Kinds(ctx, c); err != nil {
+			return changes, err
+		}
 	}
 	more, err := apply.New(c).Apply(ctx, operatorObjects(o)...)
 	return append(changes, more...), err

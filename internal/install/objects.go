@@ -38,16 +38,25 @@ type Options struct {
 	// VerifySchedule is when `croft verify --record` runs, in cron's format. Without one,
 	// or without an image, it runs when somebody runs it.
 	VerifySchedule string
+	// KeepKinds leaves croft's kinds as they are: an older croft's definitions would drop
+	// the fields that a newer one has stored.
+	KeepKinds bool
 }
 
 // Objects returns all installed objects, in the order of their application.
 func Objects(o Options) ([]client.Object, error) {
+	if o.KeepKinds {
+		return operatorObjects(o), nil
+	}
 	kinds, err := definitions()
 	if err != nil {
 		return nil, err
 	}
 	return append(kinds, operatorObjects(o)...), nil
 }
+
+// KindObjects returns croft's kinds alone.
+func KindObjects() ([]client.Object, error) { return definitions() }
 
 // operatorObjects is everything but the kinds.
 func operatorObjects(o Options) []client.Object {

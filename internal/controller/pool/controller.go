@@ -78,13 +78,13 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 
 // Reconcile implements reconcile.Reconciler.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	err := c.reconcilePool(ctx, req)
-	return c.retries.Of(ctx, req.Name, reconcile.Result{}, err)
+	result, err := c.reconcilePool(ctx, req)
+	return c.retries.Of(ctx, req.Name, result, err)
 }
 
-func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (err error) {
+func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (result reconcile.Result, err error) {
 	if _, err := c.karpenter.Look(ctx); err != nil {
-		return err
+		return result, err
 	}
 	pool := &v1alpha1.Pool{}
 	if err := c.client.Get(ctx, req.NamespacedName, pool); err != nil {
@@ -92,24 +92,27 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 			delete(c.stood, req.Name)
 			c.status.Forget(req.Name)
 		}
-		return client.IgnoreNotFound(err)
+		return result, client.IgnoreNotFound(err)
 	}
 	snapshot := c.declared.Current()
 	if snapshot == nil {
-		return nil
+		return result, nil
 	}
 	entry, ok := snapshot.Pool(pool.Name)
 	deleting := !pool.DeletionTimestamp.IsZero()
 	if !ok || entry.UID != pool.UID || !deleting && entry.Generation != pool.Generation {
 		// The next estate will have this version of the pool, and reconcile it then.
-		return nil
+		return result, nil
 	}
+	seen := observation{entry: entry, hasPlatform: snapshot.Platform != nil, deleting: deleting}
 	if deleting && len(entry.Users) == 0 {
-		return c.delete(ctx, pool)
+		if seen.retained, err = c.delete(ctx, pool); err != nil || len(seen.retained) == 0 {
+			return result, err
+		}
+		result.RequeueAfter = recheck
 	}
 
 	before := pool.DeepCopy()
-	seen := observation{entry: entry, hasPlatform: snapshot.Platform != nil, deleting: deleting}
 	defer func() {
 		if seen.unheld || c.retries.Racing(pool.Name, err) {
 			return
@@ -118,11 +121,11 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 		err = errors.Join(err, c.status.Patch(ctx, before, pool))
 	}()
 	if entry.Value == nil {
-		return nil
+		return result, nil
 	}
 	if err := c.hold(ctx, pool, before); err != nil {
 		seen.unheld = true
-		return err
+		return result, err
 	}
 	changes, err := c.reconcileObjects(ctx, snapshot.Platform, entry.Value)
 	seen.applied, seen.err = true, err
@@ -130,7 +133,7 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 		seen.nodePool, err = c.nodePool(ctx, pool.Name)
 	}
 	c.remember(ctx, pool, entry.Revision, changes, seen.err)
-	return err
+	return result, err
 }
 
 // hold returns nil if the pool exists and has croft's finalizer: so it stays until croft

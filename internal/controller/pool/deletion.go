@@ -2,30 +2,72 @@ package pool
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/admissionpolicy"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/owner"
 )
 
+// recheck is how soon a pool that is being deleted is looked at again: nothing tells when
+// a retained namespace, or the last node, is gone.
+const recheck = 15 * time.Second
+
 // delete deletes the objects of a pool that no tenant uses, and then removes the Pool's
-// finalizer. Karpenter drains the nodes of a NodePool before its deletion completes.
-func (c *Controller) delete(ctx context.Context, pool *v1alpha1.Pool) error {
+// finalizer. Karpenter drains the nodes of a NodePool before its deletion completes. It
+// deletes nothing, and returns the names, if there are retained namespaces.
+func (c *Controller) delete(ctx context.Context, pool *v1alpha1.Pool) (retained []string, err error) {
 	if !controllerutil.ContainsFinalizer(pool, v1alpha1.PoolFinalizer) {
-		return nil
+		return nil, nil
 	}
 	// A pool of the same name may have been created since.
 	if err := owner.Check(ctx, c.reader, string(declared.Pool), pool, v1alpha1.PoolFinalizer); err != nil {
-		return err
+		return nil, err
+	}
+	if retained, err = c.retained(ctx, pool.Name); err != nil || len(retained) > 0 {
+		return retained, err
 	}
 	if _, err := c.live.Prune(ctx, apply.OfPool(pool.Name), "", nil, apply.PoolKinds...); err != nil {
-		return err
+		return nil, err
 	}
 	delete(c.stood, pool.Name)
 	before := pool.DeepCopy()
 	controllerutil.RemoveFinalizer(pool, v1alpha1.PoolFinalizer)
-	return owner.PatchFinalizers(ctx, c.client, pool, before)
+	return nil, owner.PatchFinalizers(ctx, c.client, pool, before)
+}
+
+// retained are the namespaces of deleted tenants whose pods belong on the pool, while it
+// has nodes. Such a tenant keeps its workloads, which have nowhere else to go; and tenants
+// and pools that are deleted together, by accident, lose nothing.
+func (c *Controller) retained(ctx context.Context, pool string) ([]string, error) {
+	claims := &karpenterv1.NodeClaimList{}
+	err := c.reader.List(ctx, claims, client.MatchingLabels{karpenterv1.NodePoolLabelKey: pool}, client.Limit(1))
+	if meta.IsNoMatchError(err) || err == nil && len(claims.Items) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list NodeClaims: %w", err)
+	}
+	var namespaces corev1.NamespaceList
+	if err := c.reader.List(ctx, &namespaces, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
+		return nil, fmt.Errorf("list namespaces: %w", err)
+	}
+	var names []string
+	for i := range namespaces.Items {
+		n := &namespaces.Items[i]
+		if n.DeletionTimestamp == nil && slices.Contains(admissionpolicy.PoolsOf(n), pool) {
+			names = append(names, n.Name)
+		}
+	}
+	return names, nil
 }

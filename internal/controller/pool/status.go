@@ -21,8 +21,10 @@ import (
 type observation struct {
 	entry       declared.Entry[estate.Pool]
 	hasPlatform bool
-	// deleting says that the pool is being deleted, and still in use.
+	// deleting says that the pool is being deleted, and still in use: by tenants, or by
+	// retained namespaces.
 	deleting bool
+	retained []string
 	// applied says that the pool's objects were written or found in place, with this
 	// error.
 	applied bool
@@ -46,7 +48,11 @@ func (s *observation) report(pool *v1alpha1.Pool) {
 		status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, outcome.Reason(s.err), s.err.Error())
 	}
 	status.Sum(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionNodesReady)
-	if s.deleting {
+	if len(s.retained) > 0 {
+		status.Set(st, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse,
+			fmt.Sprintf("the pool goes when no pods of deleted tenants run on its nodes: "+
+				"declare the tenants of %s again, or delete these namespaces", some(s.retained)))
+	} else if s.deleting {
 		status.Set(st, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse,
 			fmt.Sprintf("the pool goes when no tenant uses it: give another pool to %s", some(s.entry.Users)))
 	}

@@ -1,0 +1,181 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/version"
+)
+
+// skewed is a cluster whose operator is of one version, while croft is of others.
+type skewed struct {
+	*sandbox.Cluster
+	admin client.Client
+}
+
+// TestVersions fails if an older croft writes over a newer one without permission, if the
+// difference is not said, if a dry run of install writes or leaves something out, and if a
+// downgrade takes the kinds back.
+func TestVersions(t *testing.T) {
+	sandbox.EndToEnd(t)
+	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
+	admin, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &skewed{cluster, admin}
+	was := version.Version
+	t.Cleanup(func() { version.Version = was })
+
+	version.Version = "v0.1.0"
+	s.withoutKinds(t) // the sandbox brings them along
+	s.expect(t, "install --image croft:v0.1.0 --dry-run", 0, "+  name: croft-pods", "nothing was written")
+	s.expect(t, "status", 1, "this cluster does not know croft's kinds") // the dry run has written none
+	if err := admin.Get(t.Context(), client.ObjectKey{Name: v1alpha1.SystemNamespace}, &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+	}); err == nil {
+		t.Error("the dry run has made the operator's namespace")
+	}
+	s.expect(t, "install --image croft:v0.1.0", 0)
+	s.expect(t, "install --image croft:v0.1.0 --dry-run", 0, "0 objects would be created, and 0 changed")
+	s.expect(t, "install --image croft:v0.2.0 --dry-run", 0, "-        image: croft:v0.1.0", "+        image: croft:v0.2.0", "0 objects would be created, and 1 changed")
+	file := write(t, good)
+	s.expect(t, "apply --wait=false -f "+file, 0)
+	s.expect(t, "version", 0, "croft v0.1.0", "operator unknown: no operator has been seen")
+
+	s.operator(t, "v0.2.0")
+	s.takeField(t)
+	newer := "the operator is croft v0.2.0, and this is the older v0.1.0"
+	s.expect(t, "version", 0, "operator v0.2.0", "this croft is v0.1.0, and the operator is v0.2.0: use the operator's version of croft")
+	s.expect(t, "version -o json", 0, `"operator": "v0.2.0"`, `"skew": "this croft is`)
+	s.expect(t, "version --client", 0, "croft v0.1.0")
+	s.expect(t, "status", 1, "SKEW       this croft is v0.1.0, and the operator is v0.2.0")
+	s.expect(t, "doctor", 1, "use croft v0.2.0 here")
+	for _, command := range []string{"install --image croft:v0.1.0", "install --image croft:v0.1.0 --dry-run", "install --kinds", "apply --wait=false -f " + file} {
+		s.expect(t, command, 1, newer, "--allow-downgrade")
+	}
+	for _, command := range []string{"install --image croft:v0.0.9", "install --kinds", "apply --wait=false -f " + file} {
+		s.expect(t, command+" --allow-downgrade", 0)
+	}
+	if s.hasField(t) {
+		t.Error("a downgrade has changed the kinds")
+	}
+
+	s.operator(t, "v0.1.1")
+	s.expect(t, "apply --wait=false -f "+file, 0)
+	s.expect(t, "install --image croft:v0.1.0", 1, "the operator is croft v0.1.1")
+
+	version.Version = "v0.3.0"
+	s.expect(t, "status", 1, "SKEW", "upgrade the operator")
+	s.expect(t, "apply --wait=false -f "+file, 0)
+	s.expect(t, "install --kinds --dry-run", 0, "+              "+field+":", "0 objects would be created, and 1 changed")
+	s.expect(t, "install --image croft:v0.3.0", 0)
+	if !s.hasField(t) {
+		t.Error("an upgrade has not changed the kinds")
+	}
+}
+
+// expect runs croft, and wants an exit status and words of its output.
+func (s *skewed) expect(t *testing.T, line string, want int, says ...string) {
+	t.Helper()
+	args := strings.Fields(line)
+	if !strings.Contains(line, "--client") {
+		args = append(args, "--kubeconfig", s.Kubeconfig)
+	}
+	status, stdout, stderr := run(t, "", args...)
+	if status != want {
+		t.Errorf("croft %s: exit status %d, want %d:\n%s%s", line, status, want, stdout, stderr)
+	}
+	for _, word := range says {
+		if !strings.Contains(stdout+stderr, word) {
+			t.Errorf("croft %s does not say %q:\n%s%s", line, word, stdout, stderr)
+		}
+	}
+}
+
+// operator leaves the heartbeat of an operator of some version.
+func (s *skewed) operator(t *testing.T, version string) {
+	t.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: heartbeat.Name}}
+	if err := client.IgnoreNotFound(s.admin.Delete(t.Context(), lease)); err != nil {
+		t.Fatal(err)
+	}
+	lease = &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lease.Namespace, Name: lease.Name, Annotations: map[string]string{heartbeat.VersionAnnotation: version}},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("croft-0"), RenewTime: ptr.To(metav1.NewMicroTime(time.Now().Add(time.Hour)))},
+	}
+	if err := s.admin.Create(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withoutKinds deletes croft's kinds.
+func (s *skewed) withoutKinds(t *testing.T) {
+	t.Helper()
+	kinds := func(do func(*apiextensionsv1.CustomResourceDefinition)) error {
+		var all apiextensionsv1.CustomResourceDefinitionList
+		err := s.admin.List(t.Context(), &all)
+		for i := range all.Items {
+			if all.Items[i].Spec.Group == v1alpha1.GroupVersion.Group {
+				do(&all.Items[i])
+			}
+		}
+		return err
+	}
+	if err := kinds(func(d *apiextensionsv1.CustomResourceDefinition) {
+		if err := s.admin.Delete(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "croft's kinds are gone", func(context.Context) error {
+		left := 0
+		if err := kinds(func(*apiextensionsv1.CustomResourceDefinition) { left++ }); err != nil || left > 0 {
+			return fmt.Errorf("%d are left: %w", left, err)
+		}
+		_, _, stderr := run(t, "", "status", "--kubeconfig", s.Kubeconfig)
+		if !strings.Contains(stderr, "does not know croft's kinds") {
+			return errors.New(stderr)
+		}
+		return nil
+	})
+}
+
+// field is one of Tenants that an older version of their kind does not have.
+const field = "costCode"
+
+// takeField takes the field out of the kind.
+func (s *skewed) takeField(t *testing.T) {
+	t.Helper()
+	patch := `[{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/` + field + `"}]`
+	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "tenants.croft.dev"}}
+	if err := s.admin.Patch(t.Context(), definition, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *skewed) hasField(t *testing.T) bool {
+	t.Helper()
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := s.admin.Get(t.Context(), client.ObjectKey{Name: "tenants.croft.dev"}, definition); err != nil {
+		t.Fatal(err)
+	}
+	_, has := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties[field]
+	return has
+}

@@ -1,0 +1,54 @@
+package version
+
+import (
+	"fmt"
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// pseudo matches the versions that Go gives to commits without a tag, such as
+// v0.0.0-20261125011530-95ea191f0a1b (https://go.dev/ref/mod#pseudo-versions).
+var pseudo = regexp.MustCompile(`[-.]\d{14}-[0-9a-f]{12}(\+|$)`)
+
+// release returns a version as a release of croft has it, and nil for anything else: the
+// order of builds from commits is not known.
+func release(text string) *version.Version {
+	v, err := version.ParseSemantic(text)
+	if err != nil || pseudo.MatchString(text) {
+		return nil
+	}
+	return v
+}
+
+// Older reports whether one version is known to be older than another: both are releases,
+// and its number is the lower one. A pre-release is older than its release.
+func Older(one, than string) bool {
+	a, b := release(one), release(than)
+	return a != nil && b != nil && a.LessThan(b)
+}
+
+// OlderMinor is Older for versions that differ in more than their patch number. Releases
+// that differ only in that read and write the same fields.
+func OlderMinor(one, than string) bool {
+	a, b := release(one), release(than)
+	return a != nil && b != nil && a.LessThan(b) && (a.Major() != b.Major() || a.Minor() != b.Minor())
+}
+
+// Skew is one line about the version of the operator, seen from a croft of another one,
+// and what to do about it. It is empty if they are the same, or if the operator has not
+// said its version.
+func Skew(this, operator string) string {
+	if operator == "" || operator == this {
+		return ""
+	}
+	line := fmt.Sprintf("this croft is %s, and the operator is %s", this, operator)
+	switch {
+	case Older(this, operator):
+		return line + ": use the operator's version of croft"
+	case Older(operator, this):
+		return line + ": upgrade the operator, by `helm upgrade` or `croft install --image IMAGE`"
+	default:
+		return line + ": they may write and expect different objects"
+	}
+}
