@@ -184,6 +184,13 @@ BENCHMARKS := $(CURDIR)/docs/benchmarks
 bench-admission: build gatekeeper ## Measure pod creation beside Gatekeeper, into docs/benchmarks
 	@$(GO) run ./hack/benchadmission -o $(BENCHMARKS) $(FLAGS)
 
+# A test binary, since simulated time is a matter of testing/synctest.
+.PHONY: bench-nodes
+bench-nodes: ## Measure nodes with two more interfaces, by croft and by a script in user data, in simulated time
+	$(call say,building the measurement (minutes the first time))
+	@cd sandbox && $(COMPILE) test -c -vet=off -ldflags "-s -w" -o $(BIN)/bench-nodes ./internal/benchnodes
+	@$(BIN)/bench-nodes -test.run '^TestBench$$' -o table $(FLAGS)
+
 # Linters that analyse dependencies would analyse all of Kubernetes in the sandbox, for eight
 # minutes of a core. These do not.
 QUICK_LINTERS := copyloopvar,errcheck,errorlint,exhaustive,gocritic,gocyclo,ineffassign,misspell,nolintlint,revive,unconvert,unused,usestdlibvars

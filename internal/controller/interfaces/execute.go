@@ -1,8 +1,10 @@
 package interfaces
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -43,9 +45,22 @@ const (
 type step struct {
 	// key tells steps apart from one pass to the next.
 	key           string
+	rank          rank
 	what, network string
 	do            func(context.Context) error
 }
+
+// rank is which steps come first, where a limit does not let all of them: what nodes wait
+// for.
+type rank int
+
+const (
+	attaching rank = iota
+	uncheck
+	goWith // an interface is to go with its instance
+	creating
+	deleting
+)
 
 // execute makes the calls of a plan side by side, but those that failed a moment ago. It
 // reports whether some are left for later.
@@ -53,6 +68,7 @@ func (k *Keeper) execute(ctx context.Context, p *attach.Plan) (later bool) {
 	steps := k.steps(p)
 	now := k.now()
 	k.forgetFailures(steps)
+	k.sort(steps)
 	slots := make(chan struct{}, together)
 	var all sync.WaitGroup
 	for _, s := range steps {
@@ -62,7 +78,7 @@ func (k *Keeper) execute(ctx context.Context, p *attach.Plan) (later bool) {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			err := s.do(ctx)
+			err := s.do(k.marked(ctx, s.key))
 			k.note(ctx, s, err)
 			if errors.Is(err, account.ErrDeferred) {
 				k.mu.Lock()
@@ -78,16 +94,20 @@ func (k *Keeper) execute(ctx context.Context, p *attach.Plan) (later bool) {
 func (k *Keeper) steps(p *attach.Plan) []step {
 	var all []step
 	for _, a := range p.Attach {
-		all = append(all, step{"attach " + a.Interface, "node claim " + a.Claim.Name, a.Network, func(ctx context.Context) error { return k.attach(ctx, a) }})
+		all = append(all, step{"attach " + a.Interface, attaching, "node claim " + a.Claim.Name, a.Network, func(ctx context.Context) error { return k.attach(ctx, a) }})
 	}
 	for _, c := range p.Change {
-		all = append(all, step{"change " + c.Interface + " " + c.Attachment, "interface " + c.Interface, c.Network, func(ctx context.Context) error { return k.change(ctx, c) }})
+		r := uncheck
+		if c.Attachment != "" {
+			r = goWith
+		}
+		all = append(all, step{"change " + c.Interface + " " + c.Attachment, r, "interface " + c.Interface, c.Network, func(ctx context.Context) error { return k.change(ctx, c) }})
 	}
 	for _, c := range p.Create {
-		all = append(all, step{"create " + attach.Key(c.Claim.UID, c.Network), "node claim " + c.Claim.Name, c.Network, func(ctx context.Context) error { return k.create(ctx, c) }})
+		all = append(all, step{"create " + attach.Key(c.Claim.UID, c.Network), creating, "node claim " + c.Claim.Name, c.Network, func(ctx context.Context) error { return k.create(ctx, c) }})
 	}
 	for _, d := range p.Delete {
-		all = append(all, step{"delete " + d.Interface, "interface " + d.Interface, d.Network, func(ctx context.Context) error {
+		all = append(all, step{"delete " + d.Interface, deleting, "interface " + d.Interface, d.Network, func(ctx context.Context) error {
 			err := k.writer.Delete(ctx, d)
 			if err == nil {
 				log.FromContext(ctx).Info("deleted a network interface", "interface", d.Interface, "because", d.Reason)
@@ -179,6 +199,9 @@ func passes(key string, err error) bool {
 func (k *Keeper) note(ctx context.Context, s step, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if account.Throttled(err) {
+		k.throttled[s.key] = true
+	}
 	switch {
 	case err == nil, errors.Is(err, account.ErrDeferred):
 		delete(k.failing, s.key)
@@ -206,13 +229,41 @@ func (k *Keeper) resting(key string, now time.Time) bool {
 
 // forgetFailures forgets failures of steps that are not planned any more.
 func (k *Keeper) forgetFailures(steps []step) {
+	planned := map[string]bool{}
+	for _, s := range steps {
+		planned[s.key] = true
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for key := range k.failing {
-		if !slices.ContainsFunc(steps, func(s step) bool { return s.key == key }) {
-			delete(k.failing, key)
+	maps.DeleteFunc(k.failing, func(key string, _ failing) bool { return !planned[key] })
+	maps.DeleteFunc(k.throttled, func(key string, _ bool) bool { return !planned[key] })
+}
+
+// sort sorts steps by rank, and among equals puts those last whose calls were refused for
+// their rate. The pace that EC2 allows is found out by being refused now and then: that
+// should not hit the same step twice.
+func (k *Keeper) sort(steps []step) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	refused := func(s step) int {
+		if k.throttled[s.key] {
+			return 1
 		}
+		return 0
 	}
+	slices.SortStableFunc(steps, func(a, b step) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(refused(a), refused(b)))
+	})
+}
+
+// marked is the context of a step's call.
+func (k *Keeper) marked(ctx context.Context, key string) context.Context {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.throttled[key] {
+		return account.RefusedBefore(ctx)
+	}
+	return ctx
 }
 
 // failures are those that stand, sorted by network.

@@ -44,8 +44,8 @@ type Wanted struct {
 const (
 	// Grace is how long an interface is without an owner before it is deleted.
 	Grace = 2 * time.Minute
-	// pace is how soon the account is looked at again while nodes wait, and resync how
-	// soon otherwise.
+	// pace is how long it is from one look at the account to the next while nodes wait, and
+	// resync from a pass to the next otherwise.
 	pace   = time.Second
 	resync = time.Minute
 	// unseen is how long an interface that was made may not be shown, before it is taken
@@ -71,6 +71,8 @@ type Keeper struct {
 	attempts map[string]int
 	fresh    map[string]fresh // by attach.Key
 	failing  map[string]failing
+	// throttled are the steps whose calls were refused for their rate.
+	throttled map[string]bool
 }
 
 // fresh is an interface that was made, and is not shown yet.
@@ -83,7 +85,7 @@ type fresh struct {
 func NewKeeper(r Reader, w Writer, now func() time.Time, grace time.Duration) *Keeper {
 	return &Keeper{
 		reader: r, writer: w, now: now, grace: grace, limits: map[string]int{}, taken: map[string][]int{},
-		attempts: map[string]int{}, fresh: map[string]fresh{}, failing: map[string]failing{},
+		attempts: map[string]int{}, fresh: map[string]fresh{}, failing: map[string]failing{}, throttled: map[string]bool{},
 	}
 }
 
@@ -102,6 +104,7 @@ type Result struct {
 
 // Pass looks at the account, and does what can be done now.
 func (k *Keeper) Pass(ctx context.Context, w Wanted) (*Result, error) {
+	began := k.now()
 	s, err := k.look(ctx, w)
 	if err != nil {
 		return nil, err
@@ -112,7 +115,7 @@ func (k *Keeper) Pass(ctx context.Context, w Wanted) (*Result, error) {
 	r := &Result{Plan: plan, Attached: attach.Attached(s)}
 	later := k.execute(ctx, plan)
 	r.Failures = k.failures()
-	r.Next = k.next(plan, later)
+	r.Next = max(gap, k.next(plan, later)-k.now().Sub(began))
 	return r, ctx.Err()
 }
 

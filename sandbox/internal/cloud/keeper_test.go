@@ -33,6 +33,7 @@ type networked struct {
 	*simulated
 	wanted interfaces.Wanted
 	keeper *interfaces.Keeper
+	deaths *deaths
 	claims int
 }
 
@@ -65,7 +66,8 @@ func networkedAccount(t *testing.T) *networked {
 // restart is a new process: nothing is remembered.
 func (n *networked) restart() {
 	a := operator.New(n.config, n.Now)
-	n.keeper = interfaces.NewKeeper(a, a, n.Now, graced)
+	n.deaths = &deaths{Writer: a, networked: n}
+	n.keeper = interfaces.NewKeeper(a, n.deaths, n.Now, graced)
 }
 
 // launchClaim is a NodeClaim whose instance was just launched.
@@ -394,14 +396,21 @@ func killedKeeper(t *testing.T, r *rand.Rand) {
 			must[account.Fault](t)(n.AddFault(account.Fault{Kind: account.Stale, Delay: time.Duration(r.IntN(5)) * time.Second}))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		if r.IntN(2) == 0 { // the operator dies within the pass
+		switch r.IntN(3) {
+		case 0: // the operator dies within the pass
 			a := operator.New(n.config, n.Now)
 			k := &killer{Writer: a, kill: cancel}
 			k.left.Store(1 + r.Int64N(4))
 			n.keeper = interfaces.NewKeeper(a, mortal{k}, n.Now, graced)
 			_, _ = n.keeper.Pass(ctx, n.wanted) // whatever it says, nobody is there to hear it
 			n.restart()
-		} else {
+		case 1: // an instance dies within the pass, and its claim goes at once or later
+			n.deaths.soon(1+r.Int64N(4), r.IntN(2) == 0)
+			_, _ = n.keeper.Pass(ctx, n.wanted)
+			if dead := n.deaths.never(); dead != "" && r.IntN(2) == 0 {
+				n.forget(dead)
+			}
+		default:
 			_, _ = n.keeper.Pass(ctx, n.wanted) // a call may be refused
 		}
 		cancel()

@@ -23,6 +23,7 @@ const patience = 20 * time.Second
 type Account struct {
 	calls   calls
 	limiter *limiter
+	windows *windows
 }
 
 // calls are methods of EC2's client. They are held as functions: a client in a field
@@ -42,7 +43,7 @@ type calls struct {
 // the limiter's clock.
 func New(cfg aws.Config, now func() time.Time) *Account {
 	c := ec2.NewFromConfig(cfg, func(o *ec2.Options) { o.Retryer = aws.NopRetryer{} })
-	return &Account{limiter: newLimiter(now), calls: calls{
+	return &Account{limiter: newLimiter(now), windows: newWindows(), calls: calls{
 		instances: c.DescribeInstances, types: c.DescribeInstanceTypes, interfaces: c.DescribeNetworkInterfaces,
 		create: c.CreateNetworkInterface, attach: c.AttachNetworkInterface, modify: c.ModifyNetworkInterfaceAttribute, remove: c.DeleteNetworkInterface,
 	}}
@@ -61,16 +62,39 @@ func Code(err error) string {
 	return ""
 }
 
+// refusedBefore is the key of a context's mark.
+type refusedBefore struct{}
+
+// RefusedBefore marks a context: its calls were refused for their rate before. They are made
+// more slowly than others, so that they are not refused again.
+func RefusedBefore(ctx context.Context) context.Context {
+	return context.WithValue(ctx, refusedBefore{}, true)
+}
+
+// begin says whether a call may be made now.
+func (a *Account) begin(ctx context.Context, action string) bool {
+	if !a.windows.enter(action) {
+		return false
+	}
+	_, again := ctx.Value(refusedBefore{}).(bool)
+	if !a.limiter.allow(action, again) {
+		a.windows.cancel(action)
+		return false
+	}
+	return true
+}
+
 // call makes a call, if the limiter lets it, and tells the limiter what came of it.
 func call[In, Out any](ctx context.Context, a *Account, action string, do func(context.Context, In, ...func(*ec2.Options)) (Out, error), in In) (Out, error) {
 	var none Out
-	if !a.limiter.allow(action) {
+	if !a.begin(ctx, action) {
 		counted.WithLabelValues(action, "deferred").Inc()
 		return none, ErrDeferred
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	out, err := do(ctx, in)
+	a.windows.leave(action, err)
 	a.limiter.done(action, err)
 	counted.WithLabelValues(action, result(err)).Inc()
 	return out, err
@@ -80,7 +104,7 @@ func result(err error) string {
 	switch {
 	case err == nil:
 		return "ok"
-	case throttled(err):
+	case Throttled(err):
 		return "throttled"
 	default:
 		return "error"

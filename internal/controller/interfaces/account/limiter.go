@@ -35,12 +35,14 @@ const (
 	// slowest is the pace below which throttling does not push an action.
 	slowest rate.Limit = 0.5
 	// recovery is by which part of the documented pace one call that was not refused
-	// raises the pace.
-	recovery = 0.02
+	// raises the pace: more would soon be refused again where others use the rest.
+	recovery = 0.005
 	// firstPause and lastPause bound how long no call of an action is made after one was
 	// refused.
 	firstPause = 500 * time.Millisecond
 	lastPause  = 16 * time.Second
+	// dearer is how many tokens a call costs that was refused before.
+	dearer = 3
 )
 
 // limiter keeps the calls of each action below what EC2 allows.
@@ -58,6 +60,9 @@ type bucket struct {
 	// in a row.
 	until   time.Time
 	refused int
+	// saved is when the tokens for a call that was refused before are there; the zero time if
+	// none waits.
+	saved time.Time
 }
 
 func newLimiter(now func() time.Time) *limiter {
@@ -77,12 +82,26 @@ func (l *limiter) bucket(action string) *bucket {
 	return b
 }
 
-// allow takes a token for a call, and says whether there was one.
-func (l *limiter) allow(action string) bool {
+// allow takes a token for a call, and says whether there was one. A call that was refused
+// before costs more, so that it is not refused again: finding out how many calls EC2 allows
+// is for others. Tokens are put by for it, or the others would take each as it comes.
+func (l *limiter) allow(action string, again bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b, now := l.bucket(action), l.now()
-	return !now.Before(b.until) && b.tokens.AllowN(now, 1)
+	switch {
+	case now.Before(b.until):
+		return false
+	case !again:
+		return b.tokens.AllowN(now, 1)
+	case b.saved.IsZero():
+		b.saved = now.Add(b.tokens.ReserveN(now, dearer).DelayFrom(now))
+	}
+	if now.Before(b.saved) {
+		return false
+	}
+	b.saved = time.Time{}
+	return true
 }
 
 // done learns from what came of a call. Calls that are refused together count once.
@@ -91,7 +110,7 @@ func (l *limiter) done(action string, err error) {
 	defer l.mu.Unlock()
 	b, now := l.bucket(action), l.now()
 	switch {
-	case !throttled(err):
+	case !Throttled(err):
 		b.refused = 0
 		b.tokens.SetLimitAt(now, min(b.second, b.tokens.Limit()+b.second*recovery))
 	case !now.Before(b.until):
@@ -102,10 +121,11 @@ func (l *limiter) done(action string, err error) {
 		if left := int(b.tokens.TokensAt(now)); left > 0 {
 			b.tokens.AllowN(now, left) // EC2 has none left, whatever was counted here
 		}
+		b.saved = time.Time{} // nor are those that were put by
 	}
 }
 
-// throttled says whether EC2 refused a call for there being too many.
-func throttled(err error) bool {
+// Throttled says whether EC2 refused a call for there being too many.
+func Throttled(err error) bool {
 	return slices.Contains([]string{"RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException", "RequestThrottled"}, Code(err))
 }

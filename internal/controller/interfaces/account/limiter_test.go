@@ -22,7 +22,7 @@ func newClock() *clock { return &clock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UT
 
 // allowed is how many calls in a row are allowed.
 func allowed(l *limiter, action string) (n int) {
-	for n < 1000 && l.allow(action) {
+	for n < 1000 && l.allow(action, false) {
 		n++
 	}
 	return n
@@ -49,14 +49,14 @@ func TestLimiter(t *testing.T) {
 func TestLimiterLearns(t *testing.T) {
 	c := newClock()
 	l := newLimiter(c.Now)
-	l.allow("CreateNetworkInterface")
+	l.allow("CreateNetworkInterface", false)
 	for range 20 { // calls that were made together are refused together: that counts once
 		l.done("CreateNetworkInterface", errRefused)
 	}
-	if l.allow("CreateNetworkInterface") {
+	if l.allow("CreateNetworkInterface", false) {
 		t.Error("right after a call was refused, another is made")
 	}
-	if !l.allow("AttachNetworkInterface") {
+	if !l.allow("AttachNetworkInterface", false) {
 		t.Error("another action is held up, too")
 	}
 	c.now = c.now.Add(firstPause + firstPause/2)
@@ -73,6 +73,28 @@ func TestLimiterLearns(t *testing.T) {
 	c.now = c.now.Add(4 * time.Second)
 	if got := allowed(l, "CreateNetworkInterface"); got != 20 {
 		t.Errorf("%d in four seconds, after many that went well", got)
+	}
+}
+
+// TestLimiterSparesRefusedCalls wants a call that was refused before to cost more, and
+// others not to take its tokens away.
+func TestLimiterSparesRefusedCalls(t *testing.T) {
+	c := newClock()
+	l := newLimiter(c.Now)
+	allowed(l, "CreateNetworkInterface")
+	again := func() bool { return l.allow("CreateNetworkInterface", true) }
+	c.now = c.now.Add(time.Second) // five more
+	if !again() || again() {
+		t.Error("two calls that were refused before cost more than five tokens, and one does not")
+	}
+	for range 3 {
+		c.now = c.now.Add(100 * time.Millisecond)
+		if l.allow("CreateNetworkInterface", false) {
+			t.Error("another call takes the tokens that are put by")
+		}
+	}
+	if !again() {
+		t.Error("the tokens are there, and the call is not allowed")
 	}
 }
 

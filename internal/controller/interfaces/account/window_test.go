@@ -1,0 +1,43 @@
+package account
+
+import "testing"
+
+// entered is how many calls in a row may begin.
+func entered(w *windows, action string) (n int) {
+	for n < 100 && w.enter(action) {
+		n++
+	}
+	return n
+}
+
+func TestWindow(t *testing.T) {
+	w := newWindows()
+	if got := entered(w, "AttachNetworkInterface"); got != narrowest {
+		t.Errorf("%d calls at first", got)
+	}
+	if got := entered(w, "CreateNetworkInterface"); got != narrowest {
+		t.Errorf("%d calls of another action", got)
+	}
+	w.cancel("CreateNetworkInterface")
+	if got := entered(w, "CreateNetworkInterface"); got != 1 {
+		t.Errorf("%d more after one was not made", got)
+	}
+	for round, want := range []int{2 * narrowest, 4 * narrowest, widest, widest} {
+		for range min(widest, narrowest<<round) {
+			w.leave("AttachNetworkInterface", nil)
+		}
+		if got := entered(w, "AttachNetworkInterface"); got != want {
+			t.Errorf("%d calls at once in round %d, not %d", got, round+2, want)
+		}
+	}
+	for range widest {
+		w.leave("AttachNetworkInterface", errRefused)
+	}
+	if got := entered(w, "AttachNetworkInterface"); got != 1 {
+		t.Errorf("%d calls at once after all were refused", got)
+	}
+	w.leave("AttachNetworkInterface", errBroken)
+	if got := entered(w, "AttachNetworkInterface"); got != 2 {
+		t.Errorf("%d calls at once after another error", got)
+	}
+}

@@ -1,0 +1,37 @@
+package interfaces
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/smithy-go"
+)
+
+// TestSort wants steps that nodes wait for to come first, and among equals those last whose
+// calls were refused for their rate, until they are not planned any more.
+func TestSort(t *testing.T) {
+	k := NewKeeper(nil, nil, time.Now, Grace)
+	steps := []step{
+		{key: "goes", rank: goWith}, {key: "refused", rank: uncheck}, {key: "check", rank: uncheck},
+		{key: "create", rank: creating}, {key: "attach", rank: attaching},
+	}
+	k.note(t.Context(), steps[1], &smithy.GenericAPIError{Code: "RequestLimitExceeded"})
+	k.note(t.Context(), steps[0], &smithy.GenericAPIError{Code: "IncorrectState"})
+	sorted := func() string {
+		k.sort(steps)
+		var keys []string
+		for _, s := range steps {
+			keys = append(keys, s.key)
+		}
+		return strings.Join(keys, " ")
+	}
+	if got := sorted(); got != "attach check refused goes create" {
+		t.Error(got)
+	}
+	k.forgetFailures(nil)
+	steps[1], steps[2] = steps[2], steps[1]
+	if got := sorted(); got != "attach refused check goes create" {
+		t.Errorf("after it was not planned: %s", got)
+	}
+}

@@ -1,0 +1,174 @@
+package benchnodes
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// The flags of `make bench-nodes`.
+var (
+	output = flag.String("o", "", "measure, and print the outcome: "+strings.Join(Formats, ", "))
+	rounds = flag.Int("rounds", 200, "nodes in each way, one at a time")
+	nodes  = flag.Int("nodes", 100, "nodes at once")
+	others = flag.Float64("others", 3, "calls a second that others make of each action, of the 5 that EC2 allows")
+)
+
+// measured is what TestBench has found.
+var measured Report
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *output == "" {
+		os.Exit(m.Run())
+	}
+	if !slices.Contains(Formats, *output) || *rounds < 1 || *nodes < 1 || *others < 0 || *others >= 5 {
+		fmt.Fprintf(os.Stderr, "bench-nodes: write -o %s, -rounds and -nodes of at least 1, and -others of 0 to less than 5\n",
+			strings.Join(Formats, "|"))
+		os.Exit(2)
+	}
+	// The report has standard output to itself.
+	stdout := os.Stdout
+	os.Stdout = os.Stderr
+	code := m.Run()
+	if code == 0 {
+		if err := measured.Write(stdout, *output); err != nil {
+			fmt.Fprintln(os.Stderr, "bench-nodes:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// simulate runs a measurement in simulated time.
+func simulate[T any](t *testing.T, measure func(ctx context.Context, dir string) (T, error)) (out T) {
+	t.Helper()
+	ctrllog.SetLogger(logr.Discard())
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		var err error
+		if out, err = measure(ctx, dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return out
+}
+
+func crowd(t *testing.T, name string, n int, others float64) Side {
+	t.Helper()
+	return simulate(t, func(ctx context.Context, dir string) (Side, error) { return MeasureCrowd(ctx, dir, name, n, others) })
+}
+
+func alone(t *testing.T, n int) Alone {
+	t.Helper()
+	return simulate(t, func(ctx context.Context, dir string) (Alone, error) { return MeasureAlone(ctx, dir, n) })
+}
+
+// TestBench is `make bench-nodes`.
+func TestBench(t *testing.T) {
+	if *output == "" {
+		t.Skip("`make bench-nodes` runs it")
+	}
+	measured = Report{Assumptions: assumptions(), Alone: alone(t, *rounds)}
+	for _, rate := range slices.Compact([]float64{0, *others}) {
+		c := Crowd{Nodes: *nodes, Others: rate}
+		for _, name := range []string{Croft, Script} {
+			c.Sides = append(c.Sides, crowd(t, name, *nodes, rate))
+		}
+		measured.Crowds = append(measured.Crowds, c)
+	}
+}
+
+// TestAlone fails if the script costs a node nothing, if croft costs it more than the
+// criterion, and if a node of croft's lacks an interface.
+func TestAlone(t *testing.T) {
+	const n = 10
+	a := alone(t, n)
+	for _, y := range a.Ways {
+		if len(y.Launched) != n || len(y.Later) != n {
+			t.Fatalf("%s: %d nodes of %d", y.Name, len(y.Launched), n)
+		}
+	}
+	croft, script := a.Ways[1], a.Ways[2]
+	if got := percentile(50, croft.Later); got > Criterion || croft.Incomplete > 0 {
+		t.Errorf("croft: the median node is %.1f s later, %d are incomplete", got, croft.Incomplete)
+	}
+	// 14 calls and 3 s of sleeps.
+	if got := percentile(50, script.Later); got < 14*command.least.Seconds()+3 || got > 14*command.most.Seconds()+3 {
+		t.Errorf("the script: the median node is %.1f s later", got)
+	}
+}
+
+// TestNothingIsWastedTwice has croft share an account's limits with others, who use three of
+// five calls a second. It fails if croft makes a call that comes to nothing a second time, if
+// a node is left incomplete, and if no call is refused: then the test is of no use. What is
+// refused is random, so there are several rounds.
+func TestNothingIsWastedTwice(t *testing.T) {
+	for _, n := range []int{10, 10, 10, 10, 10, 10, 10, 10, 30, 30, 30, 30} {
+		s := crowd(t, Croft, n, 3)
+		if s.Calls.WastedTwice > 0 || s.Incomplete > 0 || s.Loose > 0 {
+			t.Errorf("%d nodes: %d changes cost two calls for nothing or more, one of them %d; %d nodes are incomplete",
+				n, s.Calls.WastedTwice, s.Calls.Most, s.Incomplete)
+		}
+		if s.Calls.Throttled == 0 {
+			t.Errorf("%d nodes: no call was refused", n)
+		}
+	}
+}
+
+// TestScriptsCollide wants the other side of the comparison to be what it is said to be:
+// scripts that share an account's limits leave nodes incomplete, and one alone does not for
+// the limits' sake.
+func TestScriptsCollide(t *testing.T) {
+	s := crowd(t, Script, 60, 3)
+	if s.Incomplete < 20 || s.Calls.WastedTwice == 0 {
+		t.Errorf("60 scripts at once: %d nodes are incomplete, %+v", s.Incomplete, s.Calls)
+	}
+	if s := crowd(t, Script, 2, 0); s.Calls.Throttled > 0 || s.Calls.Made != 2*14 {
+		t.Errorf("two scripts: %+v", s.Calls)
+	}
+}
+
+func TestReport(t *testing.T) {
+	r := Report{
+		Assumptions: assumptions(),
+		Alone: Alone{2, []Way{
+			{Name: Without, Launched: []float64{20, 30}, Later: []float64{0, 0}},
+			{Name: Croft, Launched: []float64{20.5, 34}, Later: []float64{0.5, 4}},
+		}},
+		Crowds: []Crowd{{2, 3, []Side{{Name: Script, Incomplete: 2}}}},
+	}
+	var b bytes.Buffer
+	for _, format := range Formats {
+		if err := r.Write(&b, format); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{
+		"| croft | 20.5 s | 34.0 s | 24.5 s | 1.02× | 0.5 s | 4.0 s | 4.0 s | 0 |",
+		"| the script in user data | 0 of 2 | - | - | 0 | 0 | 0 | 0 | 2 | 0 |",
+		"2 nodes at once, while others make 3 calls a second",
+		"With croft, 1 of 2 nodes are later than without networks by at most 3 s",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.String())
+		}
+	}
+	_, text, _ := strings.Cut(b.String(), "\n{")
+	var again Report
+	if err := json.Unmarshal([]byte("{"+text), &again); err != nil || len(again.Crowds) != 1 {
+		t.Errorf("%v: %+v", err, again)
+	}
+}

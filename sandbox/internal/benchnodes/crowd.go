@@ -1,0 +1,120 @@
+package benchnodes
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"croft.dev/croft/internal/secondary/attach"
+)
+
+// patience is how long a crowd has.
+const patience = 20 * time.Minute
+
+// Crowd is many nodes at once.
+type Crowd struct {
+	Nodes int `json:"nodes"`
+	// Others is how many calls a second of each action others make in the account.
+	Others float64 `json:"others"`
+	Sides  []Side  `json:"sides"`
+}
+
+// Side is what came of many nodes in one way.
+type Side struct {
+	Name string `json:"name"`
+	// Seconds are how long each node that is complete took from its launch until it was
+	// Ready and took pods that use its networks.
+	Seconds []float64 `json:"seconds"`
+	// Incomplete counts nodes that lack an interface, or one that is up, for good; Loose
+	// the interfaces that are attached to nothing, for good.
+	Incomplete int   `json:"incomplete"`
+	Loose      int   `json:"loose"`
+	Calls      Calls `json:"calls"`
+}
+
+// MeasureCrowd launches n nodes at once, by croft or by the script of each. The account's
+// file is kept in dir; others make so many calls a second of each action that changes
+// interfaces, and have used up what may be called at once.
+func MeasureCrowd(ctx context.Context, dir, name string, n int, others float64) (Side, error) {
+	w, err := newWorld(ctx, dir)
+	if err != nil {
+		return Side{}, err
+	}
+	if others > 0 {
+		w.busy(ctx, others)
+	}
+	var claims []attach.Claim
+	for range n {
+		claim, err := w.launch()
+		if err != nil {
+			return Side{}, err
+		}
+		claims = append(claims, claim)
+	}
+	side := Side{Name: name}
+	if name == Croft {
+		err = side.croft(ctx, w, claims)
+	} else {
+		side.scripts(ctx, w, claims)
+	}
+	side.Calls, side.Loose = countCalls(w.server.Calls()), w.loose()
+	return side, err
+}
+
+// busy has others use the account: their calls cost tokens, and nothing else.
+func (w *world) busy(ctx context.Context, rate float64) {
+	actions := []string{"ec2:CreateNetworkInterface", "ec2:AttachNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute"}
+	for _, action := range actions {
+		for w.Spend(action, true) {
+		}
+	}
+	go func() {
+		ticker := time.NewTicker(time.Duration(float64(time.Second) / rate))
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			for _, action := range actions {
+				w.Spend(action, true)
+			}
+		}
+	}()
+}
+
+func (s *Side) croft(ctx context.Context, w *world, claims []attach.Claim) error {
+	attached, err := newCroft(w).run(ctx, claims)
+	for _, c := range claims {
+		i, at := w.Instance(c.Instance), attached[c.UID]
+		if at.IsZero() || !w.complete(c.Instance) {
+			s.Incomplete++
+			continue
+		}
+		at = usable(i.RegistersAt, i.ReadyAt, at, untilAgent.draw())
+		s.Seconds = append(s.Seconds, at.Sub(i.Launched).Seconds())
+	}
+	return err
+}
+
+func (s *Side) scripts(ctx context.Context, w *world, claims []attach.Claim) {
+	outs := make([]ran, len(claims))
+	var all sync.WaitGroup
+	for n, c := range claims {
+		all.Go(func() {
+			time.Sleep(time.Until(w.Instance(c.Instance).RunsAt.Add(untilScript.draw())))
+			outs[n] = (&script{world: w, claim: c}).run(ctx)
+		})
+	}
+	all.Wait()
+	time.Sleep(time.Minute) // attachments that take long
+	for n, c := range claims {
+		i := w.Instance(c.Instance)
+		if !outs[n].up || !w.complete(c.Instance) {
+			s.Incomplete++
+			continue
+		}
+		s.Seconds = append(s.Seconds, i.ReadyAt.Add(outs[n].took).Sub(i.Launched).Seconds())
+	}
+}

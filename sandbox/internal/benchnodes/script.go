@@ -1,0 +1,124 @@
+package benchnodes
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"croft.dev/croft/internal/secondary/attach"
+)
+
+// script is the one that the post has in user data, as its repository had it when the post
+// was published (aws-samples/karpenter-with-multus-on-eks, config/nodepool.yaml of
+// 2024-01-24): for each network seven calls of the AWS CLI, one after the other, and three
+// seconds of sleeps. It runs by `bash -xe`: it ends where a command fails, but a pipe into
+// jq does not fail when the CLI does. The kubelet starts when it has ended, in any case.
+type script struct {
+	world *world
+	claim attach.Claim
+}
+
+// ran is what came of a script.
+type ran struct {
+	took time.Duration
+	// up says that both interfaces were there when the script brought up what it found.
+	up bool
+}
+
+// run runs it, as on the instance.
+func (s *script) run(ctx context.Context) ran {
+	began := time.Now()
+	var devices []string
+	for n := range s.world.networks {
+		id, ok := s.attach(ctx, n)
+		if !ok {
+			return ran{took: time.Since(began)}
+		}
+		devices = append(devices, id)
+	}
+	time.Sleep(time.Second) // for the devices
+	time.Sleep(2 * time.Second)
+	out := ran{took: time.Since(began), up: true}
+	for _, id := range devices {
+		n := s.world.Interface(id)
+		out.up = out.up && n != nil && n.Attachment != nil && n.Attachment.Status(time.Now()) == "attached"
+	}
+	return out
+}
+
+// attach makes and attaches the interface in the nth network. Not ok is where the script
+// ends.
+func (s *script) attach(ctx context.Context, n int) (id string, ok bool) {
+	zone := s.world.networks[n].Spec.Zones[0]
+	for _, z := range s.world.networks[n].Spec.Zones {
+		if z.Zone == s.claim.Zone {
+			zone = z
+		}
+	}
+	byName := []types.Filter{{Name: aws.String("tag:Name"), Values: []string{s.world.networks[n].Name + s.claim.Zone}}}
+	if _, err := s.cli().DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: byName}); err != nil {
+		return "", false
+	}
+	byTag := []types.Filter{{Name: aws.String("tag:" + group), Values: []string{cluster}}}
+	if _, err := s.cli().DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: byTag}); err != nil {
+		return "", false
+	}
+	// Its range of IPv6, if it has one.
+	if _, err := s.cli().DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: []string{zone.Subnet}}); err != nil {
+		return "", false
+	}
+	made, err := s.cli().CreateNetworkInterface(ctx, &ec2.CreateNetworkInterfaceInput{
+		SubnetId: &zone.Subnet, Groups: zone.SecurityGroups, Description: aws.String("Multus"),
+		TagSpecifications: []types.TagSpecification{{
+			ResourceType: types.ResourceTypeNetworkInterface,
+			Tags:         []types.Tag{{Key: aws.String(attach.UnmanagedTag), Value: aws.String("true")}},
+		}},
+	})
+	if err != nil {
+		s.cli() // attach-network-interface has no ID, which is an error of usage; the pipe hides it
+		s.cli() // so is modify-network-interface-attribute, and ends the script
+		return "", false
+	}
+	id = aws.ToString(made.NetworkInterface.NetworkInterfaceId)
+	attached, err := s.cli().AttachNetworkInterface(ctx, &ec2.AttachNetworkInterfaceInput{
+		NetworkInterfaceId: &id, InstanceId: &s.claim.Instance, DeviceIndex: aws.Int32(int32(n + 1)),
+	})
+	lost := err != nil // the pipe hides it
+	if _, err := s.cli().ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{
+		NetworkInterfaceId: &id, SourceDestCheck: &types.AttributeBooleanValue{Value: aws.Bool(false)},
+	}); err != nil {
+		return "", false
+	}
+	if lost {
+		s.cli() // of no attachment: EC2 refuses it, and the script ends
+		return "", false
+	}
+	_, err = s.cli().ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{
+		NetworkInterfaceId: &id,
+		Attachment: &types.NetworkInterfaceAttachmentChanges{
+			AttachmentId: attached.AttachmentId, DeleteOnTermination: aws.Bool(true),
+		},
+	})
+	return id, err == nil
+}
+
+// cli starts the AWS CLI once more. It tries a call three times, in its retry mode
+// "standard", which is version 2's default: each time it waits up to one second, two seconds
+// and so on, by a random part (botocore, retries/standard.py).
+func (s *script) cli() *ec2.Client {
+	time.Sleep(command.draw() - answer)
+	return ec2.NewFromConfig(s.world.config, func(o *ec2.Options) {
+		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
+			o.MaxAttempts = 3
+			o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
+				most := min(1<<(attempt-1), 20)
+				return time.Duration(rand.Float64() * float64(most) * float64(time.Second)), nil
+			})
+		})
+	})
+}

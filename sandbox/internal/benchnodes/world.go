@@ -1,0 +1,168 @@
+package benchnodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/controller/interfaces"
+	"croft.dev/croft/internal/secondary/attach"
+	"croft.dev/croft/sandbox/internal/cloud"
+	"croft.dev/croft/sandbox/internal/cloud/account"
+	"croft.dev/croft/sandbox/internal/cloud/service"
+)
+
+const (
+	cluster      = "demo"
+	pool         = "telco"
+	instanceType = "c6i.2xlarge" // the post's
+	group        = "karpenter.sh/discovery"
+	template     = "lt"
+	profile      = "nodes"
+)
+
+// world is an account with two secondary networks, as it is before a node comes.
+type world struct {
+	*account.Account
+	server   *cloud.Server
+	config   aws.Config
+	networks []*v1alpha1.SecondaryNetwork
+	claims   int
+}
+
+// newWorld keeps its account in a directory. Its instances boot until ctx ends.
+func newWorld(ctx context.Context, dir string) (*world, error) {
+	w := &world{}
+	settings := account.Settings{Region: "us-west-2", Zones: []string{"us-west-2a", "us-west-2b"}, Cluster: cluster, Speed: 1}
+	var err error
+	if w.Account, err = account.Open(filepath.Join(dir, "aws.json"), settings, time.Now); err != nil {
+		return nil, err
+	}
+	w.server = cloud.NewServer(w.Account, service.Cluster{})
+	w.config = aws.Config{
+		Region: settings.Region, HTTPClient: endpoint{w.server},
+		Credentials: credentials.NewStaticCredentialsProvider("AKIABENCH", "secret", ""),
+	}
+	if err := w.PutProfile(account.InstanceProfile{Name: profile, Path: "/", Role: "KarpenterNodeRole-" + cluster}); err != nil {
+		return nil, err
+	}
+	if _, err := w.PutTemplate(account.LaunchTemplate{Name: template, Data: account.TemplateData{Profile: profile}}); err != nil {
+		return nil, err
+	}
+	for i, name := range []string{"n4", "n6"} {
+		n := &v1alpha1.SecondaryNetwork{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		for j, zone := range settings.Zones {
+			subnet, err := w.AddSubnet(zone, fmt.Sprintf("10.0.%d.0/23", 64+8*i+2*j), account.Tags{"Name": name + zone})
+			if err != nil {
+				return nil, err
+			}
+			n.Spec.Zones = append(n.Spec.Zones, v1alpha1.SecondaryNetworkZone{
+				Zone: zone, Subnet: subnet.ID, SecurityGroups: []string{w.SecurityGroups(nil)[0].ID},
+			})
+		}
+		w.networks = append(w.networks, n)
+	}
+	go w.boot(ctx)
+	return w, nil
+}
+
+// boot does what is due in the account, and lets instances register.
+func (w *world) boot(ctx context.Context) {
+	for ctx.Err() == nil {
+		changed := w.Change()
+		due, err := w.Advance()
+		for _, i := range due {
+			err = errors.Join(err, w.Note(i.ID, func(i *account.Instance) {
+				i.Registered, i.Left = true, i.State == account.Terminated
+			}))
+		}
+		if err != nil {
+			panic(err) // the account's file cannot be written
+		}
+		wait := time.Hour
+		if next := w.Next(); !next.IsZero() {
+			wait = max(0, time.Until(next))
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// launch starts an instance, as Karpenter does for a NodeClaim.
+func (w *world) launch() (attach.Claim, error) {
+	subnet := w.Subnets(account.Filters{"tag:" + group: {cluster}})[w.claims%2]
+	started, refused, err := w.Launch(account.Order{
+		Offers:   []account.Offer{{Template: template, Type: instanceType, Subnet: subnet.ID, Zone: subnet.Zone}},
+		Capacity: account.OnDemand, Count: 1,
+	})
+	if err != nil || len(started) != 1 {
+		return attach.Claim{}, errors.Join(err, fmt.Errorf("launch: %+v", refused))
+	}
+	w.claims++
+	return attach.Claim{
+		Name: fmt.Sprintf("telco-%d", w.claims), UID: fmt.Sprintf("u%d", w.claims), Pool: pool,
+		Zone: subnet.Zone, Instance: started[0].IDs[0], InstanceType: instanceType,
+	}, nil
+}
+
+// wanted is what a cluster with these NodeClaims asks croft for.
+func (w *world) wanted(claims []attach.Claim) interfaces.Wanted {
+	return interfaces.Wanted{
+		Cluster: cluster, Networks: w.networks, Claims: claims,
+		Pools: []attach.Pool{{Name: pool, Networks: []string{w.networks[0].Name, w.networks[1].Name}}},
+	}
+}
+
+// complete says whether an instance has all that its networks need: an interface in each,
+// attached, without the check of source and destination, and deleted with the instance.
+func (w *world) complete(instance string) bool {
+	count := 0
+	for _, n := range w.AllInterfaces() {
+		t := n.Attachment
+		if t != nil && t.Instance == instance && t.DeviceIndex > 0 && t.Status(time.Now()) == "attached" &&
+			t.DeleteOnTermination && !n.SourceDestCheck {
+			count++
+		}
+	}
+	return count == len(w.networks)
+}
+
+// loose counts interfaces that are attached to nothing.
+func (w *world) loose() (count int) {
+	for _, n := range w.AllInterfaces() {
+		if n.Attachment == nil {
+			count++
+		}
+	}
+	return count
+}
+
+// endpoint hands calls to the account without a network between them: real connections and
+// simulated time do not mix. Half of the time that an answer takes passes before the call.
+type endpoint struct{ server http.Handler }
+
+// Do implements aws.HTTPClient.
+func (e endpoint) Do(r *http.Request) (*http.Response, error) {
+	time.Sleep(answer / 2)
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	recorder := httptest.NewRecorder()
+	e.server.ServeHTTP(recorder, r)
+	time.Sleep(answer / 2)
+	return recorder.Result(), nil
+}

@@ -1,0 +1,177 @@
+package cloud_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"croft.dev/croft/internal/controller/interfaces"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/secondary/attach"
+)
+
+// deaths lets an instance end in the middle of a pass: right before a change that is for it
+// reaches EC2, or right after.
+type deaths struct {
+	interfaces.Writer
+	*networked
+
+	mu sync.Mutex
+	// left is how many changes it is until then; instance and step narrow them down.
+	left           int64
+	instance, step string
+	before         bool
+	dead           string
+}
+
+// soon has the instance of the nth change end.
+func (d *deaths) soon(nth int64, before bool) { d.left, d.before, d.dead = nth, before, "" }
+
+// at has an instance end at the first change of a kind.
+func (d *deaths) at(instance, step string, before bool) {
+	d.soon(1, before)
+	d.instance, d.step = instance, step
+}
+
+// never has no instance end from now on. It returns the one that has.
+func (d *deaths) never() string {
+	d.left = 0
+	return d.dead
+}
+
+// change makes one. Steps are named as in "attach n3".
+func (d *deaths) change(instance, step string, call func() error) error {
+	d.mu.Lock()
+	dies := false
+	if d.left > 0 && (d.step == "" || d.step == step && d.instance == instance) {
+		d.left--
+		dies = d.left == 0
+	}
+	d.mu.Unlock()
+	if dies && d.before {
+		d.die(instance)
+	}
+	err := call()
+	if dies && !d.before {
+		d.die(instance)
+	}
+	return err
+}
+
+func (d *deaths) die(instance string) {
+	if err := d.Terminate(instance); err != nil {
+		panic(err) // the account's file cannot be written
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dead = instance
+}
+
+func (d *deaths) Create(ctx context.Context, c attach.Create) (made attach.Interface, err error) {
+	err = d.change(c.Claim.Instance, "create "+c.Network, func() (err error) {
+		made, err = d.Writer.Create(ctx, c)
+		return err
+	})
+	return made, err
+}
+
+func (d *deaths) Attach(ctx context.Context, a attach.Attach) (id string, err error) {
+	err = d.change(a.Instance, "attach "+a.Network, func() (err error) {
+		id, err = d.Writer.Attach(ctx, a)
+		return err
+	})
+	return id, err
+}
+
+func (d *deaths) Change(ctx context.Context, c attach.Change) error {
+	step := "no check "
+	if c.Attachment != "" {
+		step = "ends with its instance "
+	}
+	return d.change(d.instanceOf(c.Interface), step+c.Network, func() error { return d.Writer.Change(ctx, c) })
+}
+
+// instanceOf is the instance that an interface was made for; "" if its claim is gone.
+func (n *networked) instanceOf(id string) string {
+	made := n.Interface(id)
+	if made == nil {
+		return ""
+	}
+	for i := range n.wanted.Claims {
+		if n.wanted.Claims[i].UID == made.Tags[attach.ClaimTag] {
+			return n.wanted.Claims[i].Instance
+		}
+	}
+	return ""
+}
+
+// forget lets the claim of an instance go.
+func (n *networked) forget(instance string) {
+	n.wanted.Claims = slices.DeleteFunc(slices.Clone(n.wanted.Claims), func(c attach.Claim) bool { return c.Instance == instance })
+}
+
+// fates are what becomes of the NodeClaim of an instance that has ended.
+var fates = map[string]func(n *networked, c *attach.Claim){
+	"the claim goes at once":       func(n *networked, c *attach.Claim) { n.forget(c.Instance) },
+	"the claim goes later":         func(*networked, *attach.Claim) {},
+	"the claim is being deleted":   func(_ *networked, c *attach.Claim) { c.Deleting = true },
+	"the operator dies, too":       func(n *networked, _ *attach.Claim) { n.restart() },
+	"the operator and claim, both": func(n *networked, c *attach.Claim) { n.forget(c.Instance); n.restart() },
+}
+
+// TestInstanceEndsAtEachStep ends an instance right before and right after each change that
+// croft makes for it: its interfaces must go, whatever becomes of its claim, and the node
+// beside it must get all of its own.
+func TestInstanceEndsAtEachStep(t *testing.T) {
+	nth := 0
+	for _, step := range []string{"create", "no check", "attach", "ends with its instance"} {
+		for _, network := range []string{"n3", "n6"} {
+			for _, before := range []bool{true, false} {
+				for fate, befall := range fates {
+					if nth++; nth%8 != 0 && (testing.Short() || !sandbox.All()) {
+						continue // fates come in any order: other ones each time
+					}
+					name := fmt.Sprintf("%s %s/before %t/%s", step, network, before, fate)
+					t.Run(name, func(t *testing.T) { endsAt(t, step+" "+network, before, befall) })
+				}
+			}
+		}
+	}
+}
+
+func endsAt(t *testing.T, step string, before bool, befall func(*networked, *attach.Claim)) {
+	t.Helper()
+	n := networkedAccount(t)
+	n.launchClaim(t)
+	doomed := n.launchClaim(t)
+	instance := doomed.Instance
+	n.deaths.at(instance, step, before)
+	for range 40 {
+		_, _ = n.keeper.Pass(t.Context(), n.wanted) // a call for an instance that ends is refused
+		if n.deaths.dead != "" {
+			break
+		}
+		n.wait(t, time.Second)
+	}
+	if n.deaths.never() != instance {
+		t.Fatalf("no call %q was made for %s", step, instance)
+	}
+	befall(n, doomed)
+	for i := range 30 {
+		n.wait(t, 2*time.Second)
+		n.pass(t)
+		if i == 10 { // Karpenter lets it go
+			n.forget(instance)
+		}
+	}
+	if got := n.wrong(); len(got) > 0 {
+		t.Error(strings.Join(got, "; "))
+	}
+	if got := len(n.made()); got != 2 {
+		t.Errorf("%d interfaces are there, and the other node has two", got)
+	}
+}
