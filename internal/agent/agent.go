@@ -51,13 +51,18 @@ type Agent struct {
 	Reader  client.Reader
 	Writer  client.StatusClient
 	Machine Machine
-	Log     *slog.Logger
+	// Boot reads the node's journal, if it may be read.
+	Boot BootReader
+	Log  *slog.Logger
 
 	changed chan struct{}
+	// bootKnown says that nothing more will be found out about the node's boot.
+	bootKnown bool
 }
 
-// Run keeps the networks of a node until ctx ends. It watches that Node alone.
-func Run(ctx context.Context, cfg *rest.Config, node string, m Machine, log *slog.Logger) error {
+// Run keeps the networks of a node until ctx ends. It watches that Node alone. Boot may be
+// nil.
+func Run(ctx context.Context, cfg *rest.Config, node string, m Machine, boot BootReader, log *slog.Logger) error {
 	s := scheme.New()
 	nodes, err := cache.New(cfg, cache.Options{Scheme: s, ByObject: map[client.Object]cache.ByObject{
 		&corev1.Node{}: {Field: fields.OneTermEqualSelector("metadata.name", node)},
@@ -69,7 +74,7 @@ func Run(ctx context.Context, cfg *rest.Config, node string, m Machine, log *slo
 	if err != nil {
 		return err
 	}
-	a := &Agent{Node: node, Reader: nodes, Writer: writer, Machine: m, Log: log, changed: make(chan struct{}, 1)}
+	a := &Agent{Node: node, Reader: nodes, Writer: writer, Machine: m, Boot: boot, Log: log, changed: make(chan struct{}, 1)}
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return nodes.Start(ctx) })
 	all.Go(func() error { return m.Watch(ctx, a.notify) })
@@ -140,7 +145,7 @@ func (a *Agent) Pass(ctx context.Context) bool {
 			return false
 		}
 	}
-	return after.Reason != v1alpha1.ReasonLinkFailed
+	return a.tellBoot(ctx, node) && after.Reason != v1alpha1.ReasonLinkFailed
 }
 
 // settle sets up the node's interfaces as far as they are there.
