@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/boot"
 	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/secondary"
 )
@@ -56,13 +57,15 @@ type Agent struct {
 	Log  *slog.Logger
 
 	changed chan struct{}
-	// bootKnown says that nothing more will be found out about the node's boot.
+	// bootTimes are what the journal shows, once it was read, and bootKnown says that they
+	// are written, or never will be.
+	bootTimes boot.Times
 	bootKnown bool
 }
 
-// Run keeps the networks of a node until ctx ends. It watches that Node alone. Boot may be
-// nil.
-func Run(ctx context.Context, cfg *rest.Config, node string, m Machine, boot BootReader, log *slog.Logger) error {
+// Run keeps the networks of a node until ctx ends. It watches that Node alone. It reads
+// no journal if there is no reader.
+func Run(ctx context.Context, cfg *rest.Config, node string, m Machine, journal BootReader, log *slog.Logger) error {
 	s := scheme.New()
 	nodes, err := cache.New(cfg, cache.Options{Scheme: s, ByObject: map[client.Object]cache.ByObject{
 		&corev1.Node{}: {Field: fields.OneTermEqualSelector("metadata.name", node)},
@@ -74,7 +77,7 @@ func Run(ctx context.Context, cfg *rest.Config, node string, m Machine, boot Boo
 	if err != nil {
 		return err
 	}
-	a := &Agent{Node: node, Reader: nodes, Writer: writer, Machine: m, Boot: boot, Log: log, changed: make(chan struct{}, 1)}
+	a := &Agent{Node: node, Reader: nodes, Writer: writer, Machine: m, Boot: journal, Log: log, changed: make(chan struct{}, 1)}
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return nodes.Start(ctx) })
 	all.Go(func() error { return m.Watch(ctx, a.notify) })

@@ -60,17 +60,19 @@ func (a *Agent) tellBoot(ctx context.Context, node *corev1.Node) bool {
 	if a.Boot == nil || a.bootKnown || node.Annotations[v1alpha1.BootAnnotation] != "" || !isReady(node) {
 		return true
 	}
-	times, err := a.Boot(node.CreationTimestamp.Time)
-	if err != nil {
-		a.Log.Error("the journal cannot be read", "error", oneLine(err), "events", len(times))
+	if a.bootTimes == nil {
+		var err error
+		if a.bootTimes, err = a.Boot(node.CreationTimestamp.Time); err != nil {
+			a.Log.Error("the journal cannot be read", "error", oneLine(err), "events", len(a.bootTimes))
+		}
 	}
-	if len(times) == 0 {
+	if len(a.bootTimes) == 0 {
 		a.Log.Info("the journal shows nothing of the boot")
 		a.bootKnown = true
 		return true
 	}
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"annotations": map[string]string{v1alpha1.BootAnnotation: boot.Encode(times)},
+		"annotations": map[string]string{v1alpha1.BootAnnotation: boot.Encode(a.bootTimes)},
 	}})
 	if err == nil {
 		err = a.Writer.Status().Patch(ctx, node, client.RawPatch(types.StrategicMergePatchType, data))
@@ -79,7 +81,7 @@ func (a *Agent) tellBoot(ctx context.Context, node *corev1.Node) bool {
 		a.Log.Error("the times of the boot cannot be written", "error", err.Error())
 		return false
 	}
-	a.Log.Info("boot", "events", len(times))
+	a.Log.Info("boot", "events", len(a.bootTimes))
 	a.bootKnown = true
 	return true
 }

@@ -84,7 +84,9 @@ type patchWriter struct {
 	to *patches
 }
 
-func (w patchWriter) Patch(_ context.Context, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
+func (w patchWriter) Patch(
+	_ context.Context, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption,
+) error {
 	if w.to.refuse > 0 {
 		w.to.refuse--
 		return errors.New("refused")
@@ -103,9 +105,11 @@ func TestTellBoot(t *testing.T) {
 		done, writes int
 		reads        int
 	}{
-		"a ready node":             {func(*corev1.Node, *Agent, *patches) {}, 3, 1, 1},
-		"the first write fails":    {func(_ *corev1.Node, _ *Agent, p *patches) { p.refuse = 1 }, 2, 1, 2},
-		"a node that is not Ready": {func(n *corev1.Node, _ *Agent, _ *patches) { n.Status.Conditions[0].Status = corev1.ConditionFalse }, 3, 0, 0},
+		"a ready node":          {func(*corev1.Node, *Agent, *patches) {}, 3, 1, 1},
+		"the first write fails": {func(_ *corev1.Node, _ *Agent, p *patches) { p.refuse = 1 }, 2, 1, 1},
+		"a node that is not Ready": {func(n *corev1.Node, _ *Agent, _ *patches) {
+			n.Status.Conditions[0].Status = corev1.ConditionFalse
+		}, 3, 0, 0},
 		"it was told before": {func(n *corev1.Node, _ *Agent, _ *patches) {
 			n.Annotations = map[string]string{v1alpha1.BootAnnotation: "{}"}
 		}, 3, 0, 0},
@@ -115,17 +119,19 @@ func TestTellBoot(t *testing.T) {
 		}, 3, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
+			ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue}
 			node := &corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: metav1.NewTime(registered)},
-				Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+				Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}},
 			}
 			p := &patches{Client: fake.NewClientBuilder().WithScheme(scheme.New()).Build()}
 			reads := 0
 			read := Journal(journalDirectory(t))
-			a := &Agent{Node: "a", Writer: p, Log: slog.New(slog.DiscardHandler), Boot: func(created time.Time) (boot.Times, error) {
+			a := &Agent{Node: "a", Writer: p, Log: slog.New(slog.DiscardHandler)}
+			a.Boot = func(created time.Time) (boot.Times, error) {
 				reads++
 				return read(created)
-			}}
+			}
 			c.change(node, a, p)
 			done := 0
 			for range 3 {

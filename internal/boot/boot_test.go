@@ -116,6 +116,11 @@ func TestBoot(t *testing.T) {
 	}
 }
 
+// created is containerd's line about a container.
+func created(container string) string {
+	return "CreateContainer within sandbox x for &ContainerMetadata{Name:" + container + ",Attempt:0,} returns container id y"
+}
+
 // TestQuotes: lines that quote an event are none.
 func TestQuotes(t *testing.T) {
 	for _, l := range []struct{ source, text string }{
@@ -131,8 +136,8 @@ func TestQuotes(t *testing.T) {
 		{"kernel", "Starting Kubelet..."},
 		{"cloud-init", "+ echo Cloud-init v. 22.2.2 finished at"},
 		{"cloud-init", "Cloud-init v. 22.2.2 running 'init-local' at Thu, 09 Jan 2025 19:58:01 +0000."},
-		{"kubelet", "CreateContainer within sandbox x for &ContainerMetadata{Name:aws-node,Attempt:0,} returns container id y"},
-		{"containerd", "CreateContainer within sandbox x for &ContainerMetadata{Name:web,Attempt:0,} returns container id y"},
+		{"kubelet", created("aws-node")},
+		{"containerd", created("web")},
 		{"containerd", "CreateContainer within sandbox x for container &ContainerMetadata{Name:aws-node,Attempt:0,}"},
 	} {
 		var log boot.Log
@@ -163,7 +168,8 @@ func TestEncode(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "x", "[]", `{"Kubelet Start":1}`, `{"Kubelet Start":"soon"}`, `{"a":"` + strings.Repeat("b", 2048) + `"}`} {
+	for _, text := range []string{"", "x", "[]", `{"Kubelet Start":1}`, `{"Kubelet Start":"soon"}`,
+		"{}" + strings.Repeat(" ", 2047)} {
 		if got, err := boot.Decode(text); err == nil {
 			t.Errorf("%.40s: no error, but %v", text, got)
 		}

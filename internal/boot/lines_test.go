@@ -10,6 +10,9 @@ import (
 
 var near = time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC)
 
+// initializes is a line of cloud-init-output.log.
+const initializes = "Cloud-init v. 22.2.2 running 'init' at Mon, 21 Aug 2023 14:59:33 +0200. Up 4.48 seconds."
+
 // TestParseLine has a line of each format.
 func TestParseLine(t *testing.T) {
 	for text, want := range map[string]string{
@@ -27,8 +30,7 @@ func TestParseLine(t *testing.T) {
 		"2022-11-28T02:59:07.123456789Z stdout F Successfully copied CNI plugin": "2022-11-28T02:59:07.123456789Z||Successfully copied CNI plugin",
 		// cloud-init.log, cloud-init-output.log
 		"2022-11-28 02:59:10,123 - util.py[DEBUG]: Cloud-init v. 22.2.2 finished at": "2022-11-28T02:59:10.123Z||Cloud-init v. 22.2.2 finished at",
-		"Cloud-init v. 22.2.2 running 'init' at Mon, 21 Aug 2023 14:59:33 +0200. Up 4.48 seconds.": "2023-08-21T12:59:33Z|cloud-init|" +
-			"Cloud-init v. 22.2.2 running 'init' at Mon, 21 Aug 2023 14:59:33 +0200. Up 4.48 seconds.",
+		initializes: "2023-08-21T12:59:33Z|cloud-init|" + initializes,
 		// journalctl -o json
 		`{"__REALTIME_TIMESTAMP":"1700000000123456","SYSLOG_IDENTIFIER":"kernel","MESSAGE":"Linux version"}`: "2023-11-14T22:13:20.123456Z|kernel|Linux version",
 
@@ -59,7 +61,8 @@ func TestLongLines(t *testing.T) {
 	for _, length := range []int{4000, 4096, 5000, 9000, 1 << 20} {
 		for _, end := range []string{"\n", "\r\n"} {
 			text := "Jan  2 02:59:07 host kernel: Linux version " + strings.Repeat("x", length) + end +
-				"Jan  2 02:59:08 host systemd[1]: Starting Kubelet..." + end + "Jan  2 02:59:09 host systemd[1]: Reached target Network."
+				"Jan  2 02:59:08 host systemd[1]: Starting Kubelet..." + end +
+				"Jan  2 02:59:09 host systemd[1]: Reached target Network."
 			var log boot.Log
 			timed, err := log.Read(strings.NewReader(text), near)
 			if got := log.Boot(time.Time{}); err != nil || timed != 3 || len(got) != 3 {

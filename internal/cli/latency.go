@@ -76,9 +76,12 @@ phases in Prometheus' text format.`,
 	}
 	c.Flags().StringVar(&o.pool, "pool", "", "only nodes of this pool")
 	c.Flags().DurationVar(&o.since, "since", time.Hour, "only nodes that were requested within this time; all if 0")
-	c.Flags().StringArrayVar(&o.journals, "journal", nil, "a node's name and a file of its logs, as NODE=FILE; may be repeated")
-	c.Flags().StringVar(&o.against, "against", "", "compare with the nodes in this file, which -o json has written; - is standard input")
-	c.Flags().StringVar(&o.againstPool, "against-pool", "", "compare with nodes of this pool, of the file if there is one")
+	c.Flags().StringArrayVar(&o.journals, "journal", nil,
+		"a node's name and a file of its logs, as NODE=FILE; may be repeated")
+	c.Flags().StringVar(&o.against, "against", "",
+		"compare with the nodes in this file, which -o json has written; - is standard input")
+	c.Flags().StringVar(&o.againstPool, "against-pool", "",
+		"compare with nodes of this pool, of the file if there is one")
 	o.output.add(c, formatTable, formatWide, formatMarkdown, formatJSON, formatSVG, formatPrometheus)
 	return c
 }

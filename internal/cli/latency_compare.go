@@ -57,7 +57,8 @@ func (a *app) compareLatency(with, nodes []latency.Timeline, o latencyOptions) e
 		was, is := d.Before, d.After
 		row := []string{d.Phase.Title(), having(was) + "/" + having(is)}
 		row = append(row, compared(was, is, d.P50, func(p *latency.Percentiles) float64 { return p.P50 })...)
-		rows = append(rows, append(row, compared(was, is, d.P90, func(p *latency.Percentiles) float64 { return p.P90 })...))
+		row = append(row, compared(was, is, d.P90, func(p *latency.Percentiles) float64 { return p.P90 })...)
+		rows = append(rows, row)
 	}
 	if o.output == formatMarkdown {
 		a.markdownTable(header, rows)

@@ -69,8 +69,8 @@ func (j journals) read(nodes []corev1.Node) (map[string]boot.Times, error) {
 	times := map[string]boot.Times{}
 	for node, log := range logs {
 		if times[node] = log.Boot(created[node]); len(times[node]) == 0 {
-			return nil, fmt.Errorf("--journal %s: its logs show nothing of a boot before %s, when the node registered; "+
-				"on the node, journalctl -o short-iso-precise prints all of them", node,
+			return nil, fmt.Errorf("--journal %s: its logs show nothing of a boot before %s, when the node "+
+				"registered; on the node, journalctl -o short-iso-precise prints all of them", node,
 				created[node].UTC().Format(time.RFC3339))
 		}
 	}

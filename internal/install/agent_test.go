@@ -3,6 +3,7 @@ package install_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -231,8 +232,10 @@ func TestAgentAnnotates(t *testing.T) {
 		return agent.Status().Patch(t.Context(), n.DeepCopy(), client.RawPatch(types.StrategicMergePatchType,
 			[]byte(`{"metadata":{"annotations":{"`+key+`":"{}"}}}`)))
 	}
+	tries := 0 // another annotation each time: a write that changes nothing asks no policy
 	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		err := patch("other")
+		tries++
+		err := patch("other-" + strconv.Itoa(tries))
 		return err != nil && strings.Contains(err.Error(), "[own-annotation]"), nil
 	})
 	if err != nil {

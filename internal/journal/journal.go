@@ -40,10 +40,9 @@ const (
 	// keyed hashes, compact.
 	known = 1<<5 - 1
 
-	objectHeader   = 16
-	typeData       = 1
-	typeEntry      = 3
-	flagCompressed = 1 | 2 | 4
+	objectHeader = 16
+	typeData     = 1
+	typeEntry    = 3
 
 	entryItems  = 64
 	dataPayload = 64
@@ -178,7 +177,8 @@ func (f *reader) entry(at, size uint64, since time.Time) (Entry, error) {
 	return e, nil
 }
 
-// field reads a DATA object, if it is one that an entry has.
+// field reads a DATA object, if it is one that an entry has. One that is compressed begins
+// with the marks of its compression, and has no name.
 func (f *reader) field(at uint64, e *Entry) error {
 	header, err := f.read(at, objectHeader)
 	if err != nil {
@@ -192,7 +192,7 @@ func (f *reader) field(at uint64, e *Entry) error {
 	if header[0] != typeData || size < payload {
 		return fmt.Errorf("field at %d is of type %d with %d bytes", at, header[0], size)
 	}
-	if header[1]&flagCompressed != 0 || size-payload > longest {
+	if size-payload > longest {
 		return nil
 	}
 	content, err := f.read(at+payload, int(size-payload)) //nolint:gosec // it is at most longest

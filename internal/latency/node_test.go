@@ -49,7 +49,8 @@ var parts = map[latency.Phase]float64{
 
 // TestParts removes, or spoils, what the phases of logs and networks depend on.
 func TestParts(t *testing.T) {
-	logs := []latency.Phase{latency.VMStart, latency.System, latency.UserData, latency.Nodeadm, latency.Containerd, latency.Kubelet}
+	logs := []latency.Phase{latency.VMStart, latency.System, latency.UserData, latency.Nodeadm, latency.Containerd,
+		latency.Kubelet}
 	annotation := func(o *latency.Objects) boot.Times {
 		times, err := boot.Decode(o.Nodes[0].Annotations[v1alpha1.BootAnnotation])
 		if err != nil {
@@ -80,8 +81,9 @@ func TestParts(t *testing.T) {
 	}{
 		"everything is known": {func(*latency.Objects) {}, nil, nil, ""},
 		"no logs":             {func(o *latency.Objects) { o.Nodes[0].Annotations = nil }, logs, nil, ""},
-		"no logs that can be read": {func(o *latency.Objects) { o.Nodes[0].Annotations[v1alpha1.BootAnnotation] = "x" }, logs, nil,
-			"its annotation croft.dev/boot cannot be read: boot times: invalid character 'x' looking for beginning of value"},
+		"no logs that can be read": {func(o *latency.Objects) {
+			o.Nodes[0].Annotations[v1alpha1.BootAnnotation] = "x"
+		}, logs, nil, "its annotation croft.dev/boot cannot be read: boot times: invalid character 'x' looking for beginning of value"},
 		"logs from before its NodeClaim": {with(func(times boot.Times) {
 			for e := range times {
 				times[e] = times[e].Add(-time.Hour)
@@ -95,7 +97,8 @@ func TestParts(t *testing.T) {
 		"no cloud-init": {lacking(boot.CloudInitFinalStart, boot.CloudInitFinalFinish), []latency.Phase{latency.UserData},
 			map[latency.Phase]float64{latency.System: 8}, ""},
 		"Bottlerocket": {with(func(times boot.Times) {
-			times[boot.BootstrapStart], times[boot.BootstrapFinish] = times[boot.CloudInitFinalStart], times[boot.CloudInitFinalFinish]
+			times[boot.BootstrapStart] = times[boot.CloudInitFinalStart]
+			times[boot.BootstrapFinish] = times[boot.CloudInitFinalFinish]
 			delete(times, boot.CloudInitFinalStart)
 			delete(times, boot.CloudInitFinalFinish)
 		}), nil, nil, ""},
@@ -159,8 +162,8 @@ func TestSentenceOfParts(t *testing.T) {
 	phases := maps.Clone(all)
 	maps.Copy(phases, parts)
 	line := latency.Timeline{Phases: phases}
-	const want = "it took 30s from the pod that needed it to Ready; 15s of them in boot (instance boots, kubelet registers), " +
-		"and 5s of these in user data (user data runs)"
+	const want = "it took 30s from the pod that needed it to Ready; " +
+		"15s of them in boot (instance boots, kubelet registers), and 5s of these in user data (user data runs)"
 	if got := line.Sentence(); got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}

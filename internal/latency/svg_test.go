@@ -135,7 +135,8 @@ func TestPictureOfPlainNodes(t *testing.T) {
 	got := latency.SVG(latency.Build(*one(), latency.Options{}))
 	wellFormed(t, got)
 	for _, d := range latency.Definitions() {
-		if explained := strings.Contains(got, d.Phase.Title()+": "+d.Says); explained == d.Wide() && d.Lane != latency.Totals {
+		explained := strings.Contains(got, d.Phase.Title()+": "+d.Says)
+		if explained == d.Wide() && d.Lane != latency.Totals {
 			t.Errorf("%s: explained %v", d.Phase, explained)
 		}
 	}
