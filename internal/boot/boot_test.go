@@ -121,6 +121,23 @@ func created(container string) string {
 	return "CreateContainer within sandbox x for &ContainerMetadata{Name:" + container + ",Attempt:0,} returns container id y"
 }
 
+// TestContainers: both ways in which containerd writes a container's name.
+func TestContainers(t *testing.T) {
+	for _, text := range []string{
+		created("aws-node"),
+		`time="x" level=info msg="CreateContainer within sandbox \"a\" for &ContainerMetadata{Name:aws-node,Attempt:0,} ` +
+			`returns container id \"b\""`,
+		`time="x" level=info msg="CreateContainer within sandbox \"a\" for name:\"aws-node\" returns container id \"b\""`,
+		`CreateContainer within sandbox "a" for name:"aws-node"  attempt:1 returns container id "b"`,
+	} {
+		var log boot.Log
+		log.Add(boot.Line{Time: time.Unix(1, 0), Source: "containerd", Text: text})
+		if got := log.Boot(time.Time{}); len(got) != 1 || got[boot.AWSNodeStart].IsZero() {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
 // TestQuotes: lines that quote an event are none.
 func TestQuotes(t *testing.T) {
 	for _, l := range []struct{ source, text string }{
@@ -138,6 +155,8 @@ func TestQuotes(t *testing.T) {
 		{"cloud-init", "Cloud-init v. 22.2.2 running 'init-local' at Thu, 09 Jan 2025 19:58:01 +0000."},
 		{"kubelet", created("aws-node")},
 		{"containerd", created("web")},
+		{"containerd", created("aws-node-exporter")},
+		{"containerd", "CreateContainer within sandbox x returns container id y"},
 		{"containerd", "CreateContainer within sandbox x for container &ContainerMetadata{Name:aws-node,Attempt:0,}"},
 	} {
 		var log boot.Log

@@ -107,13 +107,22 @@ var units = map[string]Event{
 }
 
 // ofContainer: containerd has created a container of the node's own pods. Their names are
-// fixed; a tenant's container may have the same, but comes later.
+// fixed; a tenant's container may have the same, but comes later. The name is written as
+// Name:kube-proxy, or, where the API of container runtimes is made by the newer generator
+// of protocol buffers, as name:"kube-proxy".
 func ofContainer(text string) Event {
 	if !strings.Contains(text, "CreateContainer within sandbox ") || !strings.Contains(text, " returns container id ") {
 		return ""
 	}
-	_, name, _ := strings.Cut(text, "&ContainerMetadata{Name:")
-	name, _, _ = strings.Cut(name, ",")
+	_, metadata, _ := strings.Cut(text, " for ")
+	at := max(strings.Index(metadata, "Name:"), strings.Index(metadata, "name:"))
+	if at < 0 {
+		return ""
+	}
+	name := strings.TrimLeft(metadata[at+len("name:"):], `\"`)
+	if end := strings.IndexAny(name, `,\" `); end >= 0 {
+		name = name[:end]
+	}
 	return map[string]Event{
 		"kube-proxy": KubeProxyStart, "aws-vpc-cni-init": VPCCNIInitStart, "aws-node": AWSNodeStart,
 	}[name]
