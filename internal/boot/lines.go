@@ -111,7 +111,7 @@ func parseISO(text string) (Line, bool) {
 			return Line{Time: t.UTC(), Text: message}, true
 		}
 	}
-	return sourced(t.UTC(), rest)
+	return sourced(t.UTC(), rest), true
 }
 
 // parseSyslog: "Nov 28 02:59:07 host kernel: text".
@@ -123,7 +123,7 @@ func parseSyslog(text string, near time.Time) (Line, bool) {
 	if err != nil {
 		return Line{}, false
 	}
-	return sourced(inYear(t, near), strings.TrimPrefix(text[len(time.Stamp):], " "))
+	return sourced(inYear(t, near), strings.TrimPrefix(text[len(time.Stamp):], " ")), true
 }
 
 // inYear is a time of the year 0 in the year that brings it nearest to another.
@@ -139,12 +139,12 @@ func inYear(t, near time.Time) time.Time {
 }
 
 // sourced takes "host source[pid]: text" apart. The host is absent in some journals.
-func sourced(t time.Time, rest string) (Line, bool) {
+func sourced(t time.Time, rest string) Line {
 	head, message, is := strings.Cut(rest, ": ")
 	if !is {
-		return Line{Time: t}, true
+		return Line{Time: t}
 	}
 	source := head[strings.LastIndexByte(head, ' ')+1:]
 	source, _, _ = strings.Cut(source, "[")
-	return Line{Time: t, Source: source, Text: message}, true
+	return Line{Time: t, Source: source, Text: message}
 }
