@@ -72,6 +72,18 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
+// TestRestOfLongLine: what a long line quotes is no line, wherever it is cut.
+func TestRestOfLongLine(t *testing.T) {
+	text := "Jan  2 02:59:07 host kubelet[1]: " + strings.Repeat("Cloud-init v. 1 finished at Mon, 21 Aug 2023 14:59:33 +0200 ", 500)
+	for skip := range 59 {
+		var log boot.Log
+		timed, err := log.Read(strings.NewReader(text[:33]+text[34+skip:]+"\n"), near)
+		if got := log.Boot(time.Time{}); err != nil || timed != 1 || len(got) > 0 {
+			t.Errorf("%d lines, %v, %v", timed, got, err)
+		}
+	}
+}
+
 // FuzzRead wants no text to break the reader, and times and events that can be written.
 func FuzzRead(f *testing.F) {
 	for _, line := range []string{
