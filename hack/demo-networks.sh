@@ -95,6 +95,8 @@ printf '  %-14s %-7s %-12s %s\n' "pods per zone" nodes interfaces "until all is 
 scale 5
 scale 1 2
 scale 10
+step "    Where the time of each node went: interfaces come while it boots"
+show croft latency --pool telco -o wide
 
 chapter "No pods, no nodes, no interfaces"
 kubectl "${core[@]}" scale deployment/zone-a deployment/zone-b --replicas=0 >/dev/null

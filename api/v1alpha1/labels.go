@@ -77,6 +77,9 @@ const (
 	// NetworksTaint keeps pods off a node until its secondary networks are ready. The
 	// prefix is the one that the node readiness controller of kubernetes-sigs asks for.
 	NetworksTaint = "readiness.k8s.io/croft-networks"
+	// BootAnnotation on a Node has the times of the events of its boot, which croft's agent
+	// found in the node's journal: a JSON object, for croft latency.
+	BootAnnotation = "croft.dev/boot"
 	// NetworksTaintValue is the value of NetworksTaint.
 	NetworksTaintValue = "pending"
 

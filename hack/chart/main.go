@@ -55,7 +55,8 @@ func generate(args []string) error {
 // chart returns the generated files by their names.
 func chart() (map[string][]byte, error) {
 	objects, err := install.Objects(install.Options{
-		Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Agent: true, VerifySchedule: scheduleMark,
+		Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Agent: true, AgentJournal: true,
+		VerifySchedule: scheduleMark,
 	})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -153,6 +154,39 @@ func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 					indent + "- --tracing-rate-per-million={{ .ratePerMillion | int }}\n{{- end }}{{ end }}"
 			}))
 		}
+	}
+	if o.GetName() == install.AgentName {
+		p.journal(pod)
+	}
+}
+
+// journal puts what the agent needs to read its node's journal behind a value.
+func (p *page) journal(pod map[string]any) {
+	c := pod["containers"].([]any)[0].(map[string]any)
+	for _, list := range []any{pod["volumes"], c["volumeMounts"], c["args"]} {
+		p.onlyIf(".Values.agent.journal", list.([]any), func(element any) bool {
+			if argument, is := element.(string); is {
+				return strings.HasPrefix(argument, "--"+install.JournalName+"=")
+			}
+			return element.(map[string]any)["name"] == install.JournalName
+		})
+	}
+}
+
+// onlyIf puts some elements of a list behind a condition.
+func (p *page) onlyIf(condition string, list []any, some func(any) bool) {
+	for i, element := range list {
+		if !some(element) {
+			continue
+		}
+		text, err := yaml.Marshal([]any{element})
+		if err != nil {
+			panic(err) // it came from YAML's own types
+		}
+		list[i] = p.slot(func(indent string) string {
+			lines := strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n"+indent)
+			return "{{- if " + condition + " }}\n" + indent + lines + "\n{{- end }}"
+		})
 	}
 }
 

@@ -72,6 +72,7 @@ func valuesSchema(kinds map[string]map[string]any) (map[string]any, error) {
 			})),
 			"agent": closed(map[string]any{
 				"enabled":           map[string]any{"type": "boolean", "description": "Whether croft agent runs on the nodes of pools with waitForNetworks."},
+				"journal":           map[string]any{"type": "boolean", "description": "Whether the agent reads the journal of its node once, for croft latency."},
 				"resources":         object("Requests and limits of each pod."),
 				"priorityClassName": text("The pods' PriorityClass; none if empty."),
 				"podAnnotations":    object("Annotations of the pods."),

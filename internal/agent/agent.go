@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/boot"
 	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/secondary"
 )
@@ -51,13 +52,20 @@ type Agent struct {
 	Reader  client.Reader
 	Writer  client.StatusClient
 	Machine Machine
-	Log     *slog.Logger
+	// Boot reads the node's journal, if it may be read.
+	Boot BootReader
+	Log  *slog.Logger
 
 	changed chan struct{}
+	// bootTimes are what the journal shows, once it was read, and bootKnown says that they
+	// are written, or never will be.
+	bootTimes boot.Times
+	bootKnown bool
 }
 
-// Run keeps the networks of a node until ctx ends. It watches that Node alone.
-func Run(ctx context.Context, cfg *rest.Config, node string, m Machine, log *slog.Logger) error {
+// Run keeps the networks of a node until ctx ends. It watches that Node alone. It reads
+// no journal if there is no reader.
+func Run(ctx context.Context, cfg *rest.Config, node string, m Machine, journal BootReader, log *slog.Logger) error {
 	s := scheme.New()
 	nodes, err := cache.New(cfg, cache.Options{Scheme: s, ByObject: map[client.Object]cache.ByObject{
 		&corev1.Node{}: {Field: fields.OneTermEqualSelector("metadata.name", node)},
@@ -69,7 +77,7 @@ func Run(ctx context.Context, cfg *rest.Config, node string, m Machine, log *slo
 	if err != nil {
 		return err
 	}
-	a := &Agent{Node: node, Reader: nodes, Writer: writer, Machine: m, Log: log, changed: make(chan struct{}, 1)}
+	a := &Agent{Node: node, Reader: nodes, Writer: writer, Machine: m, Boot: journal, Log: log, changed: make(chan struct{}, 1)}
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return nodes.Start(ctx) })
 	all.Go(func() error { return m.Watch(ctx, a.notify) })
@@ -140,7 +148,7 @@ func (a *Agent) Pass(ctx context.Context) bool {
 			return false
 		}
 	}
-	return after.Reason != v1alpha1.ReasonLinkFailed
+	return a.tellBoot(ctx, node) && after.Reason != v1alpha1.ReasonLinkFailed
 }
 
 // settle sets up the node's interfaces as far as they are there.

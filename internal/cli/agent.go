@@ -12,7 +12,7 @@ import (
 )
 
 func newAgent(a *app) *cobra.Command {
-	var node string
+	var node, journal string
 	c := &cobra.Command{
 		Use:   "agent",
 		Short: "Set up the interfaces of one node in secondary networks",
@@ -20,6 +20,9 @@ func newAgent(a *app) *cobra.Command {
 stopped: their names, MTU and rp_filter, and the files that whereabouts reads. It reads
 its own Node, on which croft's operator lists the interfaces, and writes the condition
 croft.dev/NetworksReady there. It needs no rights in the cloud.
+
+With --journal it also looks once, when the node is Ready, for the events of its boot in
+its journal, and writes their times to its Node, for croft latency.
 
 croft install --agent runs it on the nodes of pools with waitForNetworks. See
 docs/networks.md.`,
@@ -37,10 +40,15 @@ docs/networks.md.`,
 			log := slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
 			klog.SetLogger(logr.FromSlogHandler(log.Handler()))
 			ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
-			return failed(unreachable(agent.Run(cmd.Context(), config, node, machine, log)))
+			var boot agent.BootReader
+			if journal != "" {
+				boot = agent.Journal(journal)
+			}
+			return failed(unreachable(agent.Run(cmd.Context(), config, node, machine, boot, log)))
 		},
 	}
 	c.Flags().StringVar(&node, "node", "", "name of the Node")
 	_ = c.MarkFlagRequired("node")
+	c.Flags().StringVar(&journal, "journal", "", "directory of the node's journal, such as /var/log/journal; not read if empty")
 	return c
 }

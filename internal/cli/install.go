@@ -46,7 +46,8 @@ from the Secret croft-proxy-tls in the namespace croft-system, which you create.
 docs/identity.md.
 
 With --agent it also deploys croft agent, which sets up secondary networks on the nodes
-of pools with waitForNetworks. See docs/networks.md.
+of pools with waitForNetworks. See docs/networks.md. With --agent-journal, too, it reads
+these nodes' journals once, for croft latency: see docs/latency.md.
 
 With --verify-schedule it also deploys a CronJob that runs croft verify --record. Its
 service account may act as anybody, as an administrator may: see docs/observability.md.`,
@@ -83,6 +84,8 @@ service account may act as anybody, as an administrator may: see docs/observabil
 	pointless(c, "authentication-config", "croft proxy is deployed with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&options.Agent, "agent", false, "deploy croft agent, too, which sets up secondary networks on nodes")
 	pointless(c, "agent", "croft agent is deployed with an image only; give --image", func() bool { return options.Image == "" })
+	c.Flags().BoolVar(&options.AgentJournal, "agent-journal", false, "croft agent reads the journal of its node once, for croft latency")
+	pointless(c, "agent-journal", "croft agent reads it; give --agent", func() bool { return !options.Agent })
 	c.Flags().StringVar(&options.VerifySchedule, "verify-schedule", "", "when a CronJob runs croft verify --record, such as \"17 3 * * *\"; without it none is deployed")
 	pointless(c, "verify-schedule", "croft verify runs by the clock with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
@@ -92,7 +95,7 @@ service account may act as anybody, as an administrator may: see docs/observabil
 	for _, of := range []string{"kubeconfig", "context", "as", "as-group", "dry-run", "allow-downgrade"} {
 		pointless(c, of, "--export asks no cluster", func() bool { return export })
 	}
-	for _, of := range []string{"image", "role", "authentication-config", "agent", "verify-schedule", "export"} {
+	for _, of := range []string{"image", "role", "authentication-config", "agent", "agent-journal", "verify-schedule", "export"} {
 		pointless(c, of, "--kinds installs the kinds alone", func() bool { return kinds })
 	}
 	return c

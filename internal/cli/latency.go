@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,16 +18,23 @@ import (
 )
 
 const (
+	formatWide       format = "wide"
 	formatMarkdown   format = "markdown"
 	formatSVG        format = "svg"
 	formatPrometheus format = "prometheus"
 )
 
 type latencyOptions struct {
-	pool   string
-	since  time.Duration
-	output format
+	pool     string
+	since    time.Duration
+	journals []string
+	// against is a file of nodes to compare with, againstPool the pool of these.
+	against, againstPool string
+	output               format
 }
+
+// compares says that nodes are compared with others.
+func (o *latencyOptions) compares() bool { return o.against != "" || o.againstPool != "" }
 
 func newLatency(a *app) *cobra.Command {
 	var o latencyOptions
@@ -40,21 +45,44 @@ func newLatency(a *app) *cobra.Command {
 needed the node over Karpenter's decision, the NodeClaim and the Node until that pod
 was ready, with percentiles by pool, instance type, zone and image.
 
-It reads NodeClaims, Nodes, Pods and Karpenter's events with your own rights, and needs
-the right to list them in all namespaces. Kubernetes keeps events for an hour by
-default; deleted nodes are not shown. Unknown times are left out.
+It reads NodeClaims, Nodes, Pods and events with your own rights, and needs the right to
+list them in all namespaces. Kubernetes keeps events for an hour by default; deleted
+nodes are not shown. Unknown times are left out.
 
--o markdown prints the events of each node, svg a picture of them, and prometheus
-histograms of the phases in Prometheus' text format.`,
+The time until a node registers also has parts: cloud-init, user data, containerd, the
+kubelet. They are in the node's logs, which croft's agent reads if it may, or which you
+give by --journal: what journalctl -o short-iso-precise prints, a journal file,
+/var/log/messages or cloud-init's logs. Several files of a node are read together.
+
+--against compares with nodes that -o json has written before, --against-pool with those
+of another pool.
+
+-o wide has the parts of the boot, too, and the phases of secondary networks; markdown
+prints the events of each node, svg a picture of them, and prometheus histograms of the
+phases in Prometheus' text format.`,
 		Example: `  croft latency
   croft latency --pool apps --since 10m
-  croft latency -o svg > nodes.svg`,
+  croft latency -o svg > nodes.svg
+
+  # what happened on a node
+  croft latency -o wide --journal ip-10-0-2-110.ec2.internal=journal.txt
+
+  # two days, two pools
+  croft latency -o json > monday.json
+  croft latency --against monday.json
+  croft latency --pool telco --against-pool apps`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.latency(cmd.Context(), o) },
 	}
 	c.Flags().StringVar(&o.pool, "pool", "", "only nodes of this pool")
 	c.Flags().DurationVar(&o.since, "since", time.Hour, "only nodes that were requested within this time; all if 0")
-	o.output.add(c, formatTable, formatMarkdown, formatJSON, formatSVG, formatPrometheus)
+	c.Flags().StringArrayVar(&o.journals, "journal", nil,
+		"a node's name and a file of its logs, as NODE=FILE; may be repeated")
+	c.Flags().StringVar(&o.against, "against", "",
+		"compare with the nodes in this file, which -o json has written; - is standard input")
+	c.Flags().StringVar(&o.againstPool, "against-pool", "",
+		"compare with nodes of this pool, of the file if there is one")
+	o.output.add(c, formatTable, formatWide, formatMarkdown, formatJSON, formatSVG, formatPrometheus)
 	return c
 }
 
@@ -62,6 +90,15 @@ func (a *app) latency(ctx context.Context, o latencyOptions) error {
 	if o.since < 0 {
 		return fmt.Errorf("--since %s: write how far to look back, such as 1h, or 0 for all nodes", o.since)
 	}
+	saved, err := a.savedNodes(o)
+	if err != nil {
+		return err
+	}
+	journals, err := openJournals(o.journals)
+	if err != nil {
+		return err
+	}
+	defer journals.close()
 	c, err := a.client()
 	if err != nil {
 		return failed(err)
@@ -70,11 +107,21 @@ func (a *app) latency(ctx context.Context, o latencyOptions) error {
 	if err != nil {
 		return failed(unreachable(err))
 	}
-	opts := latency.Options{Pool: o.pool}
+	if objects.Boots, err = journals.read(objects.Nodes); err != nil {
+		return err
+	}
+	opts := latency.Options{}
 	if o.since > 0 {
 		opts.Since = time.Now().Add(-o.since)
 	}
-	nodes := latency.Build(objects, opts)
+	all := latency.Build(objects, opts)
+	nodes := latency.OfPool(all, o.pool)
+	if o.compares() {
+		if o.against == "" {
+			saved = all
+		}
+		return a.compareLatency(saved, nodes, o)
+	}
 	if len(nodes) == 0 {
 		say(a.err, "%s\n", noNodes(o))
 	}
@@ -106,14 +153,15 @@ func latencyObjects(ctx context.Context, c client.Reader) (latency.Objects, erro
 	for _, kind := range []struct {
 		name string
 		list client.ObjectList
-		opts []client.ListOption
 	}{
-		{"nodes", &nodes, nil},
-		{"nodeclaims.karpenter.sh", &claims, nil},
-		{"pods", &pods, nil},
-		{"events", &events, []client.ListOption{client.MatchingFields{"reason": latency.Nominated}}},
+		{"nodes", &nodes}, {"nodeclaims.karpenter.sh", &claims}, {"pods", &pods}, {"events", &events},
 	} {
-		err := c.List(ctx, kind.list, kind.opts...)
+		var err error
+		if kind.name == "events" {
+			err = latencyEvents(ctx, c, &events)
+		} else {
+			err = c.List(ctx, kind.list)
+		}
 		switch {
 		case apierrors.IsForbidden(err):
 			missing = append(missing, kind.name)
@@ -129,6 +177,18 @@ func latencyObjects(ctx context.Context, c client.Reader) (latency.Objects, erro
 	return latency.Objects{Claims: claims.Items, Nodes: nodes.Items, Pods: pods.Items, Events: events.Items}, nil
 }
 
+// latencyEvents reads the events that matter: a cluster has many others.
+func latencyEvents(ctx context.Context, c client.Reader, to *corev1.EventList) error {
+	for _, reason := range latency.EventReasons() {
+		var some corev1.EventList
+		if err := c.List(ctx, &some, client.MatchingFields{"reason": reason}); err != nil {
+			return err
+		}
+		to.Items = append(to.Items, some.Items...)
+	}
+	return nil
+}
+
 func (a *app) printLatency(nodes []latency.Timeline, output format) error {
 	groups := latency.Summarize(nodes)
 	switch output {
@@ -142,146 +202,7 @@ func (a *app) printLatency(nodes []latency.Timeline, output format) error {
 	case formatMarkdown:
 		a.latencyMarkdown(nodes, groups)
 	default:
-		a.latencyTables(nodes, groups)
+		a.latencyTables(nodes, groups, output == formatWide)
 	}
 	return nil
-}
-
-// latencyColumns are the phases of the table of nodes.
-func latencyColumns() []latency.Definition {
-	return slices.DeleteFunc(latency.Definitions(),
-		func(d latency.Definition) bool { return d.Phase == latency.ClaimToNodeReady })
-}
-
-func phaseTitle(p latency.Phase) string {
-	return strings.ReplaceAll(string(p), "_", " ")
-}
-
-func (a *app) latencyTables(nodes []latency.Timeline, groups []latency.Group) {
-	if len(nodes) == 0 {
-		return
-	}
-	header := []string{"NODE", "POOL", "TYPE", "POD"}
-	for _, d := range latencyColumns() {
-		header = append(header, strings.ToUpper(phaseTitle(d.Phase)))
-	}
-	var rows [][]string
-	for i := range nodes {
-		t := &nodes[i]
-		row := []string{t.Title(), orDash(t.Pool), orDash(t.InstanceType), orDash(t.Pod)}
-		for _, d := range latencyColumns() {
-			cell := "-"
-			if seconds, known := t.Phases[d.Phase]; known {
-				cell = latency.Seconds(seconds)
-			}
-			row = append(row, cell)
-		}
-		rows = append(rows, row)
-	}
-	table(a.out, header, rows)
-	for i := range nodes {
-		for _, note := range nodes[i].Notes {
-			say(a.out, "%s: %s\n", nodes[i].Title(), note)
-		}
-	}
-	say(a.out, "\np50/p90/p99 in seconds:\n")
-	header, rows = latencySummary(groups)
-	table(a.out, header, rows)
-}
-
-// latencySummary is the table of percentiles.
-func latencySummary(groups []latency.Group) (header []string, rows [][]string) {
-	header = []string{"BY", "VALUE", "NODES"}
-	for _, d := range latency.Definitions() {
-		header = append(header, strings.ToUpper(phaseTitle(d.Phase)))
-	}
-	words := map[string]string{"instanceType": "instance type"}
-	for _, g := range groups {
-		by := g.By
-		if words[by] != "" {
-			by = words[by]
-		}
-		row := []string{by, orDash(g.Value), strconv.Itoa(g.Nodes)}
-		for _, d := range latency.Definitions() {
-			cell := "-"
-			if p, known := g.Phases[d.Phase]; known {
-				cell = decimal(p.P50) + "/" + decimal(p.P90) + "/" + decimal(p.P99)
-			}
-			row = append(row, cell)
-		}
-		rows = append(rows, row)
-	}
-	return header, rows
-}
-
-func decimal(seconds float64) string { return strconv.FormatFloat(seconds, 'f', -1, 64) }
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
-// latencyMarkdown has the columns of node-latency-for-k8s.
-func (a *app) latencyMarkdown(nodes []latency.Timeline, groups []latency.Group) {
-	if len(nodes) == 0 {
-		return
-	}
-	for i := range nodes {
-		t := &nodes[i]
-		title := t.Title()
-		if t.InstanceID != "" && t.InstanceID != title {
-			title += " | " + t.InstanceID
-		}
-		if t.Address != "" {
-			title += " (" + t.Address + ")"
-		}
-		for _, part := range []string{t.InstanceType, t.Architecture, t.Zone, t.Image} {
-			if part != "" {
-				title += " | " + part
-			}
-		}
-		say(a.out, "### %s\n\n", markdownText(title))
-		var rows [][]string
-		for _, e := range t.Events {
-			rows = append(rows, []string{e.Name, e.Time.Format(time.RFC3339), latency.Seconds(e.Seconds), e.Comment})
-		}
-		a.markdownTable([]string{"EVENT", "TIMESTAMP", "T", "COMMENT"}, rows)
-		for _, note := range t.Notes {
-			say(a.out, "\n%s\n", markdownText(note))
-		}
-		say(a.out, "\n")
-	}
-	say(a.out, "### p50/p90/p99 in seconds\n\n")
-	a.markdownTable(latencySummary(groups))
-}
-
-func (a *app) markdownTable(header []string, rows [][]string) {
-	widths := make([]int, len(header))
-	all := append([][]string{header}, rows...)
-	for _, row := range all {
-		for i := range row {
-			row[i] = strings.ReplaceAll(markdownText(row[i]), "|", `\|`)
-			widths[i] = max(widths[i], len([]rune(row[i])))
-		}
-	}
-	for n, row := range all {
-		for i, cell := range row {
-			say(a.out, "| %s%s ", cell, strings.Repeat(" ", widths[i]-len([]rune(cell))))
-		}
-		say(a.out, "|\n")
-		if n > 0 {
-			continue
-		}
-		for _, width := range widths {
-			say(a.out, "|%s", strings.Repeat("-", width+2))
-		}
-		say(a.out, "|\n")
-	}
-}
-
-// markdownText is one line that Markdown takes as text: objects name themselves.
-func markdownText(text string) string {
-	return strings.NewReplacer("<", "&lt;", "`", "\\`", "[", `\[`).Replace(inline(text))
 }

@@ -1,7 +1,10 @@
 package cli_test
 
 import (
+	"compress/gzip"
 	"encoding/json"
+	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -52,9 +55,16 @@ func listing(t *testing.T, forbidden ...string) (kubeconfig string) {
 			http.NotFound(w, r)
 			return
 		}
-		want := map[bool]string{true: "reason=Nominated"}[r.URL.Path == "/api/v1/events"]
-		if selector := r.URL.Query().Get("fieldSelector"); selector != want {
-			t.Errorf("%s: fieldSelector %q, want %q", r.URL.Path, selector, want)
+		selector := r.URL.Query().Get("fieldSelector")
+		reason, selects := strings.CutPrefix(selector, "reason=")
+		if selects != (r.URL.Path == "/api/v1/events") {
+			t.Errorf("%s: fieldSelector %q", r.URL.Path, selector)
+		}
+		if list, is := answer.(map[string]any); is && selects {
+			list = maps.Clone(list)
+			list["items"] = slices.DeleteFunc(slices.Clone(list["items"].([]map[string]any)),
+				func(o map[string]any) bool { return o["reason"] != reason })
+			answer = list
 		}
 		_ = json.NewEncoder(w).Encode(answer)
 	}))
@@ -87,7 +97,8 @@ func TestLatency(t *testing.T) {
 		t.Fatal(err)
 	}
 	for format, golden := range map[string]string{
-		"table": "testdata/latency.golden.txt", "markdown": "testdata/latency.golden.md",
+		"table": "testdata/latency.golden.txt", "wide": "testdata/latency-wide.golden.txt",
+		"markdown": "testdata/latency.golden.md",
 	} {
 		status, stdout, stderr := run(t, "", "latency", "--since", "0", "-o", format, "--kubeconfig", kubeconfig)
 		if status != 0 || stderr != "" {
@@ -97,9 +108,11 @@ func TestLatency(t *testing.T) {
 		if format == "table" && !strings.Contains(string(docs), "```\n$ croft latency\n"+stdout+"```\n") {
 			t.Error("docs/latency.md does not show testdata/latency.golden.txt")
 		}
-		first, _, _ := strings.Cut(stdout, "\n\n### ")
-		if format == "markdown" && !strings.Contains(string(docs), first) {
-			t.Error("docs/latency.md does not show the first node of testdata/latency.golden.md")
+		if format != "markdown" {
+			continue
+		}
+		if nodes := strings.Split(stdout, "\n\n### "); !strings.Contains(string(docs), "### "+nodes[1]) {
+			t.Error("docs/latency.md does not show the second node of testdata/latency.golden.md")
 		}
 	}
 	_, stdout, _ := run(t, "", "latency", "--since", "0", "-o", "svg", "--kubeconfig", kubeconfig)
@@ -149,6 +162,144 @@ func TestLatencyRights(t *testing.T) {
 			": ask a platform admin for the right to list them in all namespaces\n"
 		if status != 1 || stdout != "" || stderr != says {
 			t.Errorf("without %s: exit status %d: %s%s", names, status, stdout, stderr)
+		}
+	}
+}
+
+// TestLatencyCompared compares what was saved with what is there, and two pools.
+func TestLatencyCompared(t *testing.T) {
+	kubeconfig := listing(t)
+	_, saved, _ := run(t, "", "latency", "--since", "0", "-o", "json", "--kubeconfig", kubeconfig)
+	saved = strings.ReplaceAll(saved, `"boot": 41`, `"boot": 20.5`)
+	compare := func(args string) (int, string, string) {
+		return run(t, saved, append(strings.Fields("latency --since 0 --kubeconfig "+kubeconfig), strings.Fields(args)...)...)
+	}
+	docs, err := os.ReadFile("../../docs/latency.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, stdout, stderr := compare("--pool telco --against-pool apps")
+	if status != 0 || stderr != "" {
+		t.Fatalf("exit status %d: %s", status, stderr)
+	}
+	isGolden(t, "testdata/latency-pools.golden.txt", stdout)
+	if !strings.Contains(string(docs), "```\n$ croft latency --pool telco --against-pool apps\n"+stdout+"```\n") {
+		t.Error("docs/latency.md does not show testdata/latency-pools.golden.txt")
+	}
+	status, stdout, stderr = compare("--against - --pool telco")
+	const sides = "before: 2 nodes of pool telco in -; after: 2 nodes of pool telco\n\n"
+	if status != 0 || stderr != "" || !strings.HasPrefix(stdout, sides) {
+		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
+	}
+	for phase, want := range map[string]string{
+		"boot": "1/1 20.5s 41s +20.5s 2x 20.5s 41s +20.5s 2x", "decision": "2/2 2s 2s 0s 1x 2s 2s 0s 1x",
+		"user data": "1/1 22s 22s 0s 1x 22s 22s 0s 1x",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(stdout), " "), phase+" "+want) {
+			t.Errorf("%s is not %s in\n%s", phase, want, stdout)
+		}
+	}
+	status, stdout, _ = compare("--against - --against-pool apps --pool telco -o json")
+	var data struct {
+		Before, After struct {
+			Nodes      int
+			Pool, File string
+		}
+		Phases []struct {
+			Phase string
+			P50   struct{ Seconds, Ratio float64 }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &data); err != nil || status != 0 || data.Before.Pool != "apps" ||
+		data.Before.File != "-" || data.Before.Nodes != 2 || data.After.Pool != "telco" || len(data.Phases) == 0 {
+		t.Errorf("-o json: exit status %d, %v: %s", status, err, stdout)
+	}
+	if status, stdout, _ = compare("--against - -o markdown"); status != 0 || !strings.Contains(stdout, "\n| PHASE ") {
+		t.Errorf("-o markdown: exit status %d: %s", status, stdout)
+	}
+}
+
+// TestLatencyRefuses: one line says what is wrong with files and flags.
+func TestLatencyRefuses(t *testing.T) {
+	kubeconfig := listing(t)
+	log := write(t, "Nov 23 10:00:10 host systemd[1]: Reached target Timers.\n")
+	late := write(t, "Nov 23 10:30:00 host kernel: Linux version 6.1\n")
+	noTime := write(t, "nothing\n")
+	const (
+		node    = "ip-10-0-2-110.ec2.internal"
+		nothing = "--journal " + node + ": its logs show nothing of a boot before 2026-11-23T10:00:23Z, when the node " +
+			"registered; on the node, journalctl -o short-iso-precise prints all of them"
+	)
+	for args, says := range map[string]string{
+		"--against nowhere.json":             "--against nowhere.json: there is no such file",
+		"--against " + noTime:                "--against " + noTime + ": not the nodes that croft latency -o json writes",
+		"--against - -o svg":                 "-o svg: a comparison is written as table, markdown or json",
+		"--pool a --against-pool b -o wide":  "-o wide: a comparison is written as table, markdown or json",
+		"--against-pool apps":                "--against-pool apps: write --pool, too: the pool to compare with it",
+		"--pool apps --against-pool apps":    "--against-pool apps: it is the pool of --pool; write another",
+		"--pool apps --against-pool none":    "there is nothing to compare: no node of pool none",
+		"--pool none --against-pool apps":    "there is nothing to compare: no node of pool none",
+		"--journal " + node:                  "--journal " + node + ": write NODE=FILE, a node's name and a file of its logs",
+		"--journal =" + log:                  "--journal =" + log + ": write NODE=FILE, a node's name and a file of its logs",
+		"--journal " + node + "=nowhere.txt": "--journal nowhere.txt: there is no such file",
+		"--journal other=" + log:             "--journal other: the cluster has no such node",
+		"--journal " + node + "=" + noTime: "--journal " + noTime + ": no line of it has a time: write what journalctl -o short-iso-precise prints, " +
+			"/var/log/messages or cloud-init's logs",
+		"--journal " + node + "=" + log:  nothing,
+		"--journal " + node + "=" + late: nothing,
+	} {
+		args := append(strings.Fields("latency --since 0 --kubeconfig "+kubeconfig), strings.Fields(args)...)
+		status, stdout, stderr := run(t, `{}`, args...)
+		want := 2
+		if strings.HasPrefix(says, "there is nothing") {
+			want = 1
+		}
+		if status != want || stdout != "" || stderr != "croft: "+says+"\n" {
+			t.Errorf("%s: exit status %d: %s%s", args, status, stdout, stderr)
+		}
+	}
+}
+
+// TestLatencyJournal: a node's logs, in several files, and in a journal file.
+func TestLatencyJournal(t *testing.T) {
+	kubeconfig := listing(t)
+	const node = "ip-10-0-2-110.ec2.internal"
+	messages := write(t, "Nov 23 10:00:11 host kernel: Linux version 6.1\nNov 23 10:00:20 host systemd[1]: Starting Kubelet...\n")
+	cloudInit := write(t, "2026-11-23 10:00:13,100 - util.py[DEBUG]: Cloud-init v. 22.2.2 running 'modules:final' at\n"+
+		"2026-11-23 10:00:18,100 - util.py[DEBUG]: Cloud-init v. 22.2.2 finished at\n")
+	status, stdout, stderr := run(t, "", "latency", "--since", "0", "--kubeconfig", kubeconfig, "-o", "json",
+		"--journal", node+"="+messages, "--journal", node+"="+cloudInit)
+	var said struct {
+		Nodes []struct {
+			Node   string
+			Phases map[string]float64
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &said); err != nil || status != 0 {
+		t.Fatalf("exit status %d, %v: %s", status, err, stderr)
+	}
+	packed, err := os.Open("../journal/testdata/regular.journal.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	unpacked, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, old, stderr := run(t, "", "latency", "--since", "0", "--kubeconfig", kubeconfig,
+		"--journal", node+"="+write(t, string(content)))
+	const note = node + ": 19 events of its logs are from before its NodeClaim: they are left out\n"
+	if status != 0 || !strings.Contains(old, note) {
+		t.Errorf("a journal file of another time: exit status %d: %s%s", status, old, stderr)
+	}
+	for phase, want := range map[string]float64{"vm_start": 6, "system": 2, "user_data": 5, "kubelet": 3} {
+		if n := said.Nodes[0]; n.Node != node || n.Phases[phase] != want {
+			t.Errorf("%s of %s is %v, want %v", phase, n.Node, n.Phases[phase], want)
 		}
 	}
 }

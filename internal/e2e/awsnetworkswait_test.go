@@ -73,23 +73,34 @@ func testNetworksWait(t *testing.T, n *networked) {
 	if !pending(node) {
 		t.Errorf("the node has the taints %v before its networks are ready", node.Spec.Taints)
 	}
-	say := func(holds corev1.ConditionStatus, on string) error {
+	patch := func(on, format string, values ...any) error {
 		as := rest.CopyConfig(n.Config)
 		as.Impersonate = rest.ImpersonationConfig{
 			UserName: "system:serviceaccount:croft-agent:croft-agent", Groups: []string{"system:serviceaccounts", "system:authenticated"},
 			Extra: map[string][]string{"authentication.kubernetes.io/node-name": {on}},
 		}
-		patch := fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Test","message":""}]}}`, v1alpha1.ConditionNetworksReady, holds)
-		return newClient(t, as).Status().Patch(t.Context(), node.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
+		return newClient(t, as).Status().Patch(t.Context(), node.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil, format, values...)))
+	}
+	say := func(holds corev1.ConditionStatus, on string) error {
+		return patch(on, `{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Test","message":""}]}}`, v1alpha1.ConditionNetworksReady, holds)
 	}
 	if err := say(corev1.ConditionTrue, "another"); err == nil || !strings.Contains(err.Error(), "[own-node]") {
 		t.Errorf("another node's agent: %v", err)
+	}
+	if err := patch(node.Name, `{"metadata":{"annotations":{%q:"[]"}}}`, v1alpha1.NodeNetworksAnnotation); err == nil || !strings.Contains(err.Error(), "[own-annotation]") {
+		t.Errorf("the operator's list, by the agent: %v", err)
+	}
+	if err := patch(node.Name, `{"metadata":{"annotations":{%q:"{}"}}}`, v1alpha1.BootAnnotation); err != nil {
+		t.Errorf("the agent's annotation: %v", err)
 	}
 	if err := say(corev1.ConditionFalse, node.Name); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.admin.Get(t.Context(), client.ObjectKeyFromObject(node), node); err != nil || !pending(node) {
 		t.Errorf("the node has the taints %v while an interface is missing: %v", node.Spec.Taints, err)
+	}
+	if node.Annotations[v1alpha1.BootAnnotation] != "{}" {
+		t.Errorf("the node has the annotations %v", node.Annotations)
 	}
 	if err := say(corev1.ConditionTrue, node.Name); err != nil {
 		t.Fatal(err)

@@ -66,6 +66,7 @@ func TestChartIsInstall(t *testing.T) {
 		"an image alone": {},
 		"proxy":          {[]string{"--authentication-config", authentication}, []string{"--set-file", "proxy.authenticationConfig=" + authentication}},
 		"agent":          {[]string{"--agent"}, []string{"--set", "agent.enabled=true"}},
+		"agent, journal": {[]string{"--agent", "--agent-journal"}, []string{"--set", "agent.enabled=true,agent.journal=true"}},
 		"verify":         {[]string{"--verify-schedule", "17 3 * * *"}, []string{"--set", "verify.schedule=17 3 * * *"}},
 		"own roles":      {[]string{"--role", "deployer,porter"}, []string{"-f", roles, "--set", "operator.roles={porter,deployer}"}},
 	} {

@@ -28,9 +28,14 @@ const (
 )
 
 // agentObjects returns the objects that run croft agent on the nodes of pools that wait for
-// their networks, and the operator's rights to let pods onto these.
-func agentObjects(image string) []client.Object {
+// their networks, and the operator's rights to let pods onto these. With journal the agent
+// may read the node's journal.
+func agentObjects(image string, journal bool) []client.Object {
 	meta := metav1.ObjectMeta{Namespace: v1alpha1.AgentNamespace, Name: AgentName}
+	spec := agentPod(image)
+	if journal {
+		readJournal(&spec)
+	}
 	own := map[string]string{"app.kubernetes.io/name": AgentName}
 	all := []client.Object{
 		// The agent's pods use the node's network and write one of its directories.
@@ -45,7 +50,7 @@ func agentObjects(image string) []client.Object {
 			TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "DaemonSet"}, ObjectMeta: meta,
 			Spec: appsv1.DaemonSetSpec{
 				Selector: &metav1.LabelSelector{MatchLabels: own},
-				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: own}, Spec: agentPod(image)},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: own}, Spec: spec},
 			},
 		},
 	}
@@ -103,6 +108,22 @@ func agentPod(image string) corev1.PodSpec {
 	return spec
 }
 
+// JournalName is the name of the volume that has the node's journal.
+const JournalName = "journal"
+
+// readJournal lets a pod read the journal of its node, and no other log: those of tenants'
+// containers are beside it. The kubelet does not check whether the directory exists: an
+// agent that cannot tell of the boot is still needed for the networks.
+func readJournal(spec *corev1.PodSpec) {
+	const directory = "/var/log/journal"
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: JournalName, VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: directory, Type: ptr.To(corev1.HostPathUnset)},
+	}})
+	c := &spec.Containers[0]
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: JournalName, MountPath: directory, ReadOnly: true})
+	c.Args = append(c.Args, "--"+JournalName+"="+directory)
+}
+
 // onNodes is a policy on the Node writes of one user.
 func onNodes(policy, user string, rules ...admissionpolicy.Rule) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
@@ -116,7 +137,8 @@ func onNodes(policy, user string, rules ...admissionpolicy.Rule) admissionpolicy
 }
 
 // agentPolicy keeps the agent of a node to its own Node, by the claim that the API server
-// puts into the token of a pod, and there to its own condition.
+// puts into the token of a pod, and there to its own condition and its own annotation. The
+// API server takes annotations by the status, too.
 func agentPolicy() admissionpolicy.Validating {
 	const node = `"authentication.kubernetes.io/node-name"`
 	return onNodes(AgentName, agentUser,
@@ -128,12 +150,18 @@ func agentPolicy() admissionpolicy.Validating {
 		},
 		admissionpolicy.Rule{
 			Name: "own-condition", Says: "croft's agent writes the condition " + v1alpha1.ConditionNetworksReady + " of a Node only",
-			Holds: `has(request.subResource) && request.subResource == "status" && ` + same("metadata", "labels", "annotations", "finalizers", "ownerReferences") + ` && ` +
+			Holds: `has(request.subResource) && request.subResource == "status" && ` + same("metadata", "labels", "finalizers", "ownerReferences") + ` && ` +
 				same("status", "capacity", "allocatable", "phase", "addresses", "daemonEndpoints", "nodeInfo", "images", "volumesInUse",
 					"volumesAttached", "config", "runtimeHandlers", "features", "declaredFeatures") + ` &&
 				object.status.?conditions.orValue([]).filter(c, c.type != "` + v1alpha1.ConditionNetworksReady + `") ==
 				oldObject.status.?conditions.orValue([]).filter(c, c.type != "` + v1alpha1.ConditionNetworksReady + `")`,
-			Message: `"croft's agent writes nothing of a Node but the condition ` + v1alpha1.ConditionNetworksReady + `"`,
+			Message: `"croft's agent writes nothing of a Node's status but the condition ` + v1alpha1.ConditionNetworksReady + `"`,
+		},
+		admissionpolicy.Rule{
+			Name: "own-annotation", Says: "croft's agent writes the annotation " + v1alpha1.BootAnnotation + " of a Node only, of at most 2048 characters",
+			Holds: otherAnnotationsStay(v1alpha1.BootAnnotation) + ` &&
+				size(object.metadata.?annotations[?"` + v1alpha1.BootAnnotation + `"].orValue("")) <= 2048`,
+			Message: `"croft's agent writes no annotation of a Node but ` + v1alpha1.BootAnnotation + `, and that with at most 2048 characters"`,
 		},
 	)
 }
@@ -144,17 +172,23 @@ func nodesPolicy() admissionpolicy.Validating {
 		Name: "networks-only",
 		Says: "croft's operator writes the annotation " + v1alpha1.NodeNetworksAnnotation + " of a Node and removes the taint " +
 			v1alpha1.NetworksTaint + ", and nothing else",
-		Holds: strings.NewReplacer("ANNOTATION", v1alpha1.NodeNetworksAnnotation, "TAINT", v1alpha1.NetworksTaint).Replace(
+		Holds: strings.NewReplacer("TAINT", v1alpha1.NetworksTaint).Replace(
 			`(!has(request.subResource) || request.subResource == "") && ` + same("metadata", "labels", "finalizers", "ownerReferences") + ` && ` +
 				same("spec", "podCIDR", "podCIDRs", "providerID", "unschedulable", "configSource", "externalID") + ` &&
-			object.metadata.?annotations.orValue({}).all(k, k == "ANNOTATION" ||
-				oldObject.metadata.?annotations[?k] == object.metadata.?annotations[?k]) &&
-			oldObject.metadata.?annotations.orValue({}).all(k, k == "ANNOTATION" || k in object.metadata.?annotations.orValue({})) &&
+			` + otherAnnotationsStay(v1alpha1.NodeNetworksAnnotation) + ` &&
 			object.spec.?taints.orValue([]).all(t, t in oldObject.spec.?taints.orValue([])) &&
 			oldObject.spec.?taints.orValue([]).all(t, t.key == "TAINT" || t in object.spec.?taints.orValue([]))`),
 		Message: `"croft's operator writes nothing of a Node but the annotation ` + v1alpha1.NodeNetworksAnnotation +
 			`, and removes no taint but ` + v1alpha1.NetworksTaint + `"`,
 	})
+}
+
+// otherAnnotationsStay is true if a request leaves all annotations but one as they are.
+func otherAnnotationsStay(but string) string {
+	return strings.ReplaceAll(`object.metadata.?annotations.orValue({}).all(k, k == "ANNOTATION" ||
+				oldObject.metadata.?annotations[?k] == object.metadata.?annotations[?k]) &&
+			oldObject.metadata.?annotations.orValue({}).all(k, k == "ANNOTATION" || k in object.metadata.?annotations.orValue({}))`,
+		"ANNOTATION", but)
 }
 
 // same is true if a request leaves fields as they are.

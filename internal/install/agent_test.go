@@ -1,19 +1,30 @@
 package install_test
 
 import (
+	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/evaluator"
 	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/scheme"
 )
 
 // node is a Node as a kubelet and others left it.
@@ -38,8 +49,12 @@ func setCondition(kind corev1.NodeConditionType, holds corev1.ConditionStatus) f
 	}
 }
 
-// TestWritesOfNodes wants the agent to write one condition of its own Node, and the
-// operator one annotation and one taint, and both nothing else.
+func annotate(key, value string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Annotations[key] = value }
+}
+
+// TestWritesOfNodes wants the agent to write one condition and one annotation of its own
+// Node, and the operator one annotation and one taint, and both nothing else.
 func TestWritesOfNodes(t *testing.T) {
 	judge, err := evaluator.New(objects(t, install.Options{Image: "croft:test", Agent: true}))
 	if err != nil {
@@ -61,14 +76,25 @@ func TestWritesOfNodes(t *testing.T) {
 		change      func(*corev1.Node)
 		by          string
 	}{
-		"the agent's condition":          {on("a"), "status", ready, ""},
-		"nothing":                        {on("a"), "status", func(*corev1.Node) {}, ""},
-		"another node's agent":           {on("b"), "status", ready, install.AgentName},
-		"a token without a node":         {account("croft-agent:croft-agent", nil), "status", ready, install.AgentName},
-		"the kubelet's condition":        {on("a"), "status", setCondition(corev1.NodeReady, corev1.ConditionFalse), install.AgentName},
-		"an address":                     {on("a"), "status", func(n *corev1.Node) { n.Status.Addresses[0].Address = "10.0.0.8" }, install.AgentName},
-		"a label, by the status":         {on("a"), "status", func(n *corev1.Node) { n.Labels["c"] = "d" }, install.AgentName},
-		"an annotation, by the status":   {on("a"), "status", func(n *corev1.Node) { n.Annotations["a"] = "c" }, install.AgentName},
+		"the agent's condition":        {on("a"), "status", ready, ""},
+		"nothing":                      {on("a"), "status", func(*corev1.Node) {}, ""},
+		"another node's agent":         {on("b"), "status", ready, install.AgentName},
+		"a token without a node":       {account("croft-agent:croft-agent", nil), "status", ready, install.AgentName},
+		"the kubelet's condition":      {on("a"), "status", setCondition(corev1.NodeReady, corev1.ConditionFalse), install.AgentName},
+		"an address":                   {on("a"), "status", func(n *corev1.Node) { n.Status.Addresses[0].Address = "10.0.0.8" }, install.AgentName},
+		"a label, by the status":       {on("a"), "status", func(n *corev1.Node) { n.Labels["c"] = "d" }, install.AgentName},
+		"an annotation, by the status": {on("a"), "status", func(n *corev1.Node) { n.Annotations["a"] = "c" }, install.AgentName},
+		"the agent's annotation":       {on("a"), "status", annotate(v1alpha1.BootAnnotation, "{}"), ""},
+		"the agent's annotation and its condition": {on("a"), "status", func(n *corev1.Node) {
+			annotate(v1alpha1.BootAnnotation, strings.Repeat("x", 2048))(n)
+			ready(n)
+		}, ""},
+		"the agent's annotation, on another node": {on("b"), "status", annotate(v1alpha1.BootAnnotation, "{}"), install.AgentName},
+		"a long annotation":                       {on("a"), "status", annotate(v1alpha1.BootAnnotation, strings.Repeat("x", 2049)), install.AgentName},
+		"the operator's list, by the agent":       {on("a"), "status", annotate(v1alpha1.NodeNetworksAnnotation, "[]"), install.AgentName},
+		"an annotation that goes":                 {on("a"), "status", func(n *corev1.Node) { delete(n.Annotations, "a") }, install.AgentName},
+		"no annotations at all":                   {on("a"), "status", func(n *corev1.Node) { n.Annotations = nil }, install.AgentName},
+		"the agent's annotation, by the operator": {operator, "", annotate(v1alpha1.BootAnnotation, "{}"), install.NodesName},
 		"the phase":                      {on("a"), "status", func(n *corev1.Node) { n.Status.Phase = corev1.NodeRunning }, install.AgentName},
 		"the agent and a taint":          {on("a"), "", func(n *corev1.Node) { n.Spec.Taints = nil }, "RBAC"},
 		"another account of the agent's": {account("croft-agent:default", nil), "status", ready, "RBAC"},
@@ -132,5 +158,93 @@ func TestAgentOnlyIfAsked(t *testing.T) {
 	}
 	if !has(install.Options{Image: "croft:test", Agent: true}) {
 		t.Error("no agent")
+	}
+}
+
+// TestJournalOnlyIfAsked wants the agent to see no log of its node unless it is asked to
+// read the journal, and then the journal alone, and to write none.
+func TestJournalOnlyIfAsked(t *testing.T) {
+	pod := func(o install.Options) corev1.PodSpec {
+		t.Helper()
+		for _, o := range objects(t, o) {
+			if d, is := o.(*appsv1.DaemonSet); is {
+				return d.Spec.Template.Spec
+			}
+		}
+		t.Fatal("there is no agent")
+		return corev1.PodSpec{}
+	}
+	paths := func(spec corev1.PodSpec) (all []string) {
+		for _, m := range spec.Containers[0].VolumeMounts {
+			i := slices.IndexFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name })
+			path := spec.Volumes[i].HostPath.Path
+			if m.ReadOnly {
+				path += " (read)"
+			}
+			all = append(all, path)
+		}
+		return all
+	}
+	without := pod(install.Options{Image: "croft:test", Agent: true})
+	with := pod(install.Options{Image: "croft:test", Agent: true, AgentJournal: true})
+	if got := paths(without); !slices.Equal(got, []string{"/etc/cni/net.d/croft.d"}) {
+		t.Errorf("without the journal: %q", got)
+	}
+	if got := paths(with); !slices.Equal(got, []string{"/etc/cni/net.d/croft.d", "/var/log/journal (read)"}) {
+		t.Errorf("with the journal: %q", got)
+	}
+	const argument = "--journal=/var/log/journal"
+	if slices.Contains(without.Containers[0].Args, argument) || !slices.Contains(with.Containers[0].Args, argument) {
+		t.Errorf("arguments without the journal %q, with it %q", without.Containers[0].Args, with.Containers[0].Args)
+	}
+	if !equality.Semantic.DeepEqual(without.Containers[0].SecurityContext, with.Containers[0].SecurityContext) ||
+		!equality.Semantic.DeepEqual(without.SecurityContext, with.SecurityContext) {
+		t.Error("with the journal the agent has other capabilities")
+	}
+}
+
+// TestAgentAnnotates wants a real API server to take the agent's annotation by the status,
+// for which it needs no right on the Node itself. TestWritesOfNodes covers the policy.
+func TestAgentAnnotates(t *testing.T) {
+	sandbox.Thorough(t)
+	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
+	admin, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := install.Install(t.Context(), admin, install.Options{Image: "croft:test", Agent: true}); err != nil {
+		t.Fatal(err)
+	}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	if err := admin.Create(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	as := rest.CopyConfig(cluster.Config)
+	as.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:croft-agent:croft-agent", Groups: []string{"system:serviceaccounts", "system:authenticated"},
+		Extra: map[string][]string{"authentication.kubernetes.io/node-name": {"a"}},
+	}
+	agent, err := client.New(as, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := func(key string) error {
+		return agent.Status().Patch(t.Context(), n.DeepCopy(), client.RawPatch(types.StrategicMergePatchType,
+			[]byte(`{"metadata":{"annotations":{"`+key+`":"{}"}}}`)))
+	}
+	tries := 0 // another annotation each time: a write that changes nothing asks no policy
+	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		tries++
+		err := patch("other-" + strconv.Itoa(tries))
+		return err != nil && strings.Contains(err.Error(), "[own-annotation]"), nil
+	})
+	if err != nil {
+		t.Errorf("another annotation is not refused: %v", err)
+	}
+	if err := patch(v1alpha1.BootAnnotation); err != nil {
+		t.Error(err)
+	}
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(n), n); err != nil || n.Annotations[v1alpha1.BootAnnotation] != "{}" {
+		t.Errorf("the Node has the annotations %v: %v", n.Annotations, err)
 	}
 }

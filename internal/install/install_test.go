@@ -130,7 +130,7 @@ func TestInstallTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := install.Options{Image: "croft:test", Authentication: "{}", Agent: true}
+	options := install.Options{Image: "croft:test", Authentication: "{}", Agent: true, AgentJournal: true}
 	if _, err := install.Install(t.Context(), c, options); err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,9 @@ type Options struct {
 	// Agent says that croft agent is installed, too, on the nodes of pools with
 	// waitForNetworks. It needs an image.
 	Agent bool
+	// AgentJournal says that the agent reads the journal of its node once, for croft
+	// latency.
+	AgentJournal bool
 	// VerifySchedule is when `croft verify --record` runs, in cron's format. Without one,
 	// or without an image, it runs when somebody runs it.
 	VerifySchedule string
@@ -69,7 +72,7 @@ func operatorObjects(o Options) []client.Object {
 		all = append(all, proxyObjects(o.Image, o.Authentication)...)
 	}
 	if o.Image != "" && o.Agent {
-		all = append(all, agentObjects(o.Image)...)
+		all = append(all, agentObjects(o.Image, o.AgentJournal)...)
 	}
 	if o.Image != "" && o.VerifySchedule != "" {
 		all = append(all, verifyObjects(o.Image, o.VerifySchedule)...)

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/internal/boot"
 )
 
 // index finds objects; a cluster may have many.
@@ -13,8 +15,10 @@ type index struct {
 	nodesByID, nodesByName map[string]*corev1.Node
 	pods                   map[podKey]*corev1.Pod
 	podsByNode             map[string][]*corev1.Pod
-	// nominations are events by the NodeClaim that they name.
-	nominations map[string][]*corev1.Event
+	// nominations are events by the NodeClaim that they name, networks those on a
+	// NodeClaim by its name.
+	nominations, networks map[string][]*corev1.Event
+	boots                 map[string]boot.Times
 }
 
 // podKey has the UID: a later pod of the same name is another.
@@ -27,7 +31,7 @@ func newIndex(o Objects) *index {
 	x := &index{
 		nodesByID: map[string]*corev1.Node{}, nodesByName: map[string]*corev1.Node{},
 		pods: map[podKey]*corev1.Pod{}, podsByNode: map[string][]*corev1.Pod{},
-		nominations: map[string][]*corev1.Event{},
+		nominations: map[string][]*corev1.Event{}, networks: map[string][]*corev1.Event{}, boots: o.Boots,
 	}
 	for i := range o.Nodes {
 		node := &o.Nodes[i]
@@ -44,8 +48,12 @@ func newIndex(o Objects) *index {
 		}
 	}
 	for i := range o.Events {
-		for _, claim := range nominees(&o.Events[i]) {
-			x.nominations[claim] = append(x.nominations[claim], &o.Events[i])
+		e := &o.Events[i]
+		for _, claim := range nominees(e) {
+			x.nominations[claim] = append(x.nominations[claim], e)
+		}
+		if e.InvolvedObject.Kind == "NodeClaim" {
+			x.networks[e.InvolvedObject.Name] = append(x.networks[e.InvolvedObject.Name], e)
 		}
 	}
 	return x

@@ -1,9 +1,10 @@
 // Package latency tells how long each node took, from the pod that needed it until that
-// pod was ready, and where the time went. It knows only objects of the API: NodeClaims,
-// Nodes, Pods and Karpenter's events. It does no I/O.
+// pod was ready, and where the time went. It knows objects of the API (NodeClaims, Nodes,
+// Pods and events), and what package boot finds in the logs of nodes. It does no I/O.
 //
 // Most times in the API have a resolution of a second, and some are of the node's clock.
-// Unknown times are absent: never 0, and never guessed.
+// Those of logs are cut to seconds, so that both compare. Unknown times are absent: never
+// 0, and never guessed.
 package latency
 
 import (
@@ -16,9 +17,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/boot"
 )
 
-// The events of a timeline.
+// The events of a timeline, beside those of package boot.
 const (
 	PodCreated       = "Pod Created"
 	ClaimCreated     = "NodeClaim Created"
@@ -32,6 +36,11 @@ const (
 	PodStarted       = "Pod Started"
 	PodSandboxReady  = "Pod Sandbox Ready"
 	PodReady         = "Pod Ready"
+
+	// InterfacesAttached, LinksUp and NetworksReady are of nodes with secondary networks.
+	InterfacesAttached = "Interfaces Attached"
+	LinksUp            = "Links Up"
+	NetworksReady      = "Networks Ready"
 )
 
 // clockSkew is the maximum lead of a node's clock over Karpenter's. A node that became
@@ -46,15 +55,24 @@ type Objects struct {
 	Claims []karpenterv1.NodeClaim
 	Nodes  []corev1.Node
 	Pods   []corev1.Pod
-	// Events are those that Karpenter writes with the reason Nominated; others are
-	// ignored.
+	// Events are those of EventReasons; others are ignored.
 	Events []corev1.Event
+	// Boots are events of the nodes' logs, by the nodes' names. Where there are none, the
+	// annotation is read that croft's agent writes.
+	Boots map[string]boot.Times
 }
+
+// The reasons of events on NodeClaims that croft's operator writes.
+const (
+	networksAttached = "NetworksAttached"
+	networksReady    = "NetworksReady"
+)
+
+// EventReasons are the reasons of the events that Build uses.
+func EventReasons() []string { return []string{Nominated, networksAttached, networksReady} }
 
 // Options choose nodes.
 type Options struct {
-	// Pool is the name of a NodePool; all if empty.
-	Pool string
 	// Since leaves out nodes that were requested earlier; none if zero.
 	Since time.Time
 }
@@ -107,7 +125,7 @@ func (t *Timeline) at(name string) (time.Time, bool) {
 // add notes an event; a zero time is none.
 func (t *Timeline) add(name string, at time.Time, comment string) {
 	if !at.IsZero() {
-		t.Events = append(t.Events, Event{Name: name, Time: at.UTC(), Comment: comment})
+		t.Events = append(t.Events, Event{Name: name, Time: at.UTC().Truncate(time.Second), Comment: comment})
 	}
 }
 
@@ -141,7 +159,7 @@ func Build(o Objects, opts Options) []Timeline {
 		return at
 	}
 	all = slices.DeleteFunc(all, func(t Timeline) bool {
-		return opts.Pool != "" && t.Pool != opts.Pool || asked(&t).Before(opts.Since)
+		return asked(&t).Before(opts.Since)
 	})
 	slices.SortStableFunc(all, func(a, b Timeline) int {
 		return cmp.Or(asked(&a).Compare(asked(&b)), strings.Compare(a.Title(), b.Title()))
@@ -157,19 +175,17 @@ func (x *index) timeline(claim *karpenterv1.NodeClaim, node *corev1.Node) Timeli
 		t.addClaim(claim)
 		t.addPod(x.neededBy(claim, node), node)
 	}
+	if claim != nil {
+		x.addNetworks(&t, claim)
+	}
 	if node != nil {
 		t.describeNode(node)
 		t.addNode(node, claim)
+		x.addBoot(&t, node)
 	}
 	t.order()
 	t.measure()
 	return t
-}
-
-// usual is the order of events that came within the same second.
-var usual = []string{
-	PodCreated, ClaimCreated, PodNominated, ClaimLaunched, NodeCreated, ClaimRegistered, NodeReady, ClaimInitialized,
-	PodScheduled, PodStarted, PodSandboxReady, PodReady,
 }
 
 // order sorts the events by time and counts from the first.
@@ -231,15 +247,19 @@ func (t *Timeline) addNode(node *corev1.Node, claim *karpenterv1.NodeClaim) {
 	t.add(NodeCreated, node.CreationTimestamp.Time, "kubelet registered")
 	initialized, isInitialized := t.at(ClaimInitialized)
 	for _, c := range node.Status.Conditions {
-		if c.Type != corev1.NodeReady || c.Status != corev1.ConditionTrue {
+		if c.Status != corev1.ConditionTrue || c.Type != corev1.NodeReady && c.Type != v1alpha1.ConditionNetworksReady {
 			continue
 		}
-		ready := c.LastTransitionTime.Time
-		if isInitialized && ready.After(initialized.Add(clockSkew)) {
-			t.note("turned Ready again at %s: when it did so first is not known", ready.UTC().Format(time.RFC3339))
+		event, turned, comment := NodeReady, "turned Ready again", ""
+		if c.Type != corev1.NodeReady {
+			event, turned, comment = LinksUp, "had its links of secondary networks up again", c.Message
+		}
+		at := c.LastTransitionTime.Time
+		if isInitialized && at.After(initialized.Add(clockSkew)) {
+			t.note("%s at %s: when it did so first is not known", turned, at.UTC().Format(time.RFC3339))
 			continue
 		}
-		t.add(NodeReady, ready, "")
+		t.add(event, at, comment)
 	}
 	if claim == nil || isInitialized {
 		return

@@ -276,18 +276,19 @@ func TestChoose(t *testing.T) {
 		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
 			Status: corev1.ConditionTrue, LastTransitionTime: at(-50)}}}})
 	for name, c := range map[string]struct {
-		opts latency.Options
-		want []string
+		pool  string
+		since time.Time
+		want  []string
 	}{
-		"all":          {latency.Options{}, []string{"managed", "node-1"}},
-		"pool":         {latency.Options{Pool: "apps"}, []string{"node-1"}},
-		"another pool": {latency.Options{Pool: "app"}, nil},
-		"since":        {latency.Options{Since: at(2).Time}, []string{"node-1"}},
-		"since later":  {latency.Options{Since: at(3).Time}, nil},
+		"all":          {"", time.Time{}, []string{"managed", "node-1"}},
+		"pool":         {"apps", time.Time{}, []string{"node-1"}},
+		"another pool": {"app", time.Time{}, nil},
+		"since":        {"", at(2).Time, []string{"node-1"}},
+		"since later":  {"", at(3).Time, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, line := range latency.Build(*o, c.opts) {
+			for _, line := range latency.OfPool(latency.Build(*o, latency.Options{Since: c.since}), c.pool) {
 				got = append(got, line.Title())
 				if line.Node == "managed" && !maps.Equal(line.Phases, map[latency.Phase]float64{latency.Ready: 10}) {
 					t.Errorf("phases %v of a node without a NodeClaim", line.Phases)

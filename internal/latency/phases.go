@@ -2,54 +2,128 @@ package latency
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strings"
+	"time"
+
+	"croft.dev/croft/internal/boot"
 )
 
 // Phase is the time between two events of a timeline.
 type Phase string
 
 // The phases. The first seven follow one another, except for Initialization, which runs
-// beside Scheduling; the others are totals.
+// beside Scheduling.
 const (
-	Decision         Phase = "decision"
-	Launch           Phase = "launch"
-	Boot             Phase = "boot"
-	Ready            Phase = "ready"
-	Initialization   Phase = "initialization"
-	Scheduling       Phase = "scheduling"
-	Start            Phase = "start"
+	Decision       Phase = "decision"
+	Launch         Phase = "launch"
+	Boot           Phase = "boot"
+	Ready          Phase = "ready"
+	Initialization Phase = "initialization"
+	Scheduling     Phase = "scheduling"
+	Start          Phase = "start"
+
+	// The parts of Boot, which the node's logs show. User data of Amazon Linux 2 starts
+	// containerd and the kubelet.
+	VMStart    Phase = "vm_start"
+	System     Phase = "system"
+	UserData   Phase = "user_data"
+	Nodeadm    Phase = "nodeadm"
+	Containerd Phase = "containerd"
+	Kubelet    Phase = "kubelet"
+
+	// The phases of secondary networks. The first runs beside Boot, the others beside
+	// Ready and Initialization.
+	Interfaces Phase = "interfaces"
+	Links      Phase = "links"
+	Networks   Phase = "networks"
+
+	// The totals.
 	ClaimToNodeReady Phase = "claim_to_node_ready"
 	PodToNodeReady   Phase = "pod_to_node_ready"
 	PodToPodReady    Phase = "pod_to_pod_ready"
 )
 
+// Title is the phase in words.
+func (p Phase) Title() string { return strings.ReplaceAll(string(p), "_", " ") }
+
+// Lane says which phases belong together.
+type Lane int
+
+// The lanes. Phases of different lanes run at the same time.
+const (
+	Main Lane = iota
+	// Initializing is Initialization alone.
+	Initializing
+	// Booting are the parts of Boot.
+	Booting
+	// Networking are the phases of secondary networks.
+	Networking
+	// Totals are phases that contain others.
+	Totals
+)
+
 // Definition defines a phase.
 type Definition struct {
 	Phase Phase
-	// From and To are names of events.
-	From, To string
+	Lane  Lane
+	// From are names of events: the phase begins at the latest one that is known.
+	From []string
+	// To are names of events: the phase ends at the first one in the list that is known.
+	To []string
 	// Says describes the phase, for people.
 	Says string
-	// Total is set for phases that contain others.
-	Total bool
 }
+
+// Wide says that a phase is for those who look closer: its events are not always known.
+func (d *Definition) Wide() bool { return d.Lane == Booting || d.Lane == Networking }
 
 // Definitions are the definitions of all phases, in order.
 func Definitions() []Definition {
-	return []Definition{
-		{Decision, PodCreated, ClaimCreated, "Karpenter decides", false},
-		{Launch, ClaimCreated, ClaimLaunched, "cloud accepts the instance", false},
-		{Boot, ClaimLaunched, NodeCreated, "instance boots, kubelet registers", false},
-		{Ready, NodeCreated, NodeReady, "network plugin starts, node turns Ready", false},
-		{Initialization, NodeReady, ClaimInitialized, "startup taints, devices", false},
-		{Scheduling, NodeReady, PodScheduled, "pod is scheduled", false},
-		{Start, PodScheduled, PodReady, "pod starts and turns Ready", false},
-		{ClaimToNodeReady, ClaimCreated, NodeReady, "NodeClaim to node Ready", true},
-		{PodToNodeReady, PodCreated, NodeReady, "pod to node Ready", true},
-		{PodToPodReady, PodCreated, PodReady, "pod to pod Ready", true},
+	var all []Definition
+	lane := Main
+	define := func(p Phase, from, to []string, says string) {
+		all = append(all, Definition{Phase: p, Lane: lane, From: from, To: to, Says: says})
 	}
+	define(Decision, just(PodCreated), just(ClaimCreated), "Karpenter decides")
+	define(Launch, just(ClaimCreated), just(ClaimLaunched), "cloud accepts the instance")
+	define(Boot, just(ClaimLaunched), just(NodeCreated), "instance boots, kubelet registers")
+	define(Ready, just(NodeCreated), just(NodeReady), "network plugin starts, node turns Ready")
+	lane = Initializing
+	define(Initialization, just(NodeReady), just(ClaimInitialized), "startup taints, devices")
+	lane = Main
+	define(Scheduling, just(NodeReady), just(PodScheduled), "pod is scheduled")
+	define(Start, just(PodScheduled), just(PodReady), "pod starts and turns Ready")
+
+	lane = Booting
+	define(VMStart, just(ClaimLaunched), just(boot.VMInitialized), "machine starts, kernel boots")
+	define(System, just(boot.VMInitialized), just(boot.CloudInitFinalStart, boot.BootstrapStart, boot.ContainerdStart),
+		"system starts, before user data")
+	define(UserData, just(boot.CloudInitFinalStart, boot.BootstrapStart),
+		just(boot.CloudInitFinalFinish, boot.BootstrapFinish), "user data runs")
+	define(Nodeadm, just(boot.NodeadmRunStart), just(boot.NodeadmRunFinish), "nodeadm sets up the node")
+	define(Containerd, just(boot.ContainerdStart), just(boot.ContainerdInitialized), "containerd starts")
+	define(Kubelet, just(boot.KubeletStart), append(just(boot.KubeletRegistered), NodeCreated),
+		"kubelet starts, and registers")
+
+	lane = Networking
+	define(Interfaces, just(ClaimLaunched), just(InterfacesAttached), "cloud attaches interfaces")
+	define(Links, just(NodeCreated, InterfacesAttached), just(LinksUp), "agent sets up links")
+	define(Networks, just(LinksUp), just(NetworksReady), "operator lets pods onto the node")
+
+	lane = Totals
+	define(ClaimToNodeReady, just(ClaimCreated), just(NodeReady), "NodeClaim to node Ready")
+	define(PodToNodeReady, just(PodCreated), just(NodeReady), "pod to node Ready")
+	define(PodToPodReady, just(PodCreated), just(PodReady), "pod to pod Ready")
+	return all
+}
+
+// just are names of events, of this package or of package boot.
+func just[E ~string](events ...E) []string {
+	names := make([]string, len(events))
+	for i, e := range events {
+		names[i] = string(e)
+	}
+	return names
 }
 
 // measure fills in the phases. Clocks of nodes differ: a phase that would end before
@@ -57,12 +131,32 @@ func Definitions() []Definition {
 func (t *Timeline) measure() {
 	t.Phases = map[Phase]float64{}
 	for _, d := range Definitions() {
-		from, begun := t.at(d.From)
-		to, ended := t.at(d.To)
+		from, begun := t.begin(d)
+		to, ended := t.end(d)
 		if begun && ended && !to.Before(from) {
 			t.Phases[d.Phase] = to.Sub(from).Seconds()
 		}
 	}
+}
+
+// begin is when a phase began.
+func (t *Timeline) begin(d Definition) (begin time.Time, known bool) {
+	for _, name := range d.From {
+		if at, is := t.at(name); is && !at.Before(begin) {
+			begin, known = at, true
+		}
+	}
+	return begin, known
+}
+
+// end is when a phase ended.
+func (t *Timeline) end(d Definition) (end time.Time, known bool) {
+	for _, name := range d.To {
+		if at, is := t.at(name); is {
+			return at, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // Sentence says in one line how long the node took until it was Ready, and which phase
@@ -76,91 +170,29 @@ func (t *Timeline) Sentence() string {
 		}
 	}
 	sentence := fmt.Sprintf("it took %s from %s to Ready", Seconds(total), from)
-	var longest Definition
-	for _, d := range Definitions() {
-		if slices.Contains([]Phase{Decision, Launch, Boot, Ready}, d.Phase) &&
-			t.Phases[d.Phase] > t.Phases[longest.Phase] {
-			longest = d
-		}
-	}
+	longest := t.longest(Decision, Launch, Boot, Ready)
 	if longest.Phase == "" {
 		return sentence
 	}
-	return fmt.Sprintf("%s; %s of them in %s (%s)", sentence, Seconds(t.Phases[longest.Phase]), longest.Phase,
+	sentence = fmt.Sprintf("%s; %s of them in %s (%s)", sentence, Seconds(t.Phases[longest.Phase]), longest.Phase,
 		longest.Says)
-}
-
-// Group is several nodes that have something in common.
-type Group struct {
-	// By is all, pool, instanceType, zone or image; Value is empty where it is not known.
-	By    string `json:"by"`
-	Value string `json:"value,omitempty"`
-	// Nodes is the number of nodes. Not each has each phase.
-	Nodes  int                   `json:"nodes"`
-	Phases map[Phase]Percentiles `json:"phases"`
-}
-
-// Percentiles are of the nodes that have a phase, in seconds, by nearest rank: each is a
-// time of a real node.
-type Percentiles struct {
-	Count int     `json:"count"`
-	P50   float64 `json:"p50"`
-	P90   float64 `json:"p90"`
-	P99   float64 `json:"p99"`
-}
-
-// Summarize groups timelines: all, then by pool, instance type, zone and image.
-func Summarize(all []Timeline) []Group {
-	groups := []Group{}
-	for _, dimension := range []struct {
-		by string
-		of func(*Timeline) string
-	}{
-		{"all", func(*Timeline) string { return "" }},
-		{"pool", func(t *Timeline) string { return t.Pool }},
-		{"instanceType", func(t *Timeline) string { return t.InstanceType }},
-		{"zone", func(t *Timeline) string { return t.Zone }},
-		{"image", func(t *Timeline) string { return t.Image }},
-	} {
-		byValue := map[string][]*Timeline{}
-		var values []string
-		for i := range all {
-			value := dimension.of(&all[i])
-			if byValue[value] == nil {
-				values = append(values, value)
-			}
-			byValue[value] = append(byValue[value], &all[i])
-		}
-		slices.SortFunc(values, strings.Compare)
-		for _, value := range values {
-			groups = append(groups, group(dimension.by, value, byValue[value]))
-		}
+	part := t.longest(VMStart, System, UserData, Nodeadm, Containerd, Kubelet)
+	if longest.Phase != Boot || part.Phase == "" {
+		return sentence
 	}
-	return groups
+	return fmt.Sprintf("%s, and %s of these in %s (%s)", sentence, Seconds(t.Phases[part.Phase]), part.Phase.Title(),
+		part.Says)
 }
 
-func group(by, value string, of []*Timeline) Group {
-	g := Group{By: by, Value: value, Nodes: len(of), Phases: map[Phase]Percentiles{}}
+// longest is the longest of some phases; none if none is known.
+func (t *Timeline) longest(of ...Phase) Definition {
+	var longest Definition
 	for _, d := range Definitions() {
-		var seconds []float64
-		for _, t := range of {
-			if s, known := t.Phases[d.Phase]; known {
-				seconds = append(seconds, s)
+		for _, p := range of {
+			if d.Phase == p && t.Phases[p] > t.Phases[longest.Phase] {
+				longest = d
 			}
 		}
-		if len(seconds) == 0 {
-			continue
-		}
-		slices.Sort(seconds)
-		g.Phases[d.Phase] = Percentiles{len(seconds), nearestRank(seconds, 50), nearestRank(seconds, 90),
-			nearestRank(seconds, 99)}
 	}
-	return g
-}
-
-// nearestRank is the smallest of sorted values that at least percent of them do not
-// exceed.
-func nearestRank(sorted []float64, percent int) float64 {
-	rank := int(math.Ceil(float64(percent*len(sorted)) / 100))
-	return sorted[max(rank, 1)-1]
+	return longest
 }

@@ -16,8 +16,10 @@ const (
 	pictureWidth = 1000
 	namesWidth   = 270
 	totalWidth   = 80
-	rowHeight    = 40
+	rowHeight    = 44
 	barHeight    = 18
+	// laneHeight is the height of phases below the bar, which run beside it.
+	laneHeight   = 5
 	legendRow    = 20
 	legendColumn = 315
 	// maxRows is the maximum number of nodes in a picture; of more, the slowest are
@@ -35,6 +37,21 @@ var colors = map[Phase]struct{ fill, ink string }{
 	Initialization: {"#7f7f7f", "#fff"},
 	Scheduling:     {"#f0e442", "#000"},
 	Start:          {"#cc79a7", "#000"},
+
+	VMStart:    {"#9ecae1", ""},
+	System:     {"#6baed6", ""},
+	UserData:   {"#d55e00", ""},
+	Nodeadm:    {"#fdae6b", ""},
+	Containerd: {"#08306b", ""},
+	Kubelet:    {"#2171b5", ""},
+	Interfaces: {"#54278f", ""},
+	Links:      {"#807dba", ""},
+	Networks:   {"#bcbddc", ""},
+}
+
+// below is how far the phases of a lane are below the top of the bar.
+var below = map[Lane]int{
+	Initializing: barHeight + 2, Booting: barHeight + 2, Networking: barHeight + 2 + laneHeight + 2,
 }
 
 const pictureFonts = "ui-sans-serif, system-ui, Segoe UI, Helvetica, Arial, sans-serif"
@@ -54,15 +71,15 @@ func SVG(all []Timeline) string {
 	}
 	if len(rows) > maxRows {
 		shown = fmt.Sprintf("the slowest %d of %d nodes", maxRows, len(rows))
-		slices.SortStableFunc(rows, func(a, b Timeline) int { return cmp.Compare(b.end(), a.end()) })
+		slices.SortStableFunc(rows, func(a, b Timeline) int { return cmp.Compare(b.total(), a.total()) })
 		rows = rows[:maxRows]
 	}
 	longest := 1.0
 	for i := range rows {
-		longest = max(longest, rows[i].end())
+		longest = max(longest, rows[i].total())
 	}
 	p := &picture{scale: (pictureWidth - namesWidth - totalWidth) / longest}
-	top := p.legend(shown)
+	top := p.legend(shown, rows)
 	bottom := top + rowHeight*len(rows)
 	p.axis(longest, top, bottom)
 	for i := range rows {
@@ -79,8 +96,8 @@ func SVG(all []Timeline) string {
 	return svg.String()
 }
 
-// end is when the last event was, in seconds since the first.
-func (t *Timeline) end() float64 { return t.Events[len(t.Events)-1].Seconds }
+// total is when the last event was, in seconds since the first.
+func (t *Timeline) total() float64 { return t.Events[len(t.Events)-1].Seconds }
 
 type picture struct {
 	strings.Builder
@@ -96,8 +113,9 @@ func (p *picture) text(class, anchor string, x float64, y int, text string) {
 	p.draw("<text class=%q text-anchor=%q x=\"%.1f\" y=\"%d\">%s</text>\n", class, anchor, x, y, asText(text))
 }
 
-// legend explains the colours; it returns where the rows begin.
-func (p *picture) legend(shown string) int {
+// legend explains the colours; it returns where the rows begin. Phases that nodes do not
+// always have are explained if one has them.
+func (p *picture) legend(shown string, rows []Timeline) int {
 	p.draw("<text class=\"ink\" x=\"16\" y=\"26\" font-size=\"15\" font-weight=\"700\">%s</text>\n",
 		asText("Where the time of "+shown+" went"))
 	entries, y := 0, 0
@@ -107,13 +125,14 @@ func (p *picture) legend(shown string) int {
 		return x
 	}
 	for _, d := range Definitions() {
-		if d.Total {
+		used := slices.ContainsFunc(rows, func(t Timeline) bool { _, has := t.Phases[d.Phase]; return has })
+		if d.Lane == Totals || d.Wide() && !used {
 			continue
 		}
 		x := place()
-		height, says := 12, string(d.Phase)+": "+d.Says
-		if d.Phase == Initialization {
-			height = 5
+		height, says := 12, d.Phase.Title()+": "+d.Says
+		if d.Lane != Main {
+			height = laneHeight
 		}
 		p.draw("<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"%d\" fill=%q/>\n", x, y+12-height, height,
 			colors[d.Phase].fill)
@@ -157,38 +176,31 @@ func (p *picture) row(t *Timeline, y int) {
 	}
 	p.text("dim", "end", namesWidth-12, y+28, cut(strings.Join(about, " · "), 42))
 	p.draw("<rect class=\"known\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"4\"/>\n", p.x(0), y+7,
-		t.end()*p.scale)
+		t.total()*p.scale)
 	for _, d := range Definitions() {
 		seconds, known := t.Phases[d.Phase]
-		if !known || d.Total {
-			continue
+		if begin, _ := t.begin(d); known && d.Lane != Totals {
+			p.bar(d, begin.Sub(t.Events[0].Time).Seconds(), seconds, y)
 		}
-		p.bar(d, t.since(d.From), seconds, y)
 	}
-	total := Seconds(t.end())
+	total := Seconds(t.total())
 	if _, ready := t.at(NodeReady); !ready {
 		total += " …"
 	}
-	p.text("ink", "start", p.x(t.end())+8, y+13, total)
+	p.text("ink", "start", p.x(t.total())+8, y+13, total)
 }
 
-// since is when a known event was, in seconds since the first.
-func (t *Timeline) since(name string) float64 {
-	at, _ := t.at(name)
-	return at.Sub(t.Events[0].Time).Seconds()
-}
-
-// bar draws a phase. Initialization is below the others, since it runs beside them.
+// bar draws a phase. Those that run beside others are below these.
 func (p *picture) bar(d Definition, from, seconds float64, y int) {
 	height, width := barHeight, seconds*p.scale
-	if d.Phase == Initialization {
-		y, height = y+barHeight+2, 5
+	if d.Lane != Main {
+		y, height = y+below[d.Lane], laneHeight
 	}
 	p.draw("<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=%q><title>%s</title></rect>\n",
-		p.x(from), y, width, height, colors[d.Phase].fill, asText(fmt.Sprintf("%s %s: %s", d.Phase, Seconds(seconds),
+		p.x(from), y, width, height, colors[d.Phase].fill, asText(fmt.Sprintf("%s %s: %s", d.Phase.Title(), Seconds(seconds),
 			d.Says)))
 	label := Seconds(seconds)
-	if d.Phase == Initialization || width < float64(8*len(label)) {
+	if d.Lane != Main || width < float64(8*len(label)) {
 		return
 	}
 	p.draw("<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" font-size=\"11\" fill=%q>%s</text>\n",

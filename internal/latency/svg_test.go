@@ -77,7 +77,7 @@ func TestPicture(t *testing.T) {
 	}
 	wellFormed(t, got)
 	for _, d := range latency.Definitions() {
-		if !d.Total && !strings.Contains(got, string(d.Phase)+": "+d.Says+"</text>") {
+		if d.Lane != latency.Totals && !strings.Contains(got, d.Phase.Title()+": "+d.Says+"</text>") {
 			t.Errorf("the legend does not explain %s", d.Phase)
 		}
 	}
@@ -127,5 +127,17 @@ func TestPictureOfMany(t *testing.T) {
 	}
 	if many[0].Node != "node-0-" {
 		t.Error("the caller's list was sorted")
+	}
+}
+
+// TestPictureOfPlainNodes: the legend explains no phase of nodes without logs and networks.
+func TestPictureOfPlainNodes(t *testing.T) {
+	got := latency.SVG(latency.Build(*one(), latency.Options{}))
+	wellFormed(t, got)
+	for _, d := range latency.Definitions() {
+		explained := strings.Contains(got, d.Phase.Title()+": "+d.Says)
+		if explained == d.Wide() && d.Lane != latency.Totals {
+			t.Errorf("%s: explained %v", d.Phase, explained)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package why_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/boot"
 	"croft.dev/croft/internal/why"
 )
 
@@ -49,5 +52,34 @@ func TestLatency(t *testing.T) {
 				t.Errorf("it says %q, want %q", story.Latency, c.want)
 			}
 		})
+	}
+}
+
+// TestLatencyOfBoot: croft's agent has written what happened on the node.
+func TestLatencyOfBoot(t *testing.T) {
+	created := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+	at := func(seconds int) metav1.Time {
+		return metav1.NewTime(created.Add(time.Duration(seconds) * time.Second))
+	}
+	claim := karpenterv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "apps-1", CreationTimestamp: at(0)},
+		Status: karpenterv1.NodeClaimStatus{NodeName: "node-1"}}
+	claim.Status.Conditions = slices.Grow(claim.Status.Conditions, 1)[:1] // of a type that croft does not require
+	launched := &claim.Status.Conditions[0]
+	launched.Type, launched.Status, launched.LastTransitionTime = karpenterv1.ConditionTypeLaunched, metav1.ConditionTrue, at(4)
+	times := boot.Times{boot.VMInitialized: at(14).Time, boot.CloudInitFinalStart: at(20).Time, boot.CloudInitFinalFinish: at(42).Time}
+	story := why.Tell(&why.Snapshot{
+		Target: why.Target{Kind: "node", Name: "node-1"},
+		Nodes: []corev1.Node{{
+			ObjectMeta: metav1.ObjectMeta{Name: "node-1", CreationTimestamp: at(47),
+				Annotations: map[string]string{v1alpha1.BootAnnotation: boot.Encode(times)}},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+				Status: corev1.ConditionTrue, LastTransitionTime: at(57)}}},
+		}},
+		Claims: []karpenterv1.NodeClaim{claim},
+	})
+	const want = "it took 57s from its NodeClaim to Ready; 43s of them in boot (instance boots, kubelet registers), " +
+		"and 22s of these in user data (user data runs)"
+	if story.Latency != want {
+		t.Errorf("it says %q, want %q", story.Latency, want)
 	}
 }

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"croft.dev/croft/internal/latency"
+)
+
+// savedNodes reads the nodes to compare with; none if there is no file of them.
+func (a *app) savedNodes(o latencyOptions) ([]latency.Timeline, error) {
+	if o.compares() && (o.output == formatSVG || o.output == formatPrometheus || o.output == formatWide) {
+		return nil, fmt.Errorf("-o %s: a comparison is written as table, markdown or json", o.output)
+	}
+	switch {
+	case o.against == "" && o.againstPool != "" && o.pool == "":
+		return nil, fmt.Errorf("--against-pool %s: write --pool, too: the pool to compare with it", o.againstPool)
+	case o.against == "" && o.againstPool != "" && o.pool == o.againstPool:
+		return nil, fmt.Errorf("--against-pool %s: it is the pool of --pool; write another", o.againstPool)
+	case o.against == "":
+		return nil, nil
+	}
+	text, err := read(o.against, a.in)
+	if err != nil {
+		return nil, fmt.Errorf("--against %w", err)
+	}
+	var saved struct{ Nodes *[]latency.Timeline }
+	if err := json.Unmarshal(text, &saved); err != nil || saved.Nodes == nil {
+		return nil, fmt.Errorf("--against %s: not the nodes that croft latency -o json writes", o.against)
+	}
+	return *saved.Nodes, nil
+}
+
+// compareLatency prints nodes beside those that they are compared with.
+func (a *app) compareLatency(with, nodes []latency.Timeline, o latencyOptions) error {
+	pool := o.againstPool
+	if pool == "" {
+		pool = o.pool
+	}
+	before, after := side{o.against, pool, latency.OfPool(with, pool)}, side{"", o.pool, nodes}
+	for _, s := range []side{before, after} {
+		if len(s.nodes) == 0 {
+			return failedf("there is nothing to compare: %s", s)
+		}
+	}
+	phases := latency.Compare(before.nodes, after.nodes)
+	if o.output == formatJSON {
+		return o.output.print(a.out, map[string]any{"before": before.data(), "after": after.data(), "phases": phases})
+	}
+	say(a.out, "before: %s; after: %s\n\n", before, after)
+	header := []string{"PHASE", "NODES", "P50 BEFORE", "P50 AFTER", "DIFFERENCE", "RATIO", "P90 BEFORE", "P90 AFTER",
+		"DIFFERENCE", "RATIO"}
+	var rows [][]string
+	for _, d := range phases {
+		was, is := d.Before, d.After
+		row := []string{d.Phase.Title(), having(was) + "/" + having(is)}
+		row = append(row, compared(was, is, d.P50, func(p *latency.Percentiles) float64 { return p.P50 })...)
+		row = append(row, compared(was, is, d.P90, func(p *latency.Percentiles) float64 { return p.P90 })...)
+		rows = append(rows, row)
+	}
+	if o.output == formatMarkdown {
+		a.markdownTable(header, rows)
+	} else {
+		table(a.out, header, rows)
+	}
+	return nil
+}
+
+// side are the nodes on one side of a comparison.
+type side struct {
+	file, pool string
+	nodes      []latency.Timeline
+}
+
+func (s side) String() string {
+	text := "no node"
+	if len(s.nodes) > 0 {
+		text = count(len(s.nodes), "node")
+	}
+	if s.pool != "" {
+		text += " of pool " + s.pool
+	}
+	if s.file != "" {
+		text += " in " + s.file
+	}
+	return text
+}
+
+func (s side) data() map[string]any {
+	data := map[string]any{"nodes": len(s.nodes)}
+	if s.pool != "" {
+		data["pool"] = s.pool
+	}
+	if s.file != "" {
+		data["file"] = s.file
+	}
+	return data
+}
+
+// having is how many nodes have a phase.
+func having(p *latency.Percentiles) string {
+	if p == nil {
+		return "0"
+	}
+	return strconv.Itoa(p.Count)
+}
+
+// compared are the four cells of a percentile.
+func compared(was, is *latency.Percentiles, c *latency.Change, of func(*latency.Percentiles) float64) []string {
+	cells := []string{"-", "-", "-", "-"}
+	if was != nil {
+		cells[0] = latency.Seconds(of(was))
+	}
+	if is != nil {
+		cells[1] = latency.Seconds(of(is))
+	}
+	if c == nil {
+		return cells
+	}
+	switch {
+	case c.Seconds > 0:
+		cells[2] = "+" + latency.Seconds(c.Seconds)
+	case c.Seconds < 0:
+		cells[2] = "-" + latency.Seconds(-c.Seconds)
+	default:
+		cells[2] = "0s"
+	}
+	if c.Ratio != nil {
+		cells[3] = strings.TrimSuffix(strconv.FormatFloat(*c.Ratio, 'f', 2, 64), ".00") + "x"
+	}
+	return cells
+}

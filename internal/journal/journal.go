@@ -1,0 +1,210 @@
+// Package journal reads journal files of systemd, as far as finding the events of a boot
+// takes: the time, the program and the message of each entry, in the order in which they
+// were written.
+//
+// The file format is documented at https://systemd.io/JOURNAL_FILE_FORMAT/ and stable: flags
+// in the header name what a reader must know. systemd's own reader needs cgo and
+// libsystemd, or the program journalctl, and croft's image has neither. Readers in Go
+// interpret all fields and bring their decompressors with them; entries that croft looks
+// for are short, and systemd compresses fields of 512 bytes and more only.
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Entry is one entry of a journal.
+type Entry struct {
+	Time time.Time
+	// Identifier is the program that wrote it, such as kernel.
+	Identifier string
+	// Message is empty if it is compressed or longer than 4 KiB.
+	Message string
+}
+
+// Signature is how a journal file begins.
+const Signature = "LPKSHHRH"
+
+// The format's numbers.
+const (
+	// minHeader is the length of the header's fields that are read here.
+	minHeader = 208
+
+	incompatibleCompact = 1 << 4
+	// known are the flags of files that can be read: compression by XZ, LZ4 and ZSTD,
+	// keyed hashes, compact.
+	known = 1<<5 - 1
+
+	objectHeader = 16
+	typeData     = 1
+	typeEntry    = 3
+
+	entryItems  = 64
+	dataPayload = 64
+	// Compact files have two more numbers in each DATA object.
+	compactDataPayload = 72
+
+	// longest is the length of a field that is read, in bytes.
+	longest = 4096
+	// maxOther bounds what a reader remembers of a file.
+	maxOther = 1 << 16
+	// maxEntry is the length of an entry's list of fields beyond which a file is broken.
+	maxEntry = 1 << 20
+)
+
+var le = binary.LittleEndian
+
+// Read calls each with the entries of a file from since until another time, and returns at
+// the first that is later. Of a file that is broken in the middle, each has the entries
+// before.
+func Read(file io.ReaderAt, since, until time.Time, each func(Entry)) error {
+	f := &reader{file: file, other: map[uint64]bool{}}
+	if err := f.open(); err != nil {
+		return err
+	}
+	if f.head.After(until) || f.tail.Before(since) {
+		return nil
+	}
+	for at := f.first; at <= f.last; {
+		header, err := f.read(at, objectHeader)
+		if err != nil {
+			return err
+		}
+		size := le.Uint64(header[8:])
+		if size < objectHeader || size > 1<<40 {
+			return fmt.Errorf("object at %d has %d bytes", at, size)
+		}
+		if header[0] == typeEntry {
+			entry, err := f.entry(at, size, since)
+			if err != nil {
+				return err
+			}
+			if entry.Time.After(until) {
+				return nil
+			}
+			if !entry.Time.Before(since) {
+				each(entry)
+			}
+		}
+		at += (size + 7) &^ 7
+	}
+	return nil
+}
+
+type reader struct {
+	file        io.ReaderAt
+	compact     bool
+	first, last uint64
+	head, tail  time.Time
+	// other are the offsets of fields that are neither a message nor an identifier: most
+	// entries share them.
+	other map[uint64]bool
+}
+
+func (f *reader) read(at uint64, length int) ([]byte, error) {
+	if at > 1<<62 {
+		return nil, fmt.Errorf("offset %d is beyond the file", at)
+	}
+	b := make([]byte, length)
+	if _, err := f.file.ReadAt(b, int64(at)); err != nil {
+		return nil, fmt.Errorf("read %d bytes at %d: %w", length, at, err)
+	}
+	return b, nil
+}
+
+func (f *reader) open() error {
+	h, err := f.read(0, minHeader)
+	if err != nil {
+		return err
+	}
+	if string(h[:8]) != Signature {
+		return errors.New("no journal file of systemd")
+	}
+	flags := le.Uint32(h[12:])
+	if flags&^known != 0 {
+		return fmt.Errorf("a journal file with the unknown flags %#x", flags&^known)
+	}
+	f.compact = flags&incompatibleCompact != 0
+	f.first, f.last = le.Uint64(h[88:]), le.Uint64(h[136:])
+	f.head, f.tail = micros(h[184:]), micros(h[192:])
+	if f.first < minHeader || f.first%8 != 0 {
+		return fmt.Errorf("the header has %d bytes", f.first)
+	}
+	return nil
+}
+
+// micros is a time in microseconds since 1970.
+func micros(b []byte) time.Time {
+	return time.UnixMicro(int64(le.Uint64(b) &^ (1 << 63))).UTC() //nolint:gosec // it is below 1<<63
+}
+
+// entry reads an ENTRY object. Of those before since it reads the time only.
+func (f *reader) entry(at, size uint64, since time.Time) (Entry, error) {
+	if size < entryItems || size > maxEntry {
+		return Entry{}, fmt.Errorf("entry at %d has %d bytes", at, size)
+	}
+	b, err := f.read(at, int(size))
+	if err != nil {
+		return Entry{}, err
+	}
+	e := Entry{Time: micros(b[24:])}
+	if e.Time.Before(since) {
+		return e, nil
+	}
+	width := 16
+	if f.compact {
+		width = 4
+	}
+	for items := b[entryItems:]; len(items) >= width; items = items[width:] {
+		var offset uint64
+		if f.compact {
+			offset = uint64(le.Uint32(items))
+		} else {
+			offset = le.Uint64(items)
+		}
+		if offset == 0 || f.other[offset] {
+			continue
+		}
+		if err := f.field(offset, &e); err != nil {
+			return e, err
+		}
+	}
+	return e, nil
+}
+
+// field reads a DATA object, if it is one that an entry has. One that is compressed begins
+// with the marks of its compression, and has no name.
+func (f *reader) field(at uint64, e *Entry) error {
+	header, err := f.read(at, objectHeader)
+	if err != nil {
+		return err
+	}
+	payload := uint64(dataPayload)
+	if f.compact {
+		payload = compactDataPayload
+	}
+	size := le.Uint64(header[8:])
+	if header[0] != typeData || size < payload {
+		return fmt.Errorf("field at %d is of type %d with %d bytes", at, header[0], size)
+	}
+	if size-payload > longest {
+		return nil
+	}
+	content, err := f.read(at+payload, int(size-payload)) //nolint:gosec // it is at most longest
+	if err != nil {
+		return err
+	}
+	if message, is := bytes.CutPrefix(content, []byte("MESSAGE=")); is {
+		e.Message = string(message)
+	} else if identifier, is := bytes.CutPrefix(content, []byte("SYSLOG_IDENTIFIER=")); is {
+		e.Identifier = string(identifier)
+	} else if len(f.other) < maxOther {
+		f.other[at] = true
+	}
+	return nil
+}

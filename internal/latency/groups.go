@@ -1,0 +1,82 @@
+package latency
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// Group is several nodes that have something in common.
+type Group struct {
+	// By is all, pool, instanceType, zone or image; Value is empty where it is not known.
+	By    string `json:"by"`
+	Value string `json:"value,omitempty"`
+	// Nodes is the number of nodes. Not each has each phase.
+	Nodes  int                   `json:"nodes"`
+	Phases map[Phase]Percentiles `json:"phases"`
+}
+
+// Percentiles are of the nodes that have a phase, in seconds, by nearest rank: each is a
+// time of a real node.
+type Percentiles struct {
+	Count int     `json:"count"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P99   float64 `json:"p99"`
+}
+
+// Summarize groups timelines: all, then by pool, instance type, zone and image.
+func Summarize(all []Timeline) []Group {
+	groups := []Group{}
+	for _, dimension := range []struct {
+		by string
+		of func(*Timeline) string
+	}{
+		{"all", func(*Timeline) string { return "" }},
+		{"pool", func(t *Timeline) string { return t.Pool }},
+		{"instanceType", func(t *Timeline) string { return t.InstanceType }},
+		{"zone", func(t *Timeline) string { return t.Zone }},
+		{"image", func(t *Timeline) string { return t.Image }},
+	} {
+		byValue := map[string][]*Timeline{}
+		var values []string
+		for i := range all {
+			value := dimension.of(&all[i])
+			if byValue[value] == nil {
+				values = append(values, value)
+			}
+			byValue[value] = append(byValue[value], &all[i])
+		}
+		slices.SortFunc(values, strings.Compare)
+		for _, value := range values {
+			groups = append(groups, group(dimension.by, value, byValue[value]))
+		}
+	}
+	return groups
+}
+
+func group(by, value string, of []*Timeline) Group {
+	g := Group{By: by, Value: value, Nodes: len(of), Phases: map[Phase]Percentiles{}}
+	for _, d := range Definitions() {
+		var seconds []float64
+		for _, t := range of {
+			if s, known := t.Phases[d.Phase]; known {
+				seconds = append(seconds, s)
+			}
+		}
+		if len(seconds) == 0 {
+			continue
+		}
+		slices.Sort(seconds)
+		g.Phases[d.Phase] = Percentiles{len(seconds), nearestRank(seconds, 50), nearestRank(seconds, 90),
+			nearestRank(seconds, 99)}
+	}
+	return g
+}
+
+// nearestRank is the smallest of sorted values that at least percent of them do not
+// exceed.
+func nearestRank(sorted []float64, percent int) float64 {
+	rank := int(math.Ceil(float64(percent*len(sorted)) / 100))
+	return sorted[max(rank, 1)-1]
+}

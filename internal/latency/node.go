@@ -1,0 +1,57 @@
+package latency
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/boot"
+)
+
+// addNetworks notes the times of a claim's secondary networks, of which croft's operator
+// writes events.
+func (x *index) addNetworks(t *Timeline, claim *karpenterv1.NodeClaim) {
+	t.add(InterfacesAttached, x.first(claim, networksAttached), "secondary networks")
+	t.add(NetworksReady, x.first(claim, networksReady), "startup taint removed")
+}
+
+// first is when the first event of a reason was seen on a NodeClaim. After a restart the
+// operator may write another.
+func (x *index) first(claim *karpenterv1.NodeClaim, reason string) time.Time {
+	var first time.Time
+	for _, e := range x.networks[claim.Name] {
+		of := e.InvolvedObject.UID
+		if e.Reason != reason || of != "" && claim.UID != "" && of != claim.UID {
+			continue
+		}
+		if at := seen(e); first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// addBoot notes what the node's logs show of its boot.
+func (x *index) addBoot(t *Timeline, node *corev1.Node) {
+	times, given := x.boots[node.Name]
+	if text := node.Annotations[v1alpha1.BootAnnotation]; !given && text != "" {
+		var err error
+		if times, err = boot.Decode(text); err != nil {
+			t.note("its annotation %s cannot be read: %v", v1alpha1.BootAnnotation, err)
+		}
+	}
+	asked, isAsked := t.at(ClaimCreated)
+	early := 0
+	for event, at := range times {
+		if isAsked && at.Before(asked.Add(-clockSkew)) {
+			early++
+			continue
+		}
+		t.add(string(event), at, "")
+	}
+	if early > 0 {
+		t.note("%d events of its logs are from before its NodeClaim: they are left out", early)
+	}
+}
