@@ -493,19 +493,23 @@ func freeAddress(t testing.TB) string {
 
 // karpenterLater is about a cluster that gets Karpenter after croft.
 func karpenterLater(f *field) {
-	kind := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "nodepools.karpenter.sh"}}
-	if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(kind), kind); err != nil {
-		f.Fatal(err)
+	var kinds []*apiextensionsv1.CustomResourceDefinition
+	for _, name := range []string{"nodepools.karpenter.sh", "nodeclaims.karpenter.sh"} {
+		kind := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(kind), kind); err != nil {
+			f.Fatal(err)
+		}
+		f.delete(kind)
+		f.gone(kind.DeepCopy())
+		kinds = append(kinds, kind)
 	}
-	f.delete(kind)
-	f.gone(kind.DeepCopy())
-	// Discovery forgets the kind a moment later. An operator that still finds it there waits
+	// Discovery forgets the kinds a moment later. An operator that still finds them there waits
 	// two minutes for objects that nobody serves.
 	served, err := discovery.NewDiscoveryClientForConfig(f.config)
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.eventually("discovery to forget NodePools", func() string {
+	f.eventually("discovery to forget NodePools and NodeClaims", func() string {
 		ofGroup, err := served.ServerResourcesForGroupVersion("karpenter.sh/v1")
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err.Error()
@@ -515,7 +519,9 @@ func karpenterLater(f *field) {
 			return err.Error()
 		}
 		for _, list := range append(all, ofGroup) {
-			if list != nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == "NodePool" }) {
+			if list != nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
+				return r.Kind == "NodePool" || r.Kind == "NodeClaim"
+			}) {
 				return "it has them"
 			}
 		}
@@ -533,7 +539,9 @@ func karpenterLater(f *field) {
 	// The other walls stand without nodes.
 	f.ready(shop)
 
-	kind.ResourceVersion, kind.UID = "", ""
-	f.create(kind)
+	for _, kind := range kinds {
+		kind.ResourceVersion, kind.UID = "", ""
+		f.create(kind)
+	}
 	f.condition(apps, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied)
 }

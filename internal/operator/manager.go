@@ -7,7 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,6 +34,12 @@ func options(o Options) manager.Options {
 		Scheme: scheme.New(),
 		Logger: o.Log,
 		Cache:  cacheOptions(),
+		// controller-runtime has to know whether the kinds of ByObject are namespaced, and
+		// fails for one that the cluster does not serve. Karpenter may come after croft.
+		NewCache: func(c *rest.Config, o cache.Options) (cache.Cache, error) {
+			o.Mapper = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{o.Mapper, nodeClaims()}}
+			return cache.New(c, o)
+		},
 		// What croft makes without a Go type, as node classes of clouds, is read
 		// from the cache as everything else.
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
@@ -77,6 +86,14 @@ func cacheOptions() cache.Options {
 			&corev1.Node{}: {Label: labels.SelectorFromSet(labels.Set{v1alpha1.NodeNetworksLabel: "true"})},
 		},
 	}
+}
+
+// nodeClaims knows the kind NodeClaim, as Karpenter's definition has it.
+func nodeClaims() meta.RESTMapper {
+	kind := schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodeClaim"}
+	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{kind.GroupVersion()})
+	m.Add(kind, meta.RESTScopeRoot)
+	return m
 }
 
 // synced answers whether the caches have been filled, without waiting for it.
