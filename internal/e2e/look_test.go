@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -54,7 +55,10 @@ func (c *cluster) get(t testing.TB, namespace, name string, into client.Object) 
 func create(t testing.TB, as client.Client, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
-		if err := as.Create(t.Context(), o); err != nil {
+		// Requests that meet at a quota have a conflict now and then, which kubectl would
+		// show, and controllers try again.
+		err := retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error { return as.Create(t.Context(), o) })
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

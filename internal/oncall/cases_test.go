@@ -233,8 +233,12 @@ var alertCases = map[string]alertCase{
 		summary: "A node of pool telco has been waiting for its secondary networks for more than ten minutes",
 	},
 	"CroftNetworkAddressesLow": {
-		fires:   map[string]string{`croft_network_addresses_used{network="n3",zone="us-west-2a"}`: `30x240`},
-		silent:  map[string]string{`croft_network_addresses_used{network="n3",zone="us-west-2a"}`: `28 30 32 30 28x236`},
+		fires: map[string]string{
+			`croft_network_addresses{network="n3",zone="us-west-2a"}`: `32x240`, `croft_network_addresses_used{network="n3",zone="us-west-2a"}`: `30x240`,
+		},
+		silent: map[string]string{
+			`croft_network_addresses{network="n3",zone="us-west-2a"}`: `32x240`, `croft_network_addresses_used{network="n3",zone="us-west-2a"}`: `28 30 32 30 28x236`,
+		},
 		labels:  map[string]string{"network": "n3", "zone": "us-west-2a"},
 		summary: "93.75% of the addresses of network n3 in us-west-2a are used",
 	},
