@@ -114,9 +114,9 @@ func (l *Log) Boot(created time.Time) Times {
 
 func rank(e Event) int { return slices.Index(Events(), e) }
 
-// longest is the maximum length of an encoding, in bytes. The policy croft-agent has the
-// same limit.
-const longest = 2048
+// MaxEncoded is the maximum length of an encoding, in bytes; the policy croft-agent admits
+// no longer one.
+const MaxEncoded = 2048
 
 // Encode writes times as a JSON object, with milliseconds.
 func Encode(t Times) string {
@@ -138,8 +138,8 @@ func (t Times) cut(to time.Duration) Times {
 // Decode reads what Encode wrote. It leaves out events that it does not know, which a newer
 // croft may have written.
 func Decode(text string) (Times, error) {
-	if len(text) > longest {
-		return nil, fmt.Errorf("boot times of %d bytes: want at most %d", len(text), longest)
+	if len(text) > MaxEncoded {
+		return nil, fmt.Errorf("boot times of %d bytes: want at most %d", len(text), MaxEncoded)
 	}
 	var t Times
 	if err := json.Unmarshal([]byte(text), &t); err != nil {

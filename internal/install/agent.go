@@ -1,6 +1,7 @@
 package install
 
 import (
+	"strconv"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -14,6 +15,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/admissionpolicy"
+	"croft.dev/croft/internal/boot"
 	"croft.dev/croft/internal/secondary"
 )
 
@@ -141,6 +143,7 @@ func onNodes(policy, user string, rules ...admissionpolicy.Rule) admissionpolicy
 // API server takes annotations by the status, too.
 func agentPolicy() admissionpolicy.Validating {
 	const node = `"authentication.kubernetes.io/node-name"`
+	maxBoot := strconv.Itoa(boot.MaxEncoded)
 	return onNodes(AgentName, agentUser,
 		admissionpolicy.Rule{
 			Name: "own-node", Says: "croft's agent writes the Node only that its pod runs on",
@@ -158,10 +161,10 @@ func agentPolicy() admissionpolicy.Validating {
 			Message: `"croft's agent writes nothing of a Node's status but the condition ` + v1alpha1.ConditionNetworksReady + `"`,
 		},
 		admissionpolicy.Rule{
-			Name: "own-annotation", Says: "croft's agent writes the annotation " + v1alpha1.BootAnnotation + " of a Node only, of at most 2048 characters",
+			Name: "own-annotation", Says: "croft's agent writes the annotation " + v1alpha1.BootAnnotation + " of a Node only, of at most " + maxBoot + " characters",
 			Holds: otherAnnotationsStay(v1alpha1.BootAnnotation) + ` &&
-				size(object.metadata.?annotations[?"` + v1alpha1.BootAnnotation + `"].orValue("")) <= 2048`,
-			Message: `"croft's agent writes no annotation of a Node but ` + v1alpha1.BootAnnotation + `, and that with at most 2048 characters"`,
+				size(object.metadata.?annotations[?"` + v1alpha1.BootAnnotation + `"].orValue("")) <= ` + maxBoot,
+			Message: `"croft's agent writes no annotation of a Node but ` + v1alpha1.BootAnnotation + `, and that with at most ` + maxBoot + ` characters"`,
 		},
 	)
 }
