@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -23,6 +24,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/controller/tenant/quota"
 	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/secondary"
 )
 
 // longest is how long one reconcile may take. Writing a tenant of 64 namespaces
@@ -35,9 +37,9 @@ func options(o Options) manager.Options {
 		Logger: o.Log,
 		Cache:  cacheOptions(),
 		// controller-runtime has to know whether the kinds of ByObject are namespaced, and
-		// fails for one that the cluster does not serve. Karpenter may come after croft.
+		// fails for one that the cluster does not serve. Optional kinds may come after croft.
 		NewCache: func(c *rest.Config, o cache.Options) (cache.Cache, error) {
-			o.Mapper = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{o.Mapper, nodeClaims()}}
+			o.Mapper = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{o.Mapper, optionalKinds()}}
 			return cache.New(c, o)
 		},
 		// What croft makes without a Go type, as node classes of clouds, is read
@@ -82,17 +84,28 @@ func cacheOptions() cache.Options {
 			// They are Karpenter's. They are watched only where nodes are attached to
 			// secondary networks.
 			&karpenterv1.NodeClaim{}: all,
+			// They are whereabouts'. They are watched only where the cluster serves them. Their
+			// managed fields name each allocation once more.
+			ipPool(): {Label: labels.Everything(), Transform: cache.TransformStripManagedFields()},
 			// They are watched only where pools wait for their networks.
 			&corev1.Node{}: {Label: labels.SelectorFromSet(labels.Set{v1alpha1.NodeNetworksLabel: "true"})},
 		},
 	}
 }
 
-// nodeClaims knows the kind NodeClaim, as Karpenter's definition has it.
-func nodeClaims() meta.RESTMapper {
-	kind := schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodeClaim"}
-	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{kind.GroupVersion()})
-	m.Add(kind, meta.RESTScopeRoot)
+// ipPool is an object of whereabouts' kind, which croft reads without a Go type.
+func ipPool() client.Object {
+	pool := &unstructured.Unstructured{}
+	pool.SetGroupVersionKind(secondary.IPPool)
+	return pool
+}
+
+// optionalKinds knows the kinds of cacheOptions that a cluster may not serve, as their own
+// definitions have them. They are watched once the cluster serves them (watch.Late).
+func optionalKinds() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodeClaim"}, meta.RESTScopeRoot)
+	m.Add(secondary.IPPool, meta.RESTScopeNamespace)
 	return m
 }
 

@@ -29,7 +29,7 @@ const (
 // metrics. Without whereabouts there is nothing to say. again is after which time to look
 // for it; zero if it is watched.
 func (c *Controller) addresses(ctx context.Context, n *v1alpha1.SecondaryNetwork) (again time.Duration, err error) {
-	watched, err := c.late.Look(ctx)
+	watched, err := c.pools.Look(ctx)
 	if err != nil {
 		return absent, err
 	}
@@ -40,7 +40,7 @@ func (c *Controller) addresses(ctx context.Context, n *v1alpha1.SecondaryNetwork
 	}
 	pools := &unstructured.UnstructuredList{}
 	pools.SetGroupVersionKind(secondary.IPPool)
-	if err := c.pools.List(ctx, pools); err != nil {
+	if err := c.client.List(ctx, pools); err != nil {
 		return absent, fmt.Errorf("list IPPools: %w", err)
 	}
 	uses := secondary.UseOf(n.Name, &n.Spec, pools.Items)

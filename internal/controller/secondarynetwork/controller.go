@@ -32,9 +32,8 @@ type Controller struct {
 	recorder events.EventRecorder
 	retries  *outcome.Retries
 
-	// pools reads IPPools, once late watches them.
-	pools client.Reader
-	late  looker
+	// pools watches IPPools, once the cluster serves them.
+	pools looker
 }
 
 // looker starts to watch a kind when the cluster serves it, and says whether it does.
@@ -56,11 +55,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	pools, err := newPools(m)
-	if err != nil {
-		return fmt.Errorf("cache of IPPools: %w", err)
-	}
-	c.pools, c.late = pools, watch.NewLate(m, built, c.touched(), []schema.GroupVersionKind{secondary.IPPool}).In(pools)
+	c.pools = watch.NewLate(m, built, c.touched(), []schema.GroupVersionKind{secondary.IPPool})
 	return nil
 }
 

@@ -76,7 +76,7 @@ func newWard(t *testing.T) *ward {
 		t.Fatal("no estate")
 	}
 	w.Controller = New(w.Client, store, w.events)
-	w.pools, w.late = w.Client, looked(true)
+	w.pools = looked(true)
 	return w
 }
 
@@ -229,7 +229,7 @@ func TestWithoutWhereabouts(t *testing.T) {
 	w := newWard(t)
 	w.use("10.0.4.0", 32)
 	w.says(metav1.ConditionFalse, metav1.ConditionFalse, v1alpha1.ReasonRangeFull)
-	w.late = looked(false)
+	w.pools = looked(false)
 	if result := w.look(); result.RequeueAfter != absent {
 		t.Errorf("whereabouts is looked for again after %s", result.RequeueAfter)
 	}

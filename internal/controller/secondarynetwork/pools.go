@@ -6,12 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -20,21 +18,6 @@ import (
 
 // queue is the controller's.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-// newPools returns a cache of IPPools, which is empty until somebody watches them. The
-// manager's cache has only objects that croft made, and its exceptions must be kinds that
-// the cluster serves when the operator starts.
-func newPools(m manager.Manager) (cache.Cache, error) {
-	pools, err := cache.New(m.GetConfig(), cache.Options{
-		HTTPClient: m.GetHTTPClient(), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper(),
-		// They name each allocation once more.
-		DefaultTransform: cache.TransformStripManagedFields(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return pools, m.Add(pools)
-}
 
 // touched has the networks looked at that an IPPool may have addresses of.
 func (c *Controller) touched() handler.EventHandler {

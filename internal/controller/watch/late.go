@@ -53,13 +53,6 @@ func NewLate(m manager.Manager, c controller.Controller, h handler.EventHandler,
 	}
 }
 
-// In makes it watch through another cache than the manager's, and returns it. It is called
-// before the first Look.
-func (l *Late) In(c cache.Cache) *Late {
-	l.cache = c
-	return l
-}
-
 // Look starts a watch for each kind that the cluster serves by now, and returns all
 // watched kinds. Required kinds are looked up even if the last lookup was a moment ago.
 // Kinds that could not be looked up are in the error; the rest is returned. When ctx ends,

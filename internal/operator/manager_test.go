@@ -1,0 +1,29 @@
+package operator
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/scheme"
+)
+
+// TestOptionalKinds fails if the operator would not start on a cluster that does not serve
+// a kind of which its cache keeps all objects. Every cluster serves Kubernetes' kinds, and
+// croft's are installed with the operator.
+func TestOptionalKinds(t *testing.T) {
+	for object := range cacheOptions().ByObject {
+		kind, err := apiutil.GVKForObject(object, scheme.New())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if builtIn := !strings.Contains(kind.Group, "."); builtIn || kind.Group == v1alpha1.GroupVersion.Group {
+			continue
+		}
+		if _, err := optionalKinds().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+			t.Errorf("optionalKinds lacks it: %v", err)
+		}
+	}
+}
