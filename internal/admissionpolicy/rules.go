@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -196,6 +197,14 @@ func PoolsOf(namespace client.Object) []string {
 		return nil
 	}
 	return strings.Split(names, ",") // names of objects need no escaping
+}
+
+// OnPool returns the namespaces whose pods belong on a pool, without those that are being
+// deleted. If no tenant uses the pool, deleted tenants have left them.
+func OnPool(pool string, namespaces []corev1.Namespace) []corev1.Namespace {
+	return slices.DeleteFunc(slices.Clone(namespaces), func(n corev1.Namespace) bool {
+		return n.DeletionTimestamp != nil || !slices.Contains(PoolsOf(&n), pool)
+	})
 }
 
 // Annotate puts a tenant's rules on its namespace.

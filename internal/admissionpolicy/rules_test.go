@@ -11,6 +11,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"sigs.k8s.io/yaml"
 
@@ -39,6 +40,36 @@ func TestAnnotations(t *testing.T) {
 		if got, ok := namespace.Annotations[key]; ok {
 			t.Errorf("%s is %q, want none: it allows nothing", key, got)
 		}
+	}
+}
+
+// TestOnPool fails if a pool is deleted with nodes under the pods of a deleted tenant, or if
+// it waits for namespaces that go or belong elsewhere.
+func TestOnPool(t *testing.T) {
+	now := metav1.Now()
+	var namespaces []corev1.Namespace
+	for _, n := range []struct {
+		name, pools string
+		deleted     *metav1.Time
+	}{
+		{name: "only", pools: "apps"}, {name: "second", pools: "jobs,apps"}, {name: "going", pools: "apps", deleted: &now},
+		{name: "elsewhere", pools: "jobs"}, {name: "longer", pools: "apps-2"}, {name: "none"},
+	} {
+		namespace := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.name, DeletionTimestamp: n.deleted}}
+		if n.pools != "" {
+			namespace.Annotations = map[string]string{v1alpha1.RulesAnnotationPrefix + "pools": n.pools}
+		}
+		namespaces = append(namespaces, namespace)
+	}
+	var names []string
+	for _, n := range admissionpolicy.OnPool("apps", namespaces) {
+		names = append(names, n.Name)
+	}
+	if want := []string{"only", "second"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+	if len(namespaces) != 6 || namespaces[2].Name != "going" {
+		t.Error("it changes the list that it reads")
 	}
 }
 

@@ -95,10 +95,9 @@ func retainedOn(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant,
 		return nil, err
 	}
 	var names []string
-	for i := range namespaces.Items {
-		n := &namespaces.Items[i]
-		declared := slices.ContainsFunc(tenants, func(t v1alpha1.Tenant) bool { return t.Name == n.Labels[v1alpha1.TenantLabel] })
-		if !declared && n.DeletionTimestamp == nil && slices.Contains(admissionpolicy.PoolsOf(n), pool) {
+	for _, n := range admissionpolicy.OnPool(pool, namespaces.Items) {
+		// A tenant may have just left the pool.
+		if !slices.ContainsFunc(tenants, func(t v1alpha1.Tenant) bool { return t.Name == n.Labels[v1alpha1.TenantLabel] }) {
 			names = append(names, n.Name)
 		}
 	}

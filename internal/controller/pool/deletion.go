@@ -3,7 +3,6 @@ package pool
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,11 +62,8 @@ func (c *Controller) retained(ctx context.Context, pool string) ([]string, error
 		return nil, fmt.Errorf("list namespaces: %w", err)
 	}
 	var names []string
-	for i := range namespaces.Items {
-		n := &namespaces.Items[i]
-		if n.DeletionTimestamp == nil && slices.Contains(admissionpolicy.PoolsOf(n), pool) {
-			names = append(names, n.Name)
-		}
+	for _, n := range admissionpolicy.OnPool(pool, namespaces.Items) {
+		names = append(names, n.Name)
 	}
 	return names, nil
 }
