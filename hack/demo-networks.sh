@@ -35,6 +35,14 @@ scale() {
 }
 running() { kubectl -n core get pods -o name | wc -l; }
 
+# phases prints the phases that croft latency knows of none of the pool's nodes.
+phases() {
+  croft latency --pool telco -o wide | awk -F '  +' '
+    $1 == "BY" { split($0, title, FS) }
+    $1 == "all" { found = 1; for (i = 4; i <= NF; i++) if ($i == "-") print title[i] }
+    END { if (!found) print "all of them" }'
+}
+
 chapter "Two networks beside the cluster's own, in two zones: subnets, and what is reserved in them for pods"
 # The kind comes with Multus, which no node of the sandbox needs: nothing runs in its pods.
 kubectl apply -f - >/dev/null <<'YAML'
@@ -51,8 +59,16 @@ spec:
       storage: true
       schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {config: {type: string}}}}}}
 YAML
+# croft's agent, which sets up the interfaces on the nodes and reads their journals. Of what
+# is installed only its part is: the sandbox's operator runs outside of the cluster. Pods of
+# the sandbox run nothing, but for these: an instance runs the agent's code, on hardware, a
+# disk and a journal that are simulated.
+printf '%s$ croft install --image croft:demo --agent --agent-journal%s\n' "$dim" "$off"
+bin/croft install --export --image croft:demo --agent --agent-journal |
+  awk 'BEGIN { RS = "---\n" } /\n  name: croft-(agent|nodes)\n/ { print "---"; print }' |
+  kubectl apply -f - | sed 's/^/  /'
 # The account's first subnets have the example's addresses already.
-edit=(-e 's/10\.0\.\([4567]\)\./10.0.6\1./g' -e 's/securityGroups: \[[^]]*\], //' -e 's/^    secondaryNetworks: .*/&\n    emptyTTL: 10s/')
+edit=(-e 's/10\.0\.\([4567]\)\./10.0.6\1./g' -e 's/securityGroups: \[[^]]*\], //' -e 's/^    secondaryNetworks: .*/&\n    emptyTTL: 10s\n    waitForNetworks: true/')
 for subnet in a4:2a:10.0.64.0/24 b4:2b:10.0.65.0/24 a6:2a:10.0.66.0/24 b6:2b:10.0.67.0/24; do
   IFS=: read -r name zone cidr <<<"$subnet"
   edit+=(-e "s/subnet-0$name/$("$sandbox" aws subnet --zone "us-west-$zone" --cidr "$cidr" --tags "Name=$name")/")
@@ -96,7 +112,20 @@ scale 5
 scale 1 2
 scale 10
 step "    Where the time of each node went: interfaces come while it boots"
+# An event may be written a moment after its subject.
+settled phases
 show croft latency --pool telco -o wide
+cat <<'TEXT'
+
+  Simulated: vm start, system, user data, nodeadm, containerd, kubelet and ready are a machine's, which boots in the account
+  three times as fast as a real one, and writes its journal as Amazon Linux 2023 does; interfaces are the account's.
+  Real: the journal's way over croft's agent to the Node, decision and launch by Karpenter, links by the agent, networks by
+  croft's operator, initialization and scheduling by Karpenter and the scheduler.
+TEXT
+step "    The events of one of them, from its journal and from the API"
+newest=$(kubectl get nodes -l "$key=telco" --sort-by=.metadata.creationTimestamp -o name | tail -1)
+printf '%s$ croft latency --pool telco -o markdown%s\n' "$dim" "$off"
+croft latency --pool telco -o markdown | awk -v node="${newest#node/}" '/^### / { on = $2 == node } on { print "  " $0 }'
 
 chapter "No pods, no nodes, no interfaces"
 kubectl "${core[@]}" scale deployment/zone-a deployment/zone-b --replicas=0 >/dev/null

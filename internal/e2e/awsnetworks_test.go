@@ -67,6 +67,7 @@ func TestAWSNetworks(t *testing.T) {
 	t.Run("OperatorKilled", func(t *testing.T) { testNetworksOperatorKilled(t, n) })
 	t.Run("NeverAttached", func(t *testing.T) { testNetworksNeverAttached(t, n) })
 	t.Run("Wait", func(t *testing.T) { testNetworksWait(t, n) })
+	t.Run("Journal", func(t *testing.T) { testNetworksJournal(t, n) })
 	t.Run("NothingIsLeft", func(t *testing.T) { testNetworksNothingIsLeft(t, n) })
 	t.Run("IAM", func(t *testing.T) { testNetworksIAM(t, n) })
 }

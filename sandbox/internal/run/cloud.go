@@ -10,14 +10,17 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"croft.dev/croft/sandbox/internal/cloud"
 	"croft.dev/croft/sandbox/internal/cloud/account"
 	"croft.dev/croft/sandbox/internal/cloud/boot"
+	"croft.dev/croft/sandbox/internal/cloud/machine"
 	"croft.dev/croft/sandbox/internal/cloud/service"
 	"croft.dev/croft/sandbox/internal/component"
 	"croft.dev/croft/sandbox/internal/home"
@@ -67,7 +70,11 @@ func simulatedCloud(args []string) error {
 	if err != nil {
 		return err
 	}
-	booter := boot.Booter{Account: a, Cloud: client, As: func(node string) (clientset.Interface, error) { return kubelet(h, node) }}
+	ctrl.SetLogger(logr.FromSlogHandler(slog.Default().Handler())) // croft's agent uses controller-runtime
+	booter := boot.Booter{
+		Account: a, Cloud: client, As: func(node string) (*rest.Config, error) { return kubelet(h, node) },
+		Machines: &machine.Machines{Account: a, Dir: h.Path("instances")},
+	}
 	go booter.Run(ctx)
 	server := &http.Server{Handler: cloud.NewServer(a, cluster), ReadHeaderTimeout: time.Minute}
 	go func() {
@@ -82,7 +89,7 @@ func simulatedCloud(args []string) error {
 }
 
 // kubelet is the cluster for the kubelet of a node, which may do no more than one.
-func kubelet(h home.Home, node string) (clientset.Interface, error) {
+func kubelet(h home.Home, node string) (*rest.Config, error) {
 	content, err := component.KubeconfigFor(h, "system:node:"+node, []string{"system:nodes"})
 	if err != nil {
 		return nil, err
@@ -91,5 +98,5 @@ func kubelet(h home.Home, node string) (clientset.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clientset.NewForConfig(rest.AddUserAgent(config, "kubelet"))
+	return rest.AddUserAgent(config, "kubelet"), nil
 }

@@ -9,8 +9,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"croft.dev/croft/sandbox/internal/cloud/account"
+	"croft.dev/croft/sandbox/internal/cloud/machine"
 )
 
 // retry is after what time something that failed in the cluster is tried again.
@@ -22,11 +24,15 @@ type Booter struct {
 	// Cloud is the cluster for the cloud's own controllers, which may delete nodes.
 	Cloud kubernetes.Interface
 	// As is the cluster for a kubelet of the given name.
-	As func(node string) (kubernetes.Interface, error)
+	As func(node string) (*rest.Config, error)
+	// Machines are those of the instances that are nodes.
+	Machines *machine.Machines
 }
 
-// Run does what is due, until the context ends.
+// Run does what is due, until the context ends. It returns when all machines have ended.
 func (b *Booter) Run(ctx context.Context) {
+	defer b.Machines.Wait()
+	b.resume(ctx)
 	for ctx.Err() == nil {
 		changed := b.Account.Change()
 		if failed := b.advance(ctx); failed {
@@ -46,6 +52,32 @@ func (b *Booter) Run(ctx context.Context) {
 		}
 		timer.Stop()
 	}
+}
+
+// resume starts the machines of an account that was kept.
+func (b *Booter) resume(ctx context.Context) {
+	for _, i := range b.Account.Instances(nil) {
+		if !i.Registered || i.State != account.Running {
+			continue
+		}
+		if err := b.start(ctx, &i); err != nil {
+			slog.Error("an instance's machine", "instance", i.ID, "error", err)
+		}
+	}
+}
+
+// start starts an instance's machine.
+func (b *Booter) start(ctx context.Context, i *account.Instance) error {
+	node, system, err := Node(i, b.Account.Region)
+	if err != nil {
+		return err
+	}
+	kubelet, err := b.As(node.Name)
+	if err != nil {
+		return err
+	}
+	b.Machines.Start(ctx, i, system, node, kubelet)
+	return nil
 }
 
 // advance does what is due, and tells whether something failed.
@@ -70,6 +102,9 @@ func (b *Booter) do(ctx context.Context, i *account.Instance) error {
 		if err := b.remove(ctx, name, i.ProviderID()); err != nil {
 			return err
 		}
+		if err := b.Machines.Stop(i.ID); err != nil {
+			return err
+		}
 		return b.Account.Note(i.ID, func(i *account.Instance) { i.Left = true })
 	}
 	if err := b.register(ctx, i); err != nil {
@@ -79,17 +114,22 @@ func (b *Booter) do(ctx context.Context, i *account.Instance) error {
 }
 
 func (b *Booter) register(ctx context.Context, i *account.Instance) error {
-	node, err := Node(i, b.Account.Region)
+	node, system, err := Node(i, b.Account.Region)
 	if err != nil {
 		return err
 	}
-	kubelet, err := b.As(node.Name)
+	config, err := b.As(node.Name)
+	if err != nil {
+		return err
+	}
+	kubelet, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
 	if _, err := kubelet.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("register: %w", err)
 	}
+	b.Machines.Start(ctx, i, system, node, config)
 	slog.Info("registered", "instance", i.ID, "node", node.Name, "type", i.Type)
 	return nil
 }

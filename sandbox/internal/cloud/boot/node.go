@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/sandbox/internal/cloud/account"
+	"croft.dev/croft/sandbox/internal/cloud/journal"
 )
 
 // unregistered is the taint of nodes that Karpenter has not seen yet. Images have
@@ -22,11 +23,12 @@ const reserved = 0.075
 // kubeletVersion is what the nodes say that they run.
 const kubeletVersion = "v1.36.3-eks-simulated"
 
-// Node is the node that an instance registers as, not ready yet.
-func Node(i *account.Instance, region string) (*corev1.Node, error) {
+// Node is the node that an instance registers as, not ready yet, and the system that it
+// runs.
+func Node(i *account.Instance, region string) (*corev1.Node, journal.System, error) {
 	kubelet, err := ReadUserData(i.Data.UserData)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	arch := map[string]string{"x86_64": "amd64", "arm64": "arm64"}[i.Arch]
 	name := i.DNSName(region)
@@ -57,7 +59,7 @@ func Node(i *account.Instance, region string) (*corev1.Node, error) {
 	if i.Untainted {
 		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == unregistered })
 	}
-	return node, nil
+	return node, kubelet.System, nil
 }
 
 // never is later than any sandbox lasts.

@@ -18,6 +18,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/sandbox/internal/cloud/journal"
 )
 
 // Kubelet is what user data tells a kubelet.
@@ -25,11 +27,13 @@ type Kubelet struct {
 	Labels  map[string]string
 	Taints  []corev1.Taint
 	MaxPods int64
+	// System is the image's, told by the form of the user data.
+	System journal.System
 }
 
 // ReadUserData reads what Karpenter writes for Amazon Linux and Bottlerocket.
 func ReadUserData(encoded string) (Kubelet, error) {
-	k := Kubelet{Labels: map[string]string{}}
+	k := Kubelet{Labels: map[string]string{}, System: journal.AmazonLinux2}
 	raw, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
 		return k, fmt.Errorf("user data: %w", err)
@@ -100,6 +104,7 @@ func (k *Kubelet) readNodeConfig(content []byte) error {
 	if err := yaml.Unmarshal(content, &config); err != nil {
 		return err
 	}
+	k.System = journal.AmazonLinux2023
 	kubelet := config.Spec.Kubelet
 	k.Taints = append(k.Taints, kubelet.Config.RegisterWithTaints...)
 	if kubelet.Config.MaxPods > 0 {
@@ -149,6 +154,7 @@ func (k *Kubelet) readBottlerocket(text string) error {
 	if err := toml.Unmarshal([]byte(text), &config); err != nil {
 		return err
 	}
+	k.System = journal.Bottlerocket
 	kubernetes := config.Settings.Kubernetes
 	k.MaxPods = kubernetes.MaxPods
 	maps.Copy(k.Labels, kubernetes.NodeLabels)

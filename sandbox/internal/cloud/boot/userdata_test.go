@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"croft.dev/croft/sandbox/internal/cloud/account"
+	"croft.dev/croft/sandbox/internal/cloud/journal"
 )
 
 // What Karpenter writes, as it is in the launch templates of a sandbox.
@@ -74,7 +75,7 @@ func TestReadUserData(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
 		pods int64
-	}{"Amazon Linux 2023": {al2023, 29}, "Amazon Linux 2": {al2, 0}, "Bottlerocket": {bottlerocket, 29}} {
+	}{string(journal.AmazonLinux2023): {al2023, 29}, string(journal.AmazonLinux2): {al2, 0}, string(journal.Bottlerocket): {bottlerocket, 29}} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ReadUserData(base64.StdEncoding.EncodeToString([]byte(test.text)))
 			if err != nil {
@@ -89,6 +90,9 @@ func TestReadUserData(t *testing.T) {
 				if !slices.Contains(got.Taints, want) {
 					t.Errorf("taints %v, without %v", got.Taints, want)
 				}
+			}
+			if string(got.System) != name {
+				t.Errorf("it is taken for %s", got.System)
 			}
 			if got.MaxPods != test.pods {
 				t.Errorf("%d pods", got.MaxPods)
@@ -127,17 +131,17 @@ func TestNode(t *testing.T) {
 		ID: "i-1", Type: "m5.large", Arch: "x86_64", Zone: "us-west-2a", IP: "10.0.0.4", ReadyAt: time.Unix(1000, 0),
 		Data: account.TemplateData{UserData: base64.StdEncoding.EncodeToString([]byte(al2023))},
 	}
-	node, err := Node(i, "us-west-2")
+	node, system, err := Node(i, "us-west-2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if node.Name != "ip-10-0-0-4.us-west-2.compute.internal" || node.Spec.ProviderID != "aws:///us-west-2a/i-1" || len(node.Spec.Taints) != 2 ||
+	if node.Name != "ip-10-0-0-4.us-west-2.compute.internal" || node.Spec.ProviderID != "aws:///us-west-2a/i-1" || len(node.Spec.Taints) != 2 || system != journal.AmazonLinux2023 ||
 		node.Labels[corev1.LabelInstanceTypeStable] != "m5.large" || node.Status.Capacity.Pods().Value() != 29 ||
 		node.Annotations["sandbox.croft.dev/ready-at"] != "1970-01-01T00:16:40Z" {
 		t.Errorf("%+v", node)
 	}
 	i.Untainted, i.Unready = true, true
-	node, err = Node(i, "us-west-2")
+	node, _, err = Node(i, "us-west-2")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/boot"
+	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/latency"
+)
+
+// testNetworksJournal fails if croft latency leaves out a phase of a node on which croft's
+// agent runs as croft install has it. The node's hardware and its journal are simulated; the
+// agent, with the token of its pod, and all that reads and writes the Node are real. It
+// comes after testNetworksWait, which installs the agent's rights and was the agent.
+func testNetworksJournal(t *testing.T, n *networked) {
+	objects, err := install.Objects(install.Options{Image: "croft:test", Agent: true, AgentJournal: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if o.GetName() == install.AgentName && o.GetObjectKind().GroupVersionKind().Kind == "DaemonSet" {
+			create(t, n.admin, o)
+		}
+	}
+	n.scale(t, 2)
+	n.running(t, "core", 2)
+	node := &corev1.Node{}
+	eventually(t, patience, "the times of a node's boot", func(ctx context.Context) error {
+		var nodes corev1.NodeList
+		err := n.admin.List(ctx, &nodes, client.MatchingLabels{v1alpha1.NodeNetworksLabel: "true"})
+		for i := range nodes.Items {
+			// The other one is of testNetworksWait, which wrote {}.
+			if text := nodes.Items[i].Annotations[v1alpha1.BootAnnotation]; text != "" && text != "{}" {
+				node = &nodes.Items[i]
+				return nil
+			}
+		}
+		return errors.Join(err, fmt.Errorf("none of %d nodes has them", len(nodes.Items)))
+	})
+	times, err := boot.Decode(node.Annotations[v1alpha1.BootAnnotation])
+	if err != nil || times[boot.AWSNodeStart].IsZero() {
+		t.Errorf("the agent has found %v: %v", times, err)
+	}
+	eventually(t, moments, "all phases", func(context.Context) error {
+		out := n.croft(t, "latency", "--pool", "telco", "--since", "0", "-o", "json").exits(t, 0)
+		var said struct {
+			Nodes []struct {
+				Node   string
+				Phases map[latency.Phase]float64
+				Notes  []string
+			}
+		}
+		if err := json.Unmarshal([]byte(out.stdout), &said); err != nil {
+			return err
+		}
+		for _, of := range said.Nodes {
+			if of.Node != node.Name {
+				continue
+			}
+			var missing []string
+			for _, d := range latency.Definitions() {
+				if _, known := of.Phases[d.Phase]; !known {
+					missing = append(missing, string(d.Phase))
+				}
+			}
+			if len(missing) > 0 {
+				return fmt.Errorf("there is no %s; notes: %q", strings.Join(missing, ", "), of.Notes)
+			}
+			return nil
+		}
+		return fmt.Errorf("%s is not among %d nodes", node.Name, len(said.Nodes))
+	})
+}

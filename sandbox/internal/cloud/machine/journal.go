@@ -1,0 +1,36 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"croft.dev/croft/sandbox/internal/cloud/journal"
+	"croft.dev/croft/sandbox/internal/journalfile"
+)
+
+// journalDirectory is where journald keeps its files.
+const journalDirectory = "/var/log/journal"
+
+// keepJournal writes each entry of a boot to the machine's journal when its time has come,
+// until all are there or ctx ends.
+func (h *hardware) keepJournal(ctx context.Context, b journal.Boot) {
+	entries := b.Entries()
+	path := fmt.Sprintf("%s/%x/system.journal", journalDirectory, b.Machine())
+	for n := 0; n < len(entries); {
+		if wait := entries[n].Time.Sub(h.account.Time()); wait > 0 {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(wait):
+			}
+		}
+		for now := h.account.Time(); n < len(entries) && !entries[n].Time.After(now); n++ {
+		}
+		if err := h.write(path, journalfile.Encode(b.Machine(), b.ID(), entries[:n])); err != nil {
+			slog.Error("a journal cannot be written", "instance", h.instance, "error", err)
+			return
+		}
+	}
+}

@@ -1,0 +1,178 @@
+// Package machine plays an instance that has booted, as far as its node shows it: its
+// journal on a disk of its own, its interfaces, and croft's agent, which is the one program
+// that runs in its pods. The agent is croft's own code, with the rights of its pod; the
+// machine stands in for the kernel and for the disk.
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"croft.dev/croft/internal/agent"
+	"croft.dev/croft/sandbox/internal/cloud/account"
+)
+
+// jumbo is the MTU of an instance's interfaces, and firstIndex the kernel's number of the
+// first one: 1 is the loopback.
+const (
+	jumbo      = 9001
+	firstIndex = 2
+	// strict is rp_filter as Amazon Linux sets it.
+	strict = 1
+)
+
+// hardware is what the kernel of a machine would show: the interfaces that the account has
+// attached to the instance, with their settings. It is croft's agent.Machine.
+type hardware struct {
+	account  *account.Account
+	instance string
+	// root is the directory that stands in for the machine's disk.
+	root string
+
+	mu sync.Mutex
+	// links are the interfaces that were seen, by their hardware addresses.
+	links map[string]*agent.Link
+}
+
+// Links implements agent.Machine.
+func (h *hardware) Links() ([]agent.Link, error) {
+	attached, _ := h.attached()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	plugged := map[string]*agent.Link{}
+	all := make([]agent.Link, 0, len(attached))
+	for _, n := range attached {
+		index := n.Attachment.DeviceIndex
+		link := h.links[n.MAC]
+		if link == nil { // the first one is up, since the machine has booted by it
+			link = &agent.Link{
+				Index: firstIndex + index, Name: fmt.Sprintf("ens%d", 5+index), MAC: n.MAC, MTU: jumbo, Up: index == 0, RPFilter: strict,
+			}
+		}
+		plugged[n.MAC] = link
+		shown := *link
+		shown.AltNames = slices.Clone(link.AltNames)
+		all = append(all, shown)
+	}
+	h.links = plugged // one that is plugged in again is new
+	return all, nil
+}
+
+// attached are the instance's interfaces by their device index, and when the next one will
+// be there; the zero time if none is on its way.
+func (h *hardware) attached() (now []account.Interface, next time.Time) {
+	at := h.account.Time()
+	for _, n := range h.account.AllInterfaces() {
+		switch {
+		case n.Attachment == nil || n.Attachment.Instance != h.instance:
+		case !at.Before(n.Attachment.AttachedAt):
+			now = append(now, n)
+		case next.IsZero() || n.Attachment.AttachedAt.Before(next):
+			next = n.Attachment.AttachedAt
+		}
+	}
+	slices.SortFunc(now, func(a, b account.Interface) int { return a.Attachment.DeviceIndex - b.Attachment.DeviceIndex })
+	return now, next
+}
+
+// Watch implements agent.Machine.
+func (h *hardware) Watch(ctx context.Context, changed func()) error {
+	seen := "none yet"
+	for ctx.Err() == nil {
+		change := h.account.Change()
+		attached, next := h.attached()
+		is := ""
+		for _, n := range attached {
+			is += n.MAC + " "
+		}
+		if is != seen {
+			seen = is
+			changed()
+		}
+		wait := time.Hour
+		if !next.IsZero() {
+			wait = time.Until(next)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-change:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	return nil
+}
+
+// Do implements agent.Machine.
+func (h *hardware) Do(s agent.Step) error {
+	if s.Action == agent.WriteFile {
+		return h.write(s.Value, []byte(s.Content))
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, link := range h.links {
+		if link.Index == s.Index {
+			return set(link, s)
+		}
+	}
+	return fmt.Errorf("there is no interface %d", s.Index)
+}
+
+// set makes a change of one interface.
+func set(link *agent.Link, s agent.Step) (err error) {
+	switch s.Action {
+	case agent.AddName:
+		link.AltNames = append(link.AltNames, s.Value)
+	case agent.RemoveName:
+		link.AltNames = slices.DeleteFunc(link.AltNames, func(name string) bool { return name == s.Value })
+	case agent.SetMTU:
+		link.MTU, err = strconv.Atoi(s.Value)
+	case agent.SetFilter:
+		link.RPFilter, err = strconv.Atoi(s.Value)
+	case agent.SetUp:
+		link.Up = true
+	default:
+		err = fmt.Errorf("the machine cannot %s", s)
+	}
+	return err
+}
+
+// at is where a path of the machine is.
+func (h *hardware) at(path string) string { return filepath.Join(h.root, path) }
+
+// Files implements agent.Machine.
+func (h *hardware) Files(paths []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, path := range paths {
+		content, err := os.ReadFile(h.at(path))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if err == nil {
+			all[path] = string(content)
+		}
+	}
+	return all, nil
+}
+
+// write replaces a file in one step.
+func (h *hardware) write(path string, content []byte) error {
+	path = h.at(path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	fresh := path + "~"
+	if err := os.WriteFile(fresh, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(fresh, path)
+}

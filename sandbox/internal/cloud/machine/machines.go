@@ -1,0 +1,77 @@
+package machine
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/agent"
+	"croft.dev/croft/sandbox/internal/cloud/account"
+	"croft.dev/croft/sandbox/internal/cloud/journal"
+)
+
+// Machines are the machines of an account's instances.
+type Machines struct {
+	Account *account.Account
+	// Dir is where their disks are, each below the instance's ID.
+	Dir string
+
+	mu      sync.Mutex
+	running map[string]context.CancelFunc
+	all     sync.WaitGroup
+}
+
+// Start has an instance run that has registered as a node, until Stop or until ctx ends.
+// The config is its kubelet's. A machine that runs already runs on.
+func (m *Machines) Start(ctx context.Context, i *account.Instance, system journal.System, node *corev1.Node, config *rest.Config) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running == nil {
+		m.running = map[string]context.CancelFunc{}
+	}
+	if m.running[i.ID] != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	m.running[i.ID] = cancel
+	h := &hardware{account: m.Account, instance: i.ID, root: m.disk(i.ID), links: map[string]*agent.Link{}}
+	boot := journal.Boot{System: system, Instance: i.ID, Node: node.Name, Kernel: i.RunsAt, Registers: i.RegistersAt, Ready: i.ReadyAt}
+	if i.Unready {
+		boot.Ready = time.Time{}
+	}
+	m.all.Go(func() { h.keepJournal(ctx, boot) })
+	// The DaemonSet of croft's agent has pods on such nodes alone.
+	if node.Labels[v1alpha1.NodeNetworksLabel] != "true" {
+		return
+	}
+	own := &pods{node: node.Name, config: config, machine: h, running: map[types.UID]context.CancelFunc{}}
+	m.all.Go(func() {
+		if err := own.run(ctx); err != nil {
+			slog.Error("an instance's pods", "instance", i.ID, "error", err)
+		}
+	})
+}
+
+// Stop ends an instance's machine. Its disk goes with it.
+func (m *Machines) Stop(id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if cancel := m.running[id]; cancel != nil {
+		cancel()
+		delete(m.running, id)
+	}
+	return os.RemoveAll(m.disk(id))
+}
+
+// Wait returns when all that runs has ended, after the end of the context of Start.
+func (m *Machines) Wait() { m.all.Wait() }
+
+func (m *Machines) disk(id string) string { return filepath.Join(m.Dir, id) }

@@ -1,0 +1,149 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/agent"
+)
+
+const (
+	// again is how long after its end a program is started again.
+	again = 2 * time.Second
+	// tokenSeconds is how long the token of a pod is valid. The program starts anew with
+	// another one after half of it.
+	tokenSeconds = 24 * 60 * 60
+)
+
+// pods runs the pods of croft's agent that are bound to a node, as its kubelet would.
+type pods struct {
+	node string
+	// config is the kubelet's.
+	config  *rest.Config
+	machine *hardware
+
+	mu      sync.Mutex
+	running map[types.UID]context.CancelFunc
+	all     sync.WaitGroup
+}
+
+// run runs pods until ctx ends, and returns when they have ended.
+func (p *pods) run(ctx context.Context) error {
+	kubelet, err := kubernetes.NewForConfig(p.config)
+	if err != nil {
+		return err
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(kubelet, 0, informers.WithNamespace(v1alpha1.AgentNamespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", p.node).String()
+		}))
+	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) {
+			if pod, is := o.(*corev1.Pod); is {
+				p.start(ctx, kubelet, pod)
+			}
+		},
+		DeleteFunc: func(o any) {
+			if lost, is := o.(cache.DeletedFinalStateUnknown); is {
+				o = lost.Obj
+			}
+			if pod, is := o.(*corev1.Pod); is {
+				p.stop(pod.UID)
+			}
+		},
+	}); err != nil {
+		return err
+	}
+	factory.Start(ctx.Done())
+	<-ctx.Done()
+	factory.Shutdown()
+	p.all.Wait()
+	return nil
+}
+
+func (p *pods) start(ctx context.Context, kubelet kubernetes.Interface, pod *corev1.Pod) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running[pod.UID] != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	p.running[pod.UID] = cancel
+	p.all.Go(func() {
+		for ctx.Err() == nil {
+			if err := p.agent(ctx, kubelet, pod); err != nil && ctx.Err() == nil {
+				slog.Error("croft's agent", "node", p.node, "error", err)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(again):
+			}
+		}
+	})
+}
+
+func (p *pods) stop(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if cancel := p.running[uid]; cancel != nil {
+		cancel()
+		delete(p.running, uid)
+	}
+}
+
+// agent runs croft's agent with the arguments and the token of its pod, until ctx ends or
+// the token is old.
+func (p *pods) agent(ctx context.Context, kubelet kubernetes.Interface, pod *corev1.Pod) error {
+	journal, err := journalOf(pod)
+	if err != nil {
+		return err
+	}
+	token, err := kubelet.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, pod.Spec.ServiceAccountName, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{
+			ExpirationSeconds: ptr.To[int64](tokenSeconds),
+			BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("token: %w", err)
+	}
+	own := rest.AnonymousClientConfig(p.config)
+	own.BearerToken = token.Status.Token
+	own.UserAgent = "croft-agent"
+	var read agent.BootReader
+	if journal != "" {
+		read = agent.Journal(p.machine.at(journal))
+	}
+	ctx, cancel := context.WithTimeout(ctx, tokenSeconds*time.Second/2)
+	defer cancel()
+	return agent.Run(ctx, own, p.node, p.machine, read, slog.With("agent", p.node))
+}
+
+// journalOf is the directory of the journal that a pod's agent is told to read; empty if
+// none.
+func journalOf(pod *corev1.Pod) (directory string, err error) {
+	args := pod.Spec.Containers[0].Args
+	if len(args) == 0 || args[0] != "agent" {
+		return "", fmt.Errorf("pod %s runs %q: the machine has no program but croft agent", pod.Name, args)
+	}
+	flags := pflag.NewFlagSet(args[0], pflag.ContinueOnError)
+	flags.StringVar(&directory, "journal", "", "")
+	flags.String("node", "", "")
+	return directory, flags.Parse(args[1:])
+}
