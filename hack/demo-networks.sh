@@ -113,14 +113,15 @@ scale 1 2
 scale 10
 step "    Where the time of each node went: interfaces come while it boots"
 # An event may be written a moment after its subject.
-settled phases
+settled phases || { echo "these phases are known of none of the nodes" >&2; exit 1; }
 show croft latency --pool telco -o wide
 cat <<'TEXT'
 
-  Simulated: vm start, system, user data, nodeadm, containerd, kubelet and ready are a machine's, which boots in the account
-  three times as fast as a real one, and writes its journal as Amazon Linux 2023 does; interfaces are the account's.
-  Real: the journal's way over croft's agent to the Node, decision and launch by Karpenter, links by the agent, networks by
-  croft's operator, initialization and scheduling by Karpenter and the scheduler.
+  Simulated: the times of boot, of its parts (vm start, system, user data, nodeadm, containerd, kubelet) and of ready. A
+  machine of the account boots three times as fast as a real one, and writes its journal as Amazon Linux 2023 does.
+  Interfaces take the account's time to attach, and pods start at once.
+  Real: decision and launch by Karpenter, links by croft's agent, which also reads the journal and writes the parts of boot
+  to its Node, networks by croft's operator, initialization by Karpenter, scheduling by the scheduler.
 TEXT
 step "    The events of one of them, from its journal and from the API"
 newest=$(kubectl get nodes -l "$key=telco" --sort-by=.metadata.creationTimestamp -o name | tail -1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"croft.dev/croft/sandbox/internal/cloud/journal"
@@ -26,7 +27,9 @@ func (h *hardware) keepJournal(ctx context.Context, b journal.Boot) {
 			case <-time.After(wait):
 			}
 		}
-		for now := h.account.Time(); n < len(entries) && !entries[n].Time.After(now); n++ {
+		now := h.account.Time()
+		if n = slices.IndexFunc(entries, func(e journalfile.Entry) bool { return e.Time.After(now) }); n < 0 {
+			n = len(entries)
 		}
 		if err := h.write(path, journalfile.Encode(b.Machine(), b.ID(), entries[:n])); err != nil {
 			slog.Error("a journal cannot be written", "instance", h.instance, "error", err)

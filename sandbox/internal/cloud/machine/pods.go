@@ -24,8 +24,9 @@ import (
 )
 
 const (
-	// again is how long after its end a program is started again.
-	again = 2 * time.Second
+	// again is how long after its end a program is started again. The API server may need a
+	// moment to learn that the node may have the pod's token.
+	again = 500 * time.Millisecond
 	// tokenSeconds is how long the token of a pod is valid. The program starts anew with
 	// another one after half of it.
 	tokenSeconds = 24 * 60 * 60
