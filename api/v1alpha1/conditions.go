@@ -26,9 +26,13 @@ const (
 	// in each of its zones. Only clusters with whereabouts have it.
 	ConditionAddressesAvailable = "AddressesAvailable"
 	// ConditionNetworksReady says that a Node's interfaces in secondary networks are set
-	// up. croft's agent writes it on its own Node; it is the only one that is on no kind of
-	// croft's.
+	// up. croft's agent writes it on its own Node.
 	ConditionNetworksReady = "croft.dev/NetworksReady"
+	// ConditionPodNetworksReady says that pods with secondary networks can start on a Node:
+	// its NodeClaim is registered, all interfaces are attached and set up, and Multus and
+	// whereabouts are Ready there. The operator writes it on the Nodes of pools with
+	// waitForNetworks, and does not look again once it is True.
+	ConditionPodNetworksReady = "croft.dev/PodNetworksReady"
 )
 
 // Reasons of conditions.
@@ -113,6 +117,23 @@ const (
 	// ReasonLinkFailed: the node refused a name or a setting of an interface, or the file
 	// of a network; the message says why.
 	ReasonLinkFailed = "LinkFailed"
+	// ReasonPodNetworksReady: pods with secondary networks can start on the node; the message
+	// names the DaemonSets that were waited for.
+	ReasonPodNetworksReady = "PodNetworksReady"
+	// ReasonNotRegistered: the node's NodeClaim is not registered. Karpenter would put the
+	// startup taint back.
+	ReasonNotRegistered = "NotRegistered"
+	// ReasonInterfacesPending: not all of the node's interfaces are attached; the condition
+	// InterfacesReady of the SecondaryNetworks says why.
+	ReasonInterfacesPending = "InterfacesPending"
+	// ReasonLinksPending: croft's agent has not set up the interfaces; the message is that of
+	// the condition croft.dev/NetworksReady.
+	ReasonLinksPending = "LinksPending"
+	// ReasonPluginsPending: Multus or whereabouts is not Ready on the node; the message names
+	// the DaemonSet, and the taint that keeps its pod away if there is one.
+	ReasonPluginsPending = "PluginsPending"
+	// ReasonNotAwaited: the node's pool waits for its networks no more.
+	ReasonNotAwaited = "NotAwaited"
 	// ReasonPending: a condition that Ready sums up is not known yet.
 	ReasonPending = "Pending"
 	// ReasonDeleting: the object is being deleted.

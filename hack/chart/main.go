@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/secondary"
 )
 
 func main() {
@@ -30,6 +31,7 @@ const (
 	roleMark           = "CROFT-ROLE"
 	authenticationMark = "CROFT-AUTHENTICATION"
 	scheduleMark       = "CROFT-SCHEDULE"
+	pluginsMark        = "CROFT-PLUGINS"
 )
 
 func generate(args []string) error {
@@ -56,6 +58,7 @@ func generate(args []string) error {
 func chart() (map[string][]byte, error) {
 	objects, err := install.Objects(install.Options{
 		Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Agent: true, AgentJournal: true,
+		PluginsNamespace: pluginsMark, PluginsLabels: pluginsMark,
 		VerifySchedule: scheduleMark,
 	})
 	if err != nil {
@@ -107,6 +110,7 @@ func chart() (map[string][]byte, error) {
 			return nil, err
 		}
 	}
+	defaults.Plugins.Namespace, defaults.Plugins.Labels = secondary.PluginsNamespace, secondary.PluginsLabels
 	if files["values.yaml"], err = values(defaults); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ var written = map[string]bool{
 	"Chart.yaml": true, "templates/NOTES.txt": true, "templates/_helpers.tpl": true, "templates/declared.yaml": true,
 }
 
-var mark = regexp.MustCompile(`CROFT-(IMAGE|ROLE|AUTHENTICATION|SCHEDULE)|zz-croft-slot`)
+var mark = regexp.MustCompile(`CROFT-(IMAGE|ROLE|AUTHENTICATION|SCHEDULE|PLUGINS)|zz-croft-slot`)
 
 // TestChart fails if the chart has a file that nothing generates any more, lacks one, or has
 // another than the code generates; and if something that stands in for a value is left in it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,6 +73,10 @@ func (p *page) add(o *unstructured.Unstructured, of *workload) {
 		annotate(o, map[string]string{"helm.sh/resource-policy": "keep"})
 	case "ClusterRole":
 		p.roles(o)
+	case "Role", "RoleBinding":
+		if o.GetNamespace() == pluginsMark {
+			o.SetNamespace(p.inline(".Values.agent.plugins.namespace"))
+		}
 	case "ConfigMap":
 		data, _, _ := unstructured.NestedMap(o.Object, "data")
 		for key, text := range data {
@@ -149,7 +154,7 @@ func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 		})] = ""
 		p.block(c, "resources", values+".resources")
 		if o.GetKind() == "Deployment" && values == ".Values.operator" {
-			c["args"] = append(c["args"].([]any), p.slot(func(indent string) string {
+			c["args"] = append(p.plugins(c["args"].([]any)), p.slot(func(indent string) string {
 				return "{{- with .Values.operator.tracing }}{{ if .endpoint }}\n" + indent + "- --tracing-endpoint={{ .endpoint }}\n" +
 					indent + "- --tracing-rate-per-million={{ .ratePerMillion | int }}\n{{- end }}{{ end }}"
 			}))
@@ -158,6 +163,17 @@ func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 	if o.GetName() == install.AgentName {
 		p.journal(pod)
 	}
+}
+
+// plugins puts the values in the place of the arguments that say which DaemonSets nodes
+// wait for.
+func (p *page) plugins(args []any) []any {
+	args = slices.DeleteFunc(args, func(a any) bool { return strings.HasPrefix(a.(string), install.PluginsArgument) })
+	return append(args, p.slot(func(indent string) string {
+		return "{{- if .Values.agent.enabled }}\n" +
+			indent + "- {{ printf \"" + install.PluginsArgument + "-namespace=%s\" .Values.agent.plugins.namespace | quote }}\n" +
+			indent + "- {{ printf \"" + install.PluginsArgument + "=%s\" .Values.agent.plugins.labels | quote }}\n{{- end }}"
+	}))
 }
 
 // journal puts what the agent needs to read its node's journal behind a value.
@@ -217,10 +233,13 @@ var (
 
 // conditions say when an object or a whole file is there.
 var conditions = map[string]string{
-	"agent":                  ".Values.agent.enabled",
-	"proxy":                  ".Values.proxy.authenticationConfig",
-	"verify":                 ".Values.verify.schedule",
-	v1alpha1.SystemNamespace: `ne .Release.Namespace "` + v1alpha1.SystemNamespace + `"`,
+	"agent":  ".Values.agent.enabled",
+	"proxy":  ".Values.proxy.authenticationConfig",
+	"verify": ".Values.verify.schedule",
+	// The operator reads DaemonSets only where nodes wait for some.
+	"Role " + install.NodesName:        ".Values.agent.plugins.labels",
+	"RoleBinding " + install.NodesName: ".Values.agent.plugins.labels",
+	v1alpha1.SystemNamespace:           `ne .Release.Namespace "` + v1alpha1.SystemNamespace + `"`,
 }
 
 // render writes the file.
@@ -241,8 +260,11 @@ func (p *page) render(name string) ([]byte, error) {
 			return nil, err
 		}
 		condition := ""
-		if o.GetKind() == "Namespace" {
+		switch o.GetKind() {
+		case "Namespace":
 			condition = conditions[o.GetName()]
+		case "Role", "RoleBinding":
+			condition = conditions[o.GetKind()+" "+o.GetName()]
 		}
 		around := open(condition)
 		b.WriteString("---\n")

@@ -71,8 +71,12 @@ func valuesSchema(kinds map[string]map[string]any) (map[string]any, error) {
 				"authenticationConfig": text("An AuthenticationConfiguration (apiserver.config.k8s.io); no proxy if empty."),
 			})),
 			"agent": closed(map[string]any{
-				"enabled":           map[string]any{"type": "boolean", "description": "Whether croft agent runs on the nodes of pools with waitForNetworks."},
-				"journal":           map[string]any{"type": "boolean", "description": "Whether the agent reads the journal of its node once, for croft latency."},
+				"enabled": map[string]any{"type": "boolean", "description": "Whether croft agent runs on the nodes of pools with waitForNetworks."},
+				"journal": map[string]any{"type": "boolean", "description": "Whether the agent reads the journal of its node once, for croft latency."},
+				"plugins": closed(map[string]any{
+					"namespace": text("The namespace of the DaemonSets of Multus and whereabouts."),
+					"labels":    text("A selector of the labels of these DaemonSets' pods; nodes wait for none if empty."),
+				}),
 				"resources":         object("Requests and limits of each pod."),
 				"priorityClassName": text("The pods' PriorityClass; none if empty."),
 				"podAnnotations":    object("Annotations of the pods."),

@@ -10,7 +10,10 @@ import (
 )
 
 // defaults are what `croft install` has where the values say nothing else.
-type defaults struct{ Operator, Proxy, Agent, Verify workload }
+type defaults struct {
+	Operator, Proxy, Agent, Verify workload
+	Plugins                        struct{ Namespace, Labels string }
+}
 
 //go:embed values.yaml.tmpl
 var valuesTemplate string

@@ -41,6 +41,21 @@ var nodeRows = []Row{
 		Produced: Produced{BySandbox, "internal/e2e TestWhy/startup-taint"},
 	},
 	{
+		ID: "networks-pending", Sees: "condition croft.dev/PodNetworksReady of the node",
+		Signature: anyOf(`croft\.dev/PodNetworksReady=False`),
+		Texts: []string{
+			Condition("croft.dev/PodNetworksReady", "False", "PluginsPending", "DaemonSet kube-system/whereabouts has no pod on the node, since it does not tolerate the taint croft.node-restriction.kubernetes.io/pool=telco:NoExecute"),
+			Condition("croft.dev/PodNetworksReady", "False", "LinksPending", "LinkMissing: the node does not show the interface of n4"),
+		},
+		Cause: "the node's secondary networks are not ready, and so croft's operator leaves the startup taint on it: an interface is not attached, " +
+			"croft's agent has not set it up, or Multus or whereabouts is not Ready there",
+		Cure: "see the reason. A DaemonSet without a pod on the node must tolerate the pool's taints; one that the nodes do not need is " +
+			"left out with `croft install --network-plugins`, or `agent.plugins` of the chart",
+		Run: "kubectl describe nodes -l croft.dev/secondary-networks=true",
+		Who: Platform, Link: "docs/networks.md",
+		Produced: Produced{BySandbox, "internal/why TestNetworksAwaited; internal/e2e TestAWSNetworks"},
+	},
+	{
 		ID: "undeclared-taint", Sees: "the node: a taint that neither its NodeClaim nor Kubernetes has set",
 		Cause: "something taints new nodes, and the pool does not declare the taint: Karpenter thinks that pods will fit, they do not, and it makes new nodes for ever",
 		Cure:  "declare the taint in the NodePool's `startupTaints` if it goes away by itself, or in its `taints` if it stays",

@@ -16,6 +16,7 @@ import (
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/install"
 	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/secondary"
 	"croft.dev/croft/internal/wall"
 	"croft.dev/croft/internal/wall/identity"
 )
@@ -47,7 +48,8 @@ docs/identity.md.
 
 With --agent it also deploys croft agent, which sets up secondary networks on the nodes
 of pools with waitForNetworks. See docs/networks.md. With --agent-journal, too, it reads
-these nodes' journals once, for croft latency: see docs/latency.md.
+these nodes' journals once, for croft latency: see docs/latency.md. Pods come to these nodes
+when Multus and whereabouts are Ready there, which --network-plugins finds by their labels.
 
 With --verify-schedule it also deploys a CronJob that runs croft verify --record. Its
 service account may act as anybody, as an administrator may: see docs/observability.md.`,
@@ -56,6 +58,9 @@ service account may act as anybody, as an administrator may: see docs/observabil
   croft install --export --image registry.example.org/croft:v0.1.0 > croft-install.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if _, err := secondary.ParsePlugins(options.PluginsNamespace, options.PluginsLabels); err != nil {
+				return fmt.Errorf("--network-plugins: %w", err)
+			}
 			if authentication != "" {
 				if options.Authentication, err = readAuthentication(authentication); err != nil {
 					return err
@@ -86,6 +91,11 @@ service account may act as anybody, as an administrator may: see docs/observabil
 	pointless(c, "agent", "croft agent is deployed with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&options.AgentJournal, "agent-journal", false, "croft agent reads the journal of its node once, for croft latency")
 	pointless(c, "agent-journal", "croft agent reads it; give --agent", func() bool { return !options.Agent })
+	c.Flags().StringVar(&options.PluginsNamespace, "network-plugins-namespace", secondary.PluginsNamespace, "namespace of the DaemonSets of Multus and whereabouts, which nodes wait for")
+	c.Flags().StringVar(&options.PluginsLabels, "network-plugins", secondary.PluginsLabels, "labels of these DaemonSets' pods; nodes wait for none if empty")
+	for _, of := range []string{"network-plugins-namespace", "network-plugins"} {
+		pointless(c, of, "nodes wait for it with croft agent only; give --agent", func() bool { return !options.Agent })
+	}
 	c.Flags().StringVar(&options.VerifySchedule, "verify-schedule", "", "when a CronJob runs croft verify --record, such as \"17 3 * * *\"; without it none is deployed")
 	pointless(c, "verify-schedule", "croft verify runs by the clock with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
@@ -95,7 +105,7 @@ service account may act as anybody, as an administrator may: see docs/observabil
 	for _, of := range []string{"kubeconfig", "context", "as", "as-group", "dry-run", "allow-downgrade"} {
 		pointless(c, of, "--export asks no cluster", func() bool { return export })
 	}
-	for _, of := range []string{"image", "role", "authentication-config", "agent", "agent-journal", "verify-schedule", "export"} {
+	for _, of := range []string{"image", "role", "authentication-config", "agent", "agent-journal", "network-plugins", "network-plugins-namespace", "verify-schedule", "export"} {
 		pointless(c, of, "--kinds installs the kinds alone", func() bool { return kinds })
 	}
 	return c

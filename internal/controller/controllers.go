@@ -21,10 +21,12 @@ import (
 	"croft.dev/croft/internal/controller/statemetrics"
 	"croft.dev/croft/internal/controller/tenant"
 	"croft.dev/croft/internal/controller/watch"
+	"croft.dev/croft/internal/secondary"
 )
 
-// Register makes a manager run all of croft's controllers.
-func Register(ctx context.Context, m manager.Manager) error {
+// Register makes a manager run all of croft's controllers. plugins are what nodes with
+// secondary networks wait for.
+func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins) error {
 	live, err := client.New(m.GetConfig(), client.Options{HTTPClient: m.GetHTTPClient(), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
@@ -37,7 +39,7 @@ func Register(ctx context.Context, m manager.Manager) error {
 		applier  = apply.NewCached(cached, live)
 		store    = declared.New(m.GetCache(), live)
 		recorder = m.GetEventRecorder("croft")
-		networks = nodenetworks.New(cached, live, store, recorder)
+		networks = nodenetworks.New(cached, live, store, recorder, plugins)
 	)
 	for _, c := range []interface {
 		Register(context.Context, manager.Manager) error

@@ -12,7 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -96,19 +98,68 @@ func testNetworksWait(t *testing.T, n *networked) {
 	if err := say(corev1.ConditionFalse, node.Name); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.admin.Get(t.Context(), client.ObjectKeyFromObject(node), node); err != nil || !pending(node) {
-		t.Errorf("the node has the taints %v while an interface is missing: %v", node.Spec.Taints, err)
+	n.awaits(t, node, v1alpha1.ReasonLinksPending, "Test")
+	if !pending(node) {
+		t.Errorf("the node has the taints %v while an interface is missing", node.Spec.Taints)
 	}
 	if node.Annotations[v1alpha1.BootAnnotation] != "{}" {
 		t.Errorf("the node has the annotations %v", node.Annotations)
 	}
+	multus := multusFor(t, n, &corev1.Toleration{Key: v1alpha1.NetworksTaint, Operator: corev1.TolerationOpExists})
 	if err := say(corev1.ConditionTrue, node.Name); err != nil {
 		t.Fatal(err)
 	}
+	n.awaits(t, node, v1alpha1.ReasonPluginsPending, "DaemonSet kube-system/kube-multus-ds has no pod on the node, since it does not tolerate the taint "+v1alpha1.DefaultNodePoolKey)
+	if !pending(node) {
+		t.Errorf("the node has the taints %v before Multus is Ready", node.Spec.Taints)
+	}
+	if err := n.admin.Patch(t.Context(), multus, client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}`))); err != nil {
+		t.Fatal(err)
+	}
 	pods := n.running(t, "core", 1)
+	n.awaits(t, node, v1alpha1.ReasonPodNetworksReady, "kube-multus-ds")
 	if pods[0].Spec.NodeName != node.Name {
 		t.Errorf("the pod is on %s, not on %s", pods[0].Spec.NodeName, node.Name)
 	}
+}
+
+// multusFor creates a DaemonSet as Multus has it, whose pods tolerate one taint alone.
+func multusFor(t *testing.T, n *networked, only *corev1.Toleration) *appsv1.DaemonSet {
+	t.Helper()
+	own := map[string]string{"app": "multus", "name": "multus"}
+	d := &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: secondary.PluginsNamespace, Name: "kube-multus-ds", Labels: own},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: own},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: own}, Spec: corev1.PodSpec{
+				HostNetwork: true, Tolerations: []corev1.Toleration{*only}, Containers: []corev1.Container{{Name: "kube-multus", Image: "multus"}},
+			}},
+		},
+	}
+	create(t, n.admin, d)
+	t.Cleanup(func() {
+		if err := n.admin.Delete(context.WithoutCancel(t.Context()), d); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// awaits waits until a Node's condition says what the Node waits for, and reads the Node.
+func (n *networked) awaits(t *testing.T, node *corev1.Node, reason, message string) {
+	t.Helper()
+	eventually(t, patience, "the node to wait for "+reason, func(ctx context.Context) error {
+		if err := n.admin.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
+			return err
+		}
+		for _, c := range node.Status.Conditions {
+			if c.Type == v1alpha1.ConditionPodNetworksReady && c.Reason == reason && strings.HasPrefix(c.Message, message) {
+				return nil
+			}
+		}
+		return fmt.Errorf("it has the conditions %v", node.Status.Conditions)
+	})
 }
 
 // reservePrefixes reserves the addresses of a network's pods, as croft networks plan says.

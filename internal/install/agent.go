@@ -60,7 +60,8 @@ func agentObjects(image string, journal bool) []client.Object {
 	// writing is limited by the policy.
 	all = append(all, clusterRights(AgentName, v1alpha1.AgentNamespace, AgentName,
 		rule("", read, "nodes"), rule("", []string{"patch"}, "nodes/status"))...)
-	all = append(all, clusterRights(NodesName, namespace, name, rule("", []string{"list", "watch", "patch"}, "nodes"))...)
+	all = append(all, clusterRights(NodesName, namespace, name,
+		rule("", []string{"list", "watch", "patch"}, "nodes"), rule("", []string{"patch"}, "nodes/status"))...)
 	return append(append(all, agentPolicy().Objects()...), nodesPolicy().Objects()...)
 }
 
@@ -153,11 +154,7 @@ func agentPolicy() admissionpolicy.Validating {
 		},
 		admissionpolicy.Rule{
 			Name: "own-condition", Says: "croft's agent writes the condition " + v1alpha1.ConditionNetworksReady + " of a Node only",
-			Holds: `has(request.subResource) && request.subResource == "status" && ` + same("metadata", "labels", "finalizers", "ownerReferences") + ` && ` +
-				same("status", "capacity", "allocatable", "phase", "addresses", "daemonEndpoints", "nodeInfo", "images", "volumesInUse",
-					"volumesAttached", "config", "runtimeHandlers", "features", "declaredFeatures") + ` &&
-				object.status.?conditions.orValue([]).filter(c, c.type != "` + v1alpha1.ConditionNetworksReady + `") ==
-				oldObject.status.?conditions.orValue([]).filter(c, c.type != "` + v1alpha1.ConditionNetworksReady + `")`,
+			Holds:   onStatus + ` && ` + otherConditionsStay(v1alpha1.ConditionNetworksReady),
 			Message: `"croft's agent writes nothing of a Node's status but the condition ` + v1alpha1.ConditionNetworksReady + `"`,
 		},
 		admissionpolicy.Rule{
@@ -169,21 +166,42 @@ func agentPolicy() admissionpolicy.Validating {
 	)
 }
 
+// onStatus is true for a request by the status.
+const onStatus = `has(request.subResource) && request.subResource == "status"`
+
 // nodesPolicy keeps the operator to what it may patch Nodes for.
 func nodesPolicy() admissionpolicy.Validating {
-	return onNodes(NodesName, admissionpolicy.OperatorUser, admissionpolicy.Rule{
-		Name: "networks-only",
-		Says: "croft's operator writes the annotation " + v1alpha1.NodeNetworksAnnotation + " of a Node and removes the taint " +
-			v1alpha1.NetworksTaint + ", and nothing else",
-		Holds: strings.NewReplacer("TAINT", v1alpha1.NetworksTaint).Replace(
-			`(!has(request.subResource) || request.subResource == "") && ` + same("metadata", "labels", "finalizers", "ownerReferences") + ` && ` +
-				same("spec", "podCIDR", "podCIDRs", "providerID", "unschedulable", "configSource", "externalID") + ` &&
+	return onNodes(NodesName, admissionpolicy.OperatorUser,
+		admissionpolicy.Rule{
+			Name: "networks-only",
+			Says: "croft's operator writes the annotation " + v1alpha1.NodeNetworksAnnotation + " of a Node and removes the taint " +
+				v1alpha1.NetworksTaint + ", and nothing else of its metadata and its specification",
+			Holds: strings.NewReplacer("TAINT", v1alpha1.NetworksTaint).Replace(
+				same("metadata", "labels", "finalizers", "ownerReferences") + ` && ` +
+					same("spec", "podCIDR", "podCIDRs", "providerID", "unschedulable", "configSource", "externalID") + ` &&
 			` + otherAnnotationsStay(v1alpha1.NodeNetworksAnnotation) + ` &&
 			object.spec.?taints.orValue([]).all(t, t in oldObject.spec.?taints.orValue([])) &&
 			oldObject.spec.?taints.orValue([]).all(t, t.key == "TAINT" || t in object.spec.?taints.orValue([]))`),
-		Message: `"croft's operator writes nothing of a Node but the annotation ` + v1alpha1.NodeNetworksAnnotation +
-			`, and removes no taint but ` + v1alpha1.NetworksTaint + `"`,
-	})
+			Message: `"croft's operator writes nothing of a Node but the annotation ` + v1alpha1.NodeNetworksAnnotation +
+				`, and removes no taint but ` + v1alpha1.NetworksTaint + `"`,
+		},
+		admissionpolicy.Rule{
+			Name:    "own-condition",
+			Says:    "croft's operator writes the condition " + v1alpha1.ConditionPodNetworksReady + " of a Node's status only",
+			Holds:   `!(` + onStatus + `) || ` + otherConditionsStay(v1alpha1.ConditionPodNetworksReady),
+			Message: `"croft's operator writes nothing of a Node's status but the condition ` + v1alpha1.ConditionPodNetworksReady + `"`,
+		},
+	)
+}
+
+// otherConditionsStay is true if a request by the status leaves labels and all of the status
+// as they are but one condition.
+func otherConditionsStay(but string) string {
+	return strings.ReplaceAll(same("metadata", "labels", "finalizers", "ownerReferences")+` && `+
+		same("status", "capacity", "allocatable", "phase", "addresses", "daemonEndpoints", "nodeInfo", "images", "volumesInUse",
+			"volumesAttached", "config", "runtimeHandlers", "features", "declaredFeatures")+` &&
+				object.status.?conditions.orValue([]).filter(c, c.type != "CONDITION") ==
+				oldObject.status.?conditions.orValue([]).filter(c, c.type != "CONDITION")`, "CONDITION", but)
 }
 
 // otherAnnotationsStay is true if a request leaves all annotations but one as they are.

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,6 +24,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/evaluator"
 	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/install/installtest"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/scheme"
 )
@@ -103,15 +105,20 @@ func TestWritesOfNodes(t *testing.T) {
 		"the first annotation": {operator, "", func(n *corev1.Node) {
 			n.Annotations = map[string]string{"a": "b", v1alpha1.NodeNetworksAnnotation: "[]"}
 		}, ""},
-		"the operator's taint":      {operator, "", func(n *corev1.Node) { n.Spec.Taints = n.Spec.Taints[:1] }, ""},
-		"the pool's taint":          {operator, "", func(n *corev1.Node) { n.Spec.Taints = n.Spec.Taints[1:] }, install.NodesName},
-		"another taint":             {operator, "", func(n *corev1.Node) { n.Spec.Taints[1].Value = "done" }, install.NodesName},
-		"another annotation":        {operator, "", func(n *corev1.Node) { n.Annotations["a"] = "c" }, install.NodesName},
-		"no annotation":             {operator, "", func(n *corev1.Node) { n.Annotations = nil }, install.NodesName},
-		"a new annotation":          {operator, "", func(n *corev1.Node) { n.Annotations["c"] = "d" }, install.NodesName},
-		"a label":                   {operator, "", func(n *corev1.Node) { n.Labels["a"] = "c" }, install.NodesName},
-		"cordon":                    {operator, "", func(n *corev1.Node) { n.Spec.Unschedulable = true }, install.NodesName},
-		"the operator and a status": {operator, "status", ready, "RBAC"},
+		"the operator's taint":                     {operator, "", func(n *corev1.Node) { n.Spec.Taints = n.Spec.Taints[:1] }, ""},
+		"the pool's taint":                         {operator, "", func(n *corev1.Node) { n.Spec.Taints = n.Spec.Taints[1:] }, install.NodesName},
+		"another taint":                            {operator, "", func(n *corev1.Node) { n.Spec.Taints[1].Value = "done" }, install.NodesName},
+		"another annotation":                       {operator, "", func(n *corev1.Node) { n.Annotations["a"] = "c" }, install.NodesName},
+		"no annotation":                            {operator, "", func(n *corev1.Node) { n.Annotations = nil }, install.NodesName},
+		"a new annotation":                         {operator, "", func(n *corev1.Node) { n.Annotations["c"] = "d" }, install.NodesName},
+		"a label":                                  {operator, "", func(n *corev1.Node) { n.Labels["a"] = "c" }, install.NodesName},
+		"cordon":                                   {operator, "", func(n *corev1.Node) { n.Spec.Unschedulable = true }, install.NodesName},
+		"the operator's condition":                 {operator, "status", setCondition(v1alpha1.ConditionPodNetworksReady, corev1.ConditionTrue), ""},
+		"the agent's condition, by the operator":   {operator, "status", ready, install.NodesName},
+		"the kubelet's condition, by the operator": {operator, "status", setCondition(corev1.NodeReady, corev1.ConditionFalse), install.NodesName},
+		"an address, by the operator":              {operator, "status", func(n *corev1.Node) { n.Status.Addresses[0].Address = "10.0.0.8" }, install.NodesName},
+		"a label, by the operator and the status":  {operator, "status", func(n *corev1.Node) { n.Labels["c"] = "d" }, install.NodesName},
+		"the operator's condition, by the agent":   {on("a"), "status", setCondition(v1alpha1.ConditionPodNetworksReady, corev1.ConditionTrue), install.AgentName},
 	} {
 		before := node()
 		after := before.DeepCopy()
@@ -246,5 +253,54 @@ func TestAgentAnnotates(t *testing.T) {
 	}
 	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(n), n); err != nil || n.Annotations[v1alpha1.BootAnnotation] != "{}" {
 		t.Errorf("the Node has the annotations %v: %v", n.Annotations, err)
+	}
+}
+
+// TestPluginRights wants the operator to read DaemonSets and pods where nodes wait for
+// them, in that namespace alone, and nowhere if nodes wait for none.
+func TestPluginRights(t *testing.T) {
+	for _, test := range []struct {
+		options install.Options
+		in      string
+		args    int
+	}{
+		{install.Options{Image: "croft:test"}, "", 0},
+		{install.Options{Image: "croft:test", Agent: true}, "kube-system", 0},
+		{install.Options{Image: "croft:test", Agent: true, PluginsNamespace: "multus", PluginsLabels: "app=multus"}, "multus", 2},
+		{install.Options{Image: "croft:test", Agent: true, PluginsNamespace: "multus"}, "", 2},
+	} {
+		all := objects(t, test.options)
+		rights, problems := installtest.Granted(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}, all)
+		if len(problems) > 0 {
+			t.Error(problems)
+		}
+		var got []string
+		for _, r := range rights {
+			if r.Resource == "daemonsets" || r.Resource == "pods" && r.Verb != "create" {
+				got = append(got, r.String())
+			}
+		}
+		want := []string{
+			"list daemonsets.apps in " + test.in, "watch daemonsets.apps in " + test.in, "list pods in " + test.in, "watch pods in " + test.in,
+		}
+		if test.in == "" {
+			want = nil
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v: the operator may %q", test.options, got)
+		}
+		args := 0
+		for _, o := range all {
+			if d, is := o.(*appsv1.Deployment); is && d.Name == v1alpha1.ManagedBy {
+				for _, a := range d.Spec.Template.Spec.Containers[0].Args {
+					if strings.HasPrefix(a, install.PluginsArgument) {
+						args++
+					}
+				}
+			}
+		}
+		if args != test.args {
+			t.Errorf("%+v: the operator has %d arguments about plugins", test.options, args)
+		}
 	}
 }

@@ -38,6 +38,11 @@ type Options struct {
 	// AgentJournal says that the agent reads the journal of its node once, for croft
 	// latency.
 	AgentJournal bool
+	// PluginsNamespace and PluginsLabels say which DaemonSets nodes wait for where there is an
+	// agent, as secondary.ParsePlugins reads it. Without a namespace they are
+	// secondary.PluginsNamespace and secondary.PluginsLabels; with a namespace and without
+	// labels, nodes wait for none.
+	PluginsNamespace, PluginsLabels string
 	// VerifySchedule is when `croft verify --record` runs, in cron's format. Without one,
 	// or without an image, it runs when somebody runs it.
 	VerifySchedule string
@@ -66,13 +71,14 @@ func operatorObjects(o Options) []client.Object {
 	all := append([]client.Object{systemNamespace(), elevationsNamespace()}, rights(o.Roles)...)
 	all = append(all, probesPolicy().Objects()...)
 	if o.Image != "" {
-		all = append(all, workload(o.Image)...)
+		all = append(all, workload(o.Image, operatorArgs(o))...)
 	}
 	if o.Image != "" && o.Authentication != "" {
 		all = append(all, proxyObjects(o.Image, o.Authentication)...)
 	}
 	if o.Image != "" && o.Agent {
 		all = append(all, agentObjects(o.Image, o.AgentJournal)...)
+		all = append(all, pluginRights(o.plugins())...)
 	}
 	if o.Image != "" && o.VerifySchedule != "" {
 		all = append(all, verifyObjects(o.Image, o.VerifySchedule)...)

@@ -42,7 +42,9 @@ func elevationsNamespace() client.Object {
 	}
 }
 
-func workload(image string) []client.Object {
+func workload(image string, args []string) []client.Object {
+	spec := pod(image)
+	spec.Containers[0].Args = append(spec.Containers[0].Args, args...)
 	return []client.Object{
 		&appsv1.Deployment{
 			TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},
@@ -52,7 +54,7 @@ func workload(image string) []client.Object {
 				Selector: &metav1.LabelSelector{MatchLabels: selector},
 				Template: corev1.PodTemplateSpec{
 					ObjectMeta: metav1.ObjectMeta{Labels: selector},
-					Spec:       pod(image),
+					Spec:       spec,
 				},
 			},
 		},

@@ -33,10 +33,11 @@ var networkAlerts = []Alert{
 		Name: "CroftNodeNetworksPending", Expr: `time() - max by (pool) (croft_node_networks_waiting_since_timestamp_seconds) > 600`,
 		For: time.Minute, Severity: Warning,
 		Summary: "A node of pool {{ $labels.pool }} has been waiting for its secondary networks for more than ten minutes",
-		Means:   "the node takes no pods: an interface is not attached, or croft's agent does not run there or cannot set it up",
-		Cure: "the Node's condition croft.dev/NetworksReady says what the agent waits for. Without the condition the agent does " +
-			"not run: croft install --agent, or agent.enabled of the chart. Without interfaces, see the condition InterfacesReady of " +
-			"the SecondaryNetworks",
+		Means: "the node takes no pods: an interface is not attached, croft's agent does not run there or cannot set it up, or Multus " +
+			"or whereabouts is not Ready there",
+		Cure: "the Node's condition croft.dev/PodNetworksReady says what it waits for, and croft why node/NAME what to do. Without " +
+			"croft's agent: croft install --agent, or agent.enabled of the chart. Without interfaces, see the condition " +
+			"InterfacesReady of the SecondaryNetworks",
 		Run: "kubectl describe nodes -l croft.dev/secondary-networks=true",
 	},
 	{

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,7 +36,7 @@ func options(o Options) manager.Options {
 	return manager.Options{
 		Scheme: scheme.New(),
 		Logger: o.Log,
-		Cache:  cacheOptions(),
+		Cache:  cacheOptions(o.Plugins),
 		// controller-runtime has to know whether the kinds of ByObject are namespaced, and
 		// fails for one that the cluster does not serve. Optional kinds may come after croft.
 		NewCache: func(c *rest.Config, o cache.Options) (cache.Cache, error) {
@@ -67,10 +68,10 @@ func options(o Options) manager.Options {
 // cacheOptions keep of most kinds only what is croft's, so that the cache does not
 // grow with what tenants run. Of namespaces all are kept: a tenant may declare
 // one that is there already. Of events those with the reason of
-// refusals are, cut short.
-func cacheOptions() cache.Options {
+// refusals are, cut short. plugins are what nodes with secondary networks wait for.
+func cacheOptions(plugins secondary.Plugins) cache.Options {
 	all := cache.ByObject{Label: labels.Everything()}
-	return cache.Options{
+	options := cache.Options{
 		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}),
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Namespace{}:          all,
@@ -91,6 +92,19 @@ func cacheOptions() cache.Options {
 			&corev1.Node{}: {Label: labels.SelectorFromSet(labels.Set{v1alpha1.NodeNetworksLabel: "true"})},
 		},
 	}
+	if !plugins.None() {
+		// The operator may read them in this namespace alone, and does so only where pools
+		// wait for their networks.
+		in := func(which labels.Selector) cache.ByObject {
+			return cache.ByObject{
+				Namespaces: map[string]cache.Config{plugins.Namespace: {LabelSelector: which}},
+				Transform:  cache.TransformStripManagedFields(),
+			}
+		}
+		options.ByObject[&appsv1.DaemonSet{}] = in(labels.Everything())
+		options.ByObject[&corev1.Pod{}] = in(plugins.Labels)
+	}
+	return options
 }
 
 // ipPool is an object of whereabouts' kind, which croft reads without a Go type.

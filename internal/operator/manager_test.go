@@ -8,13 +8,14 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/secondary"
 )
 
 // TestOptionalKinds fails if the operator would not start on a cluster that does not serve
 // a kind of which its cache keeps all objects. Every cluster serves Kubernetes' kinds, and
 // croft's are installed with the operator.
 func TestOptionalKinds(t *testing.T) {
-	for object := range cacheOptions().ByObject {
+	for object := range cacheOptions(secondary.Plugins{}).ByObject {
 		kind, err := apiutil.GVKForObject(object, scheme.New())
 		if err != nil {
 			t.Fatal(err)

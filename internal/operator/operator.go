@@ -21,6 +21,7 @@ import (
 
 	"croft.dev/croft/internal/controller"
 	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/secondary"
 	"croft.dev/croft/internal/trace"
 	"croft.dev/croft/internal/version"
 )
@@ -36,6 +37,9 @@ type Options struct {
 	// LeaderElect lets only one of several replicas write. Without it there must
 	// be only one.
 	LeaderElect bool
+	// Plugins are the DaemonSets that nodes of pools with waitForNetworks wait for. The zero
+	// value waits for none.
+	Plugins secondary.Plugins
 	// Trace says where traces of reconciles go; without an endpoint there are none.
 	Trace trace.Options
 	// Log takes the operator's logs. If it is not given they are JSON lines on
@@ -67,7 +71,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
-	if err := controller.Register(ctx, m); err != nil {
+	if err := controller.Register(ctx, m, o.Plugins); err != nil {
 		return err
 	}
 	host, err := os.Hostname()

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/catalog"
 )
 
@@ -29,7 +30,11 @@ func claimSteps(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
 		}
 		step := waiting(LinkClaim, object, kind+": not yet")
 		if c != nil {
-			if step = bad(LinkClaim, object, c.String()); step.Finding == nil || young(claim, step.Finding.ID) {
+			step = bad(LinkClaim, object, c.String())
+			if strings.Contains(step.Seen, `"`+v1alpha1.NetworksTaint) { // croft's operator removes this one
+				step = judged(LinkClaim, object, step.Seen, networksPending)
+			}
+			if step.Finding == nil || young(claim, step.Finding.ID) {
 				step.Verdict = Waiting
 			}
 		}
@@ -51,7 +56,7 @@ const Usual = 3 * time.Minute
 
 // young reports a claim whose age is normal for a starting node on any cloud.
 func young(claim *karpenterv1.NodeClaim, id string) bool {
-	return (id == "not-registered" || id == "startup-taint") && time.Since(claim.CreationTimestamp.Time) < Usual
+	return slices.Contains([]string{"not-registered", "startup-taint", networksPending}, id) && time.Since(claim.CreationTimestamp.Time) < Usual
 }
 
 // launchesFailed are launches of a pool that the cloud refused: the NodeClaim goes

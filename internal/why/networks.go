@@ -3,6 +3,7 @@ package why
 import (
 	"context"
 	"regexp"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +15,9 @@ import (
 
 // rangeFull is the catalogue's row of pods for which a network has no address left.
 const rangeFull = "network-range-full"
+
+// networksPending is the catalogue's row of nodes that wait for their secondary networks.
+const networksPending = "networks-pending"
 
 // networkOf finds the network in what Multus says of a plugin that failed. croft's
 // definitions carry the name of their SecondaryNetwork.
@@ -45,6 +49,22 @@ func (g *gatherer) networks(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// networksAwaited says what a node waits for before pods come to it, by the condition that
+// croft's operator writes. A node that is starting takes its time.
+func networksAwaited(node *corev1.Node) []Step {
+	pending := func(t *corev1.Taint) bool { return t.Key == v1alpha1.NetworksTaint }
+	c := find(node.Status.Conditions, func(c *corev1.NodeCondition) bool { return c.Type == v1alpha1.ConditionPodNetworksReady })
+	if c == nil || c.Status == corev1.ConditionTrue || find(node.Spec.Taints, pending) == nil {
+		return nil
+	}
+	text := catalog.Condition(string(c.Type), string(c.Status), c.Reason, c.Message)
+	step := judged(LinkNode, "node/"+node.Name, text, networksPending)
+	if time.Since(node.CreationTimestamp.Time) < Usual {
+		step.Verdict = Waiting
+	}
+	return []Step{step}
 }
 
 // networkSteps tell how full the network is that an event names.

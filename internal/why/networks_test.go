@@ -3,7 +3,9 @@ package why_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -50,5 +52,50 @@ func TestRangeFull(t *testing.T) {
 				t.Errorf("steps: %+v", story.Steps)
 			}
 		})
+	}
+}
+
+// TestNetworksAwaited has a node keep its startup taint, and expects to be told what it waits
+// for, and nothing of it once the taint is gone.
+func TestNetworksAwaited(t *testing.T) {
+	const says = "DaemonSet kube-system/whereabouts has no pod on the node"
+	told := func(age time.Duration, tainted bool) *why.Story {
+		s := waiting()
+		taint := corev1.Taint{Key: v1alpha1.NetworksTaint, Value: v1alpha1.NetworksTaintValue, Effect: corev1.TaintEffectNoSchedule}
+		claim := &s.Claims[0]
+		claim.CreationTimestamp = metav1.NewTime(time.Now().Add(-age))
+		claim.Spec.StartupTaints, claim.Status.NodeName = []corev1.Taint{taint}, "node-1"
+		report(&claim.Status, metav1.Condition{Type: "Launched", Status: metav1.ConditionTrue}, metav1.Condition{Type: "Registered", Status: metav1.ConditionTrue},
+			metav1.Condition{Type: "Initialized", Status: metav1.ConditionUnknown, Reason: "StartupTaintsExist", Message: `StartupTaint "` + taint.ToString() + `" still exists`})
+		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", CreationTimestamp: claim.CreationTimestamp}}
+		node.Status.Conditions = []corev1.NodeCondition{{
+			Type: v1alpha1.ConditionPodNetworksReady, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonPluginsPending, Message: says,
+		}}
+		if tainted {
+			node.Spec.Taints = []corev1.Taint{taint}
+		} else {
+			claim.Status.Conditions = claim.Status.Conditions[:2]
+		}
+		s.Nodes = []corev1.Node{node}
+		story := why.Tell(s)
+		return &story
+	}
+	seen := func(s *why.Story) (all string) {
+		for _, step := range s.Steps {
+			if step.Link == why.LinkNode {
+				all += step.Seen
+			}
+		}
+		return all
+	}
+	late := told(time.Hour, true)
+	if late.First == nil || late.First.ID != "networks-pending" || late.Verdict != why.Bad || !strings.Contains(seen(late), says) {
+		t.Errorf("after an hour: %+v", late)
+	}
+	if young := told(time.Minute, true); young.Verdict != why.Waiting || !strings.Contains(seen(young), says) {
+		t.Errorf("after a minute: %+v", young)
+	}
+	if gone := told(time.Hour, false); strings.Contains(seen(gone), says) {
+		t.Errorf("without the taint: %+v", gone)
 	}
 }

@@ -28,6 +28,7 @@ func nodeSteps(s *Snapshot, node *corev1.Node) []Step {
 			steps = append(steps, bad(LinkNode, object, text))
 		}
 	}
+	steps = append(steps, networksAwaited(node)...)
 	claim := s.claimOf(node.Name)
 	if claim != nil {
 		if stray := Undeclared(node, claim); stray != nil {

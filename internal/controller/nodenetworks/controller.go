@@ -1,10 +1,13 @@
 // Package nodenetworks tells each node which interfaces it has in secondary networks, and
-// lets pods onto it once croft's agent has set them up: it removes the startup taint that
-// the node came with. It looks at the nodes of pools with waitForNetworks, and at no others.
+// lets pods onto it once croft's agent has set them up and Multus and whereabouts are Ready
+// there: it removes the startup taint that the node came with. Until then a condition of the
+// Node says what is waited for. It looks at the nodes of pools with waitForNetworks, and at
+// no others.
 package nodenetworks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -12,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,6 +42,11 @@ var kinds = []schema.GroupVersionKind{
 	{Group: "karpenter.sh", Version: "v1", Kind: "NodeClaim"}, corev1.SchemeGroupVersion.WithKind("Node"),
 }
 
+// pluginKinds are watched from then on, too, if nodes need plugins.
+var pluginKinds = []schema.GroupVersionKind{
+	appsv1.SchemeGroupVersion.WithKind("DaemonSet"), corev1.SchemeGroupVersion.WithKind("Pod"),
+}
+
 const (
 	// absent is how soon a cluster is asked again whether it has Karpenter by now.
 	absent = 30 * time.Second
@@ -56,6 +65,11 @@ type Controller struct {
 	now      func() time.Time
 
 	late *watch.Late
+	// needs says which DaemonSets a node needs; they are watched by sets.
+	needs secondary.Plugins
+	sets  *watch.Late
+	// watchingPlugins is set once they are watched.
+	watchingPlugins bool
 	// watching is set once both kinds are watched.
 	watching bool
 
@@ -66,8 +80,8 @@ type Controller struct {
 
 // New returns a Controller. cached is the manager's client, live one that reads from the
 // API server.
-func New(cached client.Client, live client.Reader, d *declared.Store, r events.EventRecorder) *Controller {
-	return &Controller{client: cached, live: live, declared: d, recorder: r, now: time.Now}
+func New(cached client.Client, live client.Reader, d *declared.Store, r events.EventRecorder, needs secondary.Plugins) *Controller {
+	return &Controller{client: cached, live: live, declared: d, recorder: r, needs: needs, now: time.Now}
 }
 
 // whole is the request that stands for all nodes.
@@ -102,6 +116,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		return err
 	}
 	c.late = watch.NewLate(m, built, all, kinds, matters())
+	c.sets = watch.NewLate(m, built, all, pluginKinds, matters())
 	return nil
 }
 
@@ -172,9 +187,17 @@ func (c *Controller) pass(ctx context.Context, pools map[string]bool) (reconcile
 	c.mu.Lock()
 	attached := c.attached
 	c.mu.Unlock()
+	needed, unread, err := c.plugins(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var errs []error
 	oldest, result := map[string]time.Time{}, reconcile.Result{}
+	if unread != "" {
+		result.RequeueAfter = absent
+	}
 	for i := range nodes.Items {
-		s := &seen{node: &nodes.Items[i]}
+		s := &seen{node: &nodes.Items[i], plugins: needed, unread: unread}
 		if id := s.node.Spec.ProviderID; id != "" {
 			s.claim = byProvider[id]
 		}
@@ -189,32 +212,35 @@ func (c *Controller) pass(ctx context.Context, pools map[string]bool) (reconcile
 		if apierrors.IsConflict(err) {
 			result.RequeueAfter = conflict
 		} else if client.IgnoreNotFound(err) != nil {
-			return reconcile.Result{}, fmt.Errorf("patch Node %s: %w", s.node.Name, err)
+			errs = append(errs, fmt.Errorf("patch Node %s: %w", s.node.Name, err))
 		}
 		if since := s.node.CreationTimestamp.Time; tainted(s.node) && !released && (oldest[pool].IsZero() || since.Before(oldest[pool])) {
 			oldest[pool] = since
 		}
 	}
 	count(oldest)
+	if err := errors.Join(errs...); err != nil {
+		return reconcile.Result{}, err
+	}
 	return result, nil
 }
 
 // write brings a Node to what was decided, and reports whether pods may come now that
-// could not before.
+// could not before. The taint goes before the condition is written: pods wait for it alone.
 func (c *Controller) write(ctx context.Context, s *seen, pool string) (released bool, err error) {
-	annotation, release := decide(s)
-	if annotation == s.node.Annotations[v1alpha1.NodeNetworksAnnotation] && !release {
-		return false, nil
+	v := judge(s)
+	annotation, release := s.list(), v.ready() && tainted(s.node)
+	if annotation != s.node.Annotations[v1alpha1.NodeNetworksAnnotation] || release {
+		after := changed(s.node, annotation, release)
+		if err := c.client.Patch(ctx, after, client.MergeFromWithOptions(s.node, client.MergeFromWithOptimisticLock{})); err != nil {
+			return false, err
+		}
 	}
-	after := changed(s.node, annotation, release)
-	if err := c.client.Patch(ctx, after, client.MergeFromWithOptions(s.node, client.MergeFromWithOptimisticLock{})); err != nil || !release {
-		return false, err
-	}
-	if !s.gaveUp {
+	if release && !s.gaveUp {
 		stood := c.now().Sub(s.node.CreationTimestamp.Time)
 		networksSeconds.WithLabelValues(pool).Observe(stood.Seconds())
 		event.Emit(c.recorder, s.claim, corev1.EventTypeNormal, "NetworksReady", "Release",
 			fmt.Sprintf("the node's secondary networks are ready, and it takes pods, %s after it was registered", stood.Round(100*time.Millisecond)))
 	}
-	return true, nil
+	return release, c.say(ctx, s.node, v)
 }

@@ -7,11 +7,14 @@ import (
 
 	"github.com/awslabs/operatorpkg/status"
 	dto "github.com/prometheus/client_model/go"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -47,43 +50,64 @@ func readyNode() *seen {
 				Conditions: []status.Condition{{Type: karpenterv1.ConditionTypeRegistered, Status: metav1.ConditionTrue}},
 			},
 		},
-		attached: networks,
+		attached: networks, plugins: newPlugins(labels.Nothing(), nil, nil),
 	}
 }
 
-// TestDecide wants the taint to stay until all of it is so, and not a moment longer.
-func TestDecide(t *testing.T) {
+// TestJudge wants the taint to stay until all of it is so, and not a moment longer, and the
+// condition to say what comes next.
+func TestJudge(t *testing.T) {
 	want := secondary.WriteNodeNetworks(networks)
+	const (
+		late, attaching   = v1alpha1.ReasonNotRegistered, v1alpha1.ReasonInterfacesPending
+		linking, plugging = v1alpha1.ReasonLinksPending, v1alpha1.ReasonPluginsPending
+		done              = v1alpha1.ReasonPodNetworksReady
+	)
 	for name, test := range map[string]struct {
-		change  func(*seen)
-		listed  string
-		release bool
+		change         func(*seen)
+		listed, reason string
 	}{
-		"all is so":         {func(*seen) {}, want, true},
-		"no taint any more": {func(s *seen) { s.node.Spec.Taints = s.node.Spec.Taints[:1] }, want, false},
-		"no claim":          {func(s *seen) { s.claim, s.attached = nil, nil }, want, false},
-		"not registered":    {func(s *seen) { s.claim.Status.Conditions = nil }, want, false},
+		"all is so": {func(*seen) {}, want, done},
+		"no claim":  {func(s *seen) { s.claim, s.attached = nil, nil }, want, late},
+		"not registered": {func(s *seen) {
+			s.claim.Status.Conditions = nil
+		}, want, late},
 		"registration failed": {func(s *seen) {
 			s.claim.Status.Conditions[0].Status = metav1.ConditionUnknown
-		}, want, false},
-		"not all attached":   {func(s *seen) { s.attached = nil }, want, false},
-		"the agent is late":  {func(s *seen) { s.node.Status.Conditions = nil }, want, false},
-		"the agent waits":    {func(s *seen) { s.node.Status.Conditions[0].Status = corev1.ConditionFalse }, want, false},
-		"Ready is not it":    {func(s *seen) { s.node.Status.Conditions[0].Type = corev1.NodeReady }, want, false},
-		"nothing listed yet": {func(s *seen) { s.node.Annotations = nil }, want, false},
+		}, want, late},
+		"no taint before it is registered": {func(s *seen) {
+			s.node.Spec.Taints, s.claim.Status.Conditions = nil, nil
+		}, want, late},
+		"not all attached":   {func(s *seen) { s.attached = nil }, want, attaching},
+		"the agent is late":  {func(s *seen) { s.node.Status.Conditions = nil }, want, linking},
+		"the agent waits":    {func(s *seen) { s.node.Status.Conditions[0].Status = corev1.ConditionFalse }, want, linking},
+		"Ready is not it":    {func(s *seen) { s.node.Status.Conditions[0].Type = corev1.NodeReady }, want, linking},
+		"nothing listed yet": {func(s *seen) { s.node.Annotations = nil }, want, attaching},
 		"another list": {func(s *seen) {
 			s.node.Annotations[v1alpha1.NodeNetworksAnnotation] = "[]"
-		}, want, false},
-		"not attached, nothing listed": {func(s *seen) { s.attached, s.node.Annotations = nil, nil }, "", false},
-		"the pool gave it up":          {func(s *seen) { s.attached, s.node.Annotations, s.gaveUp = nil, nil, true }, "", true},
+		}, want, attaching},
+		"not attached, nothing listed": {func(s *seen) { s.attached, s.node.Annotations = nil, nil }, "", attaching},
+		"DaemonSets may not be read":   {func(s *seen) { s.plugins, s.unread = nil, "forbidden" }, want, plugging},
+		"Multus is not Ready":          {func(s *seen) { s.plugins = newPlugins(byName, []appsv1.DaemonSet{set("multus")}, nil) }, want, plugging},
+		"the pool gave it up": {func(s *seen) {
+			s.attached, s.node.Annotations, s.gaveUp = nil, nil, true
+		}, "", v1alpha1.ReasonNotAwaited},
 		"the pool gave it up, and the claim is not registered": {func(s *seen) {
 			s.gaveUp, s.claim.Status.Conditions = true, nil
-		}, want, false},
+		}, want, late},
+		"pods are there already": {func(s *seen) {
+			s.node.Spec.Taints, s.node.Status.Conditions, s.attached = nil, nil, nil
+			s.node.Labels[karpenterv1.NodeRegisteredLabelKey] = "true"
+		}, want, done},
 	} {
 		s := readyNode()
 		test.change(s)
-		if listed, release := decide(s); listed != test.listed || release != test.release {
-			t.Errorf("%s: %q, release: %t", name, listed, release)
+		v := judge(s)
+		if v.reason != test.reason || v.ready() != (v.reason == done || v.reason == v1alpha1.ReasonNotAwaited) || v.message == "" {
+			t.Errorf("%s: %+v", name, v)
+		}
+		if listed := s.list(); listed != test.listed {
+			t.Errorf("%s: the node lists %s", name, listed)
 		}
 	}
 }
@@ -93,7 +117,7 @@ func TestPass(t *testing.T) {
 	s := readyNode()
 	s.node.Annotations, s.node.Status = nil, corev1.NodeStatus{}
 	lost := 0
-	c := fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(s.node, s.claim).WithObjects(s.node, s.claim).
+	c := fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(s.node, s.claim).WithObjects(s.node, s.claim, ptr.To(set("multus"))).
 		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
 			if lost > 0 {
 				lost--
@@ -102,7 +126,10 @@ func TestPass(t *testing.T) {
 			return c.Patch(ctx, o, p, options...)
 		}}).Build()
 	recorder := events.NewFakeRecorder(10)
-	controller := &Controller{client: c, recorder: recorder, now: func() time.Time { return born.Add(7 * time.Second) }}
+	controller := &Controller{
+		client: c, recorder: recorder, now: func() time.Time { return born.Add(7 * time.Second) },
+		needs: secondary.Plugins{Namespace: "kube-system", Labels: byName},
+	}
 	pools := map[string]bool{"telco": true}
 	pass := func(again bool) *corev1.Node {
 		t.Helper()
@@ -129,12 +156,20 @@ func TestPass(t *testing.T) {
 	if got := waiting(t); got != float64(born.Unix()) {
 		t.Errorf("the oldest node waits since %v", got)
 	}
-	n.Status.Conditions = readyNode().node.Status.Conditions
+	n.Status.Conditions = append(n.Status.Conditions, readyNode().node.Status.Conditions...)
 	if err := c.Status().Update(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
+	if n := pass(false); len(n.Spec.Taints) != 2 || verdictOf(n).reason != v1alpha1.ReasonPluginsPending {
+		t.Errorf("when the agent is done, and Multus is not: %v, %+v", n.Spec.Taints, verdictOf(n))
+	}
+	if err := c.Create(t.Context(), ptr.To(podOf("multus", "a", true))); err != nil {
+		t.Fatal(err)
+	}
 	if n := pass(false); len(n.Spec.Taints) != 1 || n.Spec.Taints[0] != others {
-		t.Errorf("when the agent is done: %v", n.Spec.Taints)
+		t.Errorf("when Multus is Ready: %v", n.Spec.Taints)
+	} else if v := verdictOf(n); !v.ready() || v.message != "multus" {
+		t.Errorf("when Multus is Ready, the node says %+v", v)
 	}
 	m := &dto.Metric{}
 	if err := networksSeconds.WithLabelValues("telco").(interface{ Write(*dto.Metric) error }).Write(m); err != nil || m.Histogram.GetSampleSum() != 7 {

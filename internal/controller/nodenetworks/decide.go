@@ -20,22 +20,19 @@ type seen struct {
 	attached []secondary.NodeNetwork
 	// gaveUp says that the node's pool is there, and waits for networks no more.
 	gaveUp bool
+	// plugins are the DaemonSets to wait for.
+	plugins *plugins
+	// unread says why the DaemonSets are not known; "" if they are.
+	unread string
 }
 
-// decide returns the list of interfaces that the Node is to carry, and whether pods may
-// come: the claim is registered, so that Karpenter does not put the taint back, all
-// interfaces are attached, and the agent has set up those that the Node lists already.
-func decide(s *seen) (annotation string, release bool) {
-	listed := s.node.Annotations[v1alpha1.NodeNetworksAnnotation]
-	annotation = listed
+// list is the list of interfaces that the Node is to carry: the one that it carries while
+// not all are attached.
+func (s *seen) list() string {
 	if len(s.attached) > 0 {
-		annotation = secondary.WriteNodeNetworks(s.attached)
+		return secondary.WriteNodeNetworks(s.attached)
 	}
-	if !tainted(s.node) || !registered(s.claim) {
-		return annotation, false
-	}
-	set := len(s.attached) > 0 && listed == annotation && ready(s.node)
-	return annotation, set || s.gaveUp
+	return s.node.Annotations[v1alpha1.NodeNetworksAnnotation]
 }
 
 func isOurs(t *corev1.Taint) bool {
@@ -52,6 +49,8 @@ func ready(n *corev1.Node) bool {
 	})
 }
 
+// registered reports whether Karpenter has set a node's labels and taints: it does not put
+// the taint back afterwards.
 func registered(claim *karpenterv1.NodeClaim) bool {
 	if claim == nil {
 		return false

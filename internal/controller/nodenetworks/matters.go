@@ -3,6 +3,7 @@ package nodenetworks
 import (
 	"maps"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,7 +14,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// matters lets through changes of Nodes and NodeClaims that decide looks at: the rest of
+// matters lets through changes that judge looks at: the rest of
 // their status changes all the time.
 func matters() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return differ(e.ObjectOld, e.ObjectNew) }}
@@ -23,14 +24,30 @@ func differ(before, after client.Object) bool {
 	switch after := after.(type) {
 	case *corev1.Node:
 		before, ok := before.(*corev1.Node)
-		return !ok || ready(before) != ready(after) || before.Spec.ProviderID != after.Spec.ProviderID ||
+		return !ok || said(before) != said(after) || before.Spec.ProviderID != after.Spec.ProviderID ||
+			before.Labels[karpenterv1.NodeRegisteredLabelKey] != after.Labels[karpenterv1.NodeRegisteredLabelKey] ||
 			before.Annotations[v1alpha1.NodeNetworksAnnotation] != after.Annotations[v1alpha1.NodeNetworksAnnotation] ||
 			!equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints)
 	case *karpenterv1.NodeClaim:
 		before, ok := before.(*karpenterv1.NodeClaim)
 		return !ok || registered(before) != registered(after) || before.Status.ProviderID != after.Status.ProviderID ||
 			!maps.Equal(before.Labels, after.Labels)
+	case *corev1.Pod:
+		before, ok := before.(*corev1.Pod)
+		return !ok || podReady(before) != podReady(after) || before.Spec.NodeName != after.Spec.NodeName ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
+	case *appsv1.DaemonSet:
+		return before.GetGeneration() != after.GetGeneration() || before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero()
 	default:
 		return true
 	}
+}
+
+// said are what the agent and the operator say of a Node.
+func said(n *corev1.Node) [2]verdict {
+	all := [2]verdict{1: verdictOf(n)}
+	if c := conditionOf(n, v1alpha1.ConditionNetworksReady); c != nil {
+		all[0] = verdict{c.Status, c.Reason, c.Message}
+	}
+	return all
 }

@@ -1,0 +1,53 @@
+package install
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/secondary"
+)
+
+// plugins returns where the DaemonSets are that nodes wait for, and their pods' labels.
+func (o *Options) plugins() (in, selector string) {
+	if o.PluginsNamespace == "" {
+		return secondary.PluginsNamespace, secondary.PluginsLabels
+	}
+	return o.PluginsNamespace, o.PluginsLabels
+}
+
+// PluginsArgument begins the arguments that say which DaemonSets the operator has nodes
+// wait for.
+const PluginsArgument = "--network-plugins"
+
+// operatorArgs are the operator's arguments that depend on the installation.
+func operatorArgs(o Options) []string {
+	if !o.Agent || o.PluginsNamespace == "" {
+		return nil // the operator's own defaults
+	}
+	return []string{PluginsArgument + "-namespace=" + o.PluginsNamespace, PluginsArgument + "=" + o.PluginsLabels}
+}
+
+// pluginRights let the operator read DaemonSets and pods in one namespace, to know whether
+// Multus and whereabouts are Ready on a node. RBAC cannot limit it to some of them.
+func pluginRights(in, selector string) []client.Object {
+	if selector == "" {
+		return nil
+	}
+	rbac := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+	}
+	meta := metav1.ObjectMeta{Namespace: in, Name: NodesName}
+	look := []string{"list", "watch"}
+	return []client.Object{
+		&rbacv1.Role{
+			TypeMeta: rbac("Role"), ObjectMeta: meta,
+			Rules: []rbacv1.PolicyRule{rule("apps", look, "daemonsets"), rule("", look, "pods")},
+		},
+		&rbacv1.RoleBinding{
+			TypeMeta: rbac("RoleBinding"), ObjectMeta: meta,
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: NodesName},
+		},
+	}
+}

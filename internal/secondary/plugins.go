@@ -1,0 +1,46 @@
+package secondary
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const (
+	// PluginsNamespace is where the manifests of Multus and whereabouts put their DaemonSets.
+	PluginsNamespace = "kube-system"
+	// PluginsLabels selects the pods of these DaemonSets: the manifests of Multus v4.2.4
+	// (deployments/multus-daemonset-thick.yml, multus-daemonset.yml), those of whereabouts
+	// v0.9.4 (doc/crds/daemonset-install.yaml) and its chart label pods so.
+	PluginsLabels = "name in (multus, whereabouts)"
+)
+
+// Plugins say where the DaemonSets are that a node needs for secondary networks.
+type Plugins struct {
+	// Namespace is that of the DaemonSets.
+	Namespace string
+	// Labels selects the labels of the DaemonSets' pods. The zero value selects none: then
+	// no plugin is waited for.
+	Labels labels.Selector
+}
+
+// ParsePlugins reads a namespace and a label selector, such as PluginsLabels. Without a
+// selector no plugin is waited for.
+func ParsePlugins(namespace, selector string) (Plugins, error) {
+	if strings.TrimSpace(selector) == "" {
+		return Plugins{}, nil
+	}
+	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+		return Plugins{}, fmt.Errorf("%q is no namespace: %s", namespace, strings.Join(problems, ", "))
+	}
+	parsed, err := labels.Parse(selector)
+	if err != nil {
+		return Plugins{}, fmt.Errorf("%q is no label selector: %w; write it as %q", selector, err, PluginsLabels)
+	}
+	return Plugins{Namespace: namespace, Labels: parsed}, nil
+}
+
+// None reports whether no plugin is waited for.
+func (p Plugins) None() bool { return p.Labels == nil || p.Labels.Empty() }
