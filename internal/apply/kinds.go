@@ -49,6 +49,11 @@ var (
 		{Group: "karpenter.kwok.sh", Version: "v1alpha1", Kind: "KWOKNodeClass"},
 		{Group: "karpenter.k8s.aws", Version: "v1", Kind: "EC2NodeClass"},
 	}
+	// ReadinessKinds are those of one pool's objects by which the node readiness controller
+	// of kubernetes-sigs removes a startup taint. Clusters without it have none of them.
+	ReadinessKinds = []schema.GroupVersionKind{
+		{Group: "readiness.node.x-k8s.io", Version: "v1alpha1", Kind: "NodeReadinessRule"},
+	}
 	// AccessKinds let people into a tenant's namespaces.
 	AccessKinds = []schema.GroupVersionKind{
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},

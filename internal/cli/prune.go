@@ -117,7 +117,7 @@ func (b *beyond) difference(ctx context.Context, c client.Reader, applier *apply
 	}
 	for i := range b.pools {
 		add(apply.DiffDeleted(&b.pools[i]))
-		add(applier.DiffPrune(ctx, apply.OfPool(b.pools[i].Name), "", nil, apply.PoolKinds...))
+		add(applier.DiffPrune(ctx, apply.OfPool(b.pools[i].Name), "", nil, slices.Concat(apply.PoolKinds, apply.ReadinessKinds)...))
 	}
 	for i := range b.networks {
 		add(apply.DiffDeleted(&b.networks[i]))

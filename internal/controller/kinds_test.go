@@ -46,6 +46,7 @@ func TestEveryKindIsPruned(t *testing.T) {
 	} {
 		pools = append(pools, wall.PoolObjects(platform, &estate.Pool{Name: "apps", Class: class})...)
 	}
+	pools = append(pools, wall.ReadinessObjects(&estate.Pool{Name: "apps", PoolSpec: v1alpha1.PoolSpec{WaitForNetworks: true}})...)
 	tenants := wall.TenantObjects(platform, tenant)
 	for _, n := range []v1alpha1.PlatformNetwork{
 		{Dialect: v1alpha1.DialectCalico},
@@ -63,7 +64,7 @@ func TestEveryKindIsPruned(t *testing.T) {
 		kinds   []schema.GroupVersionKind
 	}{
 		{"platform", append(wall.PlatformObjects(platform), wall.PlatformObjects(gatekeeper)...), slices.Concat(apply.PlatformKinds, apply.NativePlatformKinds, apply.GatekeeperPlatformKinds)},
-		{"pool", pools, apply.PoolKinds},
+		{"pool", pools, slices.Concat(apply.PoolKinds, apply.ReadinessKinds)},
 		{
 			"tenant", append(tenants, wall.TenantObjects(gatekeeper, tenant)...),
 			slices.Concat(apply.TenantKinds, apply.OptionalKinds, apply.DialectKinds, apply.ClusterDialectKinds, apply.GatekeeperTenantKinds),

@@ -92,6 +92,8 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule("karpenter.sh", []string{"list", "watch"}, "nodeclaims"),
 		rule("karpenter.kwok.sh", keep, "kwoknodeclasses"),
 		rule("karpenter.k8s.aws", keep, "ec2nodeclasses"),
+		// Rules by which the node readiness controller removes startup taints.
+		rule("readiness.node.x-k8s.io", keep, "nodereadinessrules"),
 
 		// To probe whether the walls hold: a pod is created in a dry run, which RBAC
 		// cannot tell from any other; the policy croft-probes can.

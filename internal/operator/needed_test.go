@@ -16,8 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/admissionpolicy"
@@ -30,6 +32,7 @@ import (
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/secondary"
 	"croft.dev/croft/internal/wall/identity"
+	"croft.dev/croft/internal/wall/nodes"
 )
 
 // auditPolicy logs the operator's requests, without bodies. The tests' operator is
@@ -91,17 +94,24 @@ var excuses = []installtest.Excuse{
 // takes minutes, and needs `make gatekeeper`.
 func TestRights(t *testing.T) {
 	sandbox.Thorough(t)
+	// The operator must not look for a region and for rights in AWS on the test's machine.
+	for name, value := range map[string]string{
+		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, value)
+	}
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	installed := install.Options{Roles: []string{"deployer"}}
+	installed := install.Options{Roles: []string{"deployer"}, Image: "croft:test", Agent: true}
 	f := fieldOn(t, sandbox.Options{
 		Components: sandbox.WithControllers, With: []string{sandbox.Gatekeeper}, AuditPolicy: policy,
 	}, installed)
 	f.define(schema.GroupVersionKind{Group: "notification.toolkit.fluxcd.io", Version: "v1", Kind: "Receiver"}, "receivers")
 	f.define(schema.GroupVersionKind{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"}, "network-attachment-definitions")
 	f.define(secondary.IPPool, "ippools")
+	f.defineReadinessRules()
 	if err := f.cluster.InstallCRDs(t.Context(), sandbox.Flux, sandbox.KarpenterAWS, sandbox.NetworkPolicyAPI, sandbox.AmazonVPC,
 		sandbox.Calico, sandbox.CalicoStorage); err != nil {
 		t.Fatal(err)
@@ -110,6 +120,7 @@ func TestRights(t *testing.T) {
 	life := declareLife(f)
 	life.elevate()
 	life.ask()
+	life.release()
 	driftPutBack(f)
 	stop()
 	stop = f.operate() // another leader takes the lease over
@@ -167,6 +178,7 @@ pools:
     nodeClass: {aws: {role: nodes}}
     instances: {instanceTypes: [c6i.xlarge], requirements: [{key: topology.kubernetes.io/zone, operator: In, values: [us-west-2a]}]}
     secondaryNetworks: [n4]
+    waitForNetworks: true
 tenants:
   shop:
     pool: apps
@@ -246,6 +258,78 @@ func (l *life) ask() {
 	})
 	l.accepted(r, v1alpha1.ReasonAccepted)
 	l.ready(r)
+}
+
+// release has a node wait, and lets pods onto it when its pool waits no more.
+func (l *life) release() {
+	l.Helper()
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "far-1", Labels: map[string]string{v1alpha1.NodeNetworksLabel: "true"}},
+		Spec: corev1.NodeSpec{ProviderID: "aws:///us-west-2a/i-1", Taints: []corev1.Taint{
+			{Key: v1alpha1.NetworksTaint, Value: v1alpha1.NetworksTaintValue, Effect: corev1.TaintEffectNoSchedule},
+		}},
+	}
+	claim := &karpenterv1.NodeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "telco-1", Labels: map[string]string{karpenterv1.NodePoolLabelKey: "telco"}},
+		Spec: karpenterv1.NodeClaimSpec{
+			NodeClassRef: &karpenterv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "telco"},
+			Requirements: []karpenterv1.NodeSelectorRequirementWithMinValues{},
+		},
+	}
+	rule := &unstructured.Unstructured{}
+	rule.SetGroupVersionKind(nodes.ReadinessRule)
+	rule.SetName("croft-telco")
+	dry := func(want bool) {
+		l.Helper()
+		l.eventually(fmt.Sprintf("the pool's rule, with dryRun %t", want), func() string {
+			if err := l.client.Get(l.Context(), client.ObjectKeyFromObject(rule), rule); err != nil {
+				return err.Error()
+			}
+			if got, _, err := unstructured.NestedBool(rule.Object, "spec", "dryRun"); err != nil || got != want {
+				return fmt.Sprintf("it is %t (%v)", got, err)
+			}
+			return ""
+		})
+	}
+	dry(false)
+	l.patch(rule, `{"spec":{"dryRun":true}}`)
+	dry(false)
+	l.create(node, claim)
+	said := func(reason string) {
+		l.Helper()
+		l.eventually("the node to say "+reason, func() string {
+			if err := l.client.Get(l.Context(), client.ObjectKeyFromObject(node), node); err != nil {
+				return err.Error()
+			}
+			for _, c := range node.Status.Conditions {
+				if c.Type == v1alpha1.ConditionPodNetworksReady && c.Reason == reason {
+					return ""
+				}
+			}
+			return fmt.Sprint(node.Status.Conditions)
+		})
+	}
+	said(v1alpha1.ReasonNotRegistered)
+	if err := l.client.Status().Patch(l.Context(), claim, client.RawPatch(types.MergePatchType, []byte(`{"status":{"providerID":"aws:///us-west-2a/i-1",
+		"conditions":[{"type":"Registered","status":"True","reason":"Registered","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`))); err != nil {
+		l.Fatal(err)
+	}
+	said(v1alpha1.ReasonInterfacesPending)
+	l.patch(pool("telco"), `{"spec":{"waitForNetworks":false}}`)
+	l.gone(rule)
+	said(v1alpha1.ReasonNotAwaited)
+	l.eventually("the node's taint to go", func() string {
+		if err := l.client.Get(l.Context(), client.ObjectKeyFromObject(node), node); err != nil {
+			return err.Error()
+		}
+		if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.NetworksTaint }) {
+			return fmt.Sprint(node.Spec.Taints)
+		}
+		return ""
+	})
+	l.delete(node)
+	l.delete(claim)
+	l.stands()
 }
 
 // speakDialects writes network policies of each dialect.
@@ -331,13 +415,74 @@ func (l *life) end() {
 func (f *field) define(kind schema.GroupVersionKind, plural string) {
 	f.Helper()
 	anything := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
+	f.defineAs(kind, plural, apiextensionsv1.NamespaceScoped, anything)
+}
+
+// defineReadinessRules installs the kind of the node readiness controller, with the bounds of
+// its own definition that matter to croft: which fields are required and which nobody may
+// change (readiness.node.x-k8s.io/v1alpha1 in July 2026).
+func (f *field) defineReadinessRules() {
+	f.Helper()
+	type schemas = map[string]apiextensionsv1.JSONSchemaProps
+	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
+	one := func(values ...string) apiextensionsv1.JSONSchemaProps {
+		bounded := text
+		for _, v := range values {
+			bounded.Enum = append(bounded.Enum, apiextensionsv1.JSON{Raw: []byte(`"` + v + `"`)})
+		}
+		return bounded
+	}
+	fixed := func(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+		s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{Rule: "self == oldSelf", Message: "immutable"})
+		return s
+	}
+	condition := apiextensionsv1.JSONSchemaProps{
+		Type: "object", Required: []string{"type", "requiredStatus"},
+		Properties: schemas{"type": {Type: "string", MaxLength: ptr.To[int64](316)}, "requiredStatus": one("True", "False", "Unknown")},
+	}
+	spec := apiextensionsv1.JSONSchemaProps{
+		Type: "object", Required: []string{"conditions", "enforcementMode", "nodeSelector", "taint"},
+		Properties: schemas{
+			"conditions": fixed(apiextensionsv1.JSONSchemaProps{
+				Type: "array", MinItems: ptr.To[int64](1), MaxItems: ptr.To[int64](32), XListType: ptr.To("map"), XListMapKeys: []string{"type"},
+				Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &condition},
+			}),
+			"dryRun":          {Type: "boolean"},
+			"enforcementMode": fixed(one("bootstrap-only", "continuous")),
+			"nodeSelector": fixed(apiextensionsv1.JSONSchemaProps{
+				Type: "object", Properties: schemas{"matchLabels": {
+					Type: "object", MaxProperties: ptr.To[int64](16), AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &apiextensionsv1.JSONSchemaProps{
+						Type: "string", MaxLength: ptr.To[int64](63),
+					}},
+				}},
+			}),
+			"taint": fixed(apiextensionsv1.JSONSchemaProps{
+				Type: "object", Required: []string{"key", "effect"},
+				Properties: schemas{
+					"key":   {Type: "string", Pattern: "^readiness\\.k8s\\.io/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", MaxLength: ptr.To[int64](253)},
+					"value": {Type: "string", MaxLength: ptr.To[int64](63)}, "effect": one("NoSchedule", "PreferNoSchedule", "NoExecute"),
+				},
+			}),
+		},
+	}
+	f.defineAs(nodes.ReadinessRule, "nodereadinessrules", apiextensionsv1.ClusterScoped,
+		&apiextensionsv1.JSONSchemaProps{Type: "object", Required: []string{"spec"}, Properties: schemas{"spec": spec}})
+}
+
+// defineAs installs a kind with a schema.
+func (f *field) defineAs(kind schema.GroupVersionKind, plural string, scope apiextensionsv1.ResourceScope, of *apiextensionsv1.JSONSchemaProps) {
+	f.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + kind.Group},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: plural + "." + kind.Group,
+			// Groups of the Kubernetes project ask for it.
+			Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for a test"},
+		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Group: kind.Group, Scope: scope,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind.Kind, ListKind: kind.Kind + "List", Singular: strings.ToLower(kind.Kind)},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: kind.Version, Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: anything},
+				Name: kind.Version, Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: of},
 			}},
 		},
 	}

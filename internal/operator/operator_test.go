@@ -32,6 +32,7 @@ import (
 	"croft.dev/croft/internal/operator"
 	"croft.dev/croft/internal/sandbox"
 	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/secondary"
 )
 
 // deadline is how long anything may take to come about.
@@ -143,11 +144,15 @@ func (f *field) operateAt(health string) (stop func()) {
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + v1alpha1.SystemNamespace, "system:authenticated"},
 	}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return recorder{next, f.writes} })
+	plugins, err := secondary.ParsePlugins(secondary.PluginsNamespace, secondary.PluginsLabels)
+	if err != nil {
+		f.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
 		for {
-			err := operator.Run(ctx, cfg, operator.Options{HealthAddr: health, MetricsAddr: "0", LeaderElect: true, Log: f.log()})
+			err := operator.Run(ctx, cfg, operator.Options{HealthAddr: health, MetricsAddr: "0", LeaderElect: true, Plugins: plugins, Log: f.log()})
 			if err == nil || ctx.Err() != nil || err.Error() != leaseLost {
 				done <- err
 				return

@@ -127,6 +127,18 @@ func PoolObjects(p *estate.Platform, pool *estate.Pool) []client.Object {
 		func(w Wall) []client.Object { return w.Pool(p, pool) })
 }
 
+// ReadinessObjects returns the rules by which the node readiness controller, where a cluster
+// has it, lets pods onto the nodes of one pool. They are apart from PoolObjects, since most
+// clusters do not serve their kind, and the operator does the same without it.
+func ReadinessObjects(pool *estate.Pool) []client.Object {
+	return collect(map[string]string{v1alpha1.PoolLabel: pool.Name}, func(w Wall) []client.Object {
+		if w, ok := w.(nodes.Wall); ok {
+			return w.Readiness(pool)
+		}
+		return nil
+	})
+}
+
 // TenantObjects returns the objects of all walls for one tenant, in the order of their
 // writes: access comes last, when everything else is in place.
 func TenantObjects(p *estate.Platform, t *estate.Tenant) []client.Object {

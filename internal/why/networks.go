@@ -56,8 +56,12 @@ func (g *gatherer) networks(ctx context.Context) error {
 func networksAwaited(node *corev1.Node) []Step {
 	pending := func(t *corev1.Taint) bool { return t.Key == v1alpha1.NetworksTaint }
 	c := find(node.Status.Conditions, func(c *corev1.NodeCondition) bool { return c.Type == v1alpha1.ConditionPodNetworksReady })
-	if c == nil || c.Status == corev1.ConditionTrue || find(node.Spec.Taints, pending) == nil {
+	if c == nil || find(node.Spec.Taints, pending) == nil {
 		return nil
+	}
+	if c.Status == corev1.ConditionTrue {
+		return []Step{waiting(LinkNode, "node/"+node.Name, "its secondary networks are ready, and the taint "+v1alpha1.NetworksTaint+
+			" is about to go: where its pool has a NodeReadinessRule, the node readiness controller removes it, which must run")}
 	}
 	text := catalog.Condition(string(c.Type), string(c.Status), c.Reason, c.Message)
 	step := judged(LinkNode, "node/"+node.Name, text, networksPending)

@@ -1,6 +1,7 @@
 // Package nodenetworks tells each node which interfaces it has in secondary networks, and
 // lets pods onto it once croft's agent has set them up and Multus and whereabouts are Ready
-// there: it removes the startup taint that the node came with. Until then a condition of the
+// there: it removes the startup taint that the node came with, or leaves that to the node
+// readiness controller where the pool has a rule for it. Until then a condition of the
 // Node says what is waited for. It looks at the nodes of pools with waitForNetworks, and at
 // no others.
 package nodenetworks
@@ -19,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -30,6 +32,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/event"
 	"croft.dev/croft/internal/controller/watch"
@@ -70,6 +73,11 @@ type Controller struct {
 	sets  *watch.Late
 	// watchingPlugins is set once they are watched.
 	watchingPlugins bool
+	// rules watches the pools' rules for the node readiness controller.
+	rules looker
+	// held are the nodes from which that controller is to remove the taint, by UID. There is
+	// one worker.
+	held map[types.UID]bool
 	// watching is set once both kinds are watched.
 	watching bool
 
@@ -117,6 +125,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	}
 	c.late = watch.NewLate(m, built, all, kinds, matters())
 	c.sets = watch.NewLate(m, built, all, pluginKinds, matters())
+	c.rules = watch.NewLate(m, built, all, apply.ReadinessKinds, matters())
 	return nil
 }
 
@@ -191,7 +200,12 @@ func (c *Controller) pass(ctx context.Context, pools map[string]bool) (reconcile
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	ruled, err := c.ruled(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	var errs []error
+	held := map[types.UID]bool{}
 	oldest, result := map[string]time.Time{}, reconcile.Result{}
 	if unread != "" {
 		result.RequeueAfter = absent
@@ -208,6 +222,12 @@ func (c *Controller) pass(ctx context.Context, pools map[string]bool) (reconcile
 		}
 		waits, known := pools[pool]
 		s.gaveUp = known && !waits
+		s.ruled = ruled[pool]
+		if s.ruled && tainted(s.node) {
+			held[s.node.UID] = true
+		} else if c.held[s.node.UID] && !tainted(s.node) {
+			c.released(s, pool)
+		}
 		released, err := c.write(ctx, s, pool)
 		if apierrors.IsConflict(err) {
 			result.RequeueAfter = conflict
@@ -218,6 +238,7 @@ func (c *Controller) pass(ctx context.Context, pools map[string]bool) (reconcile
 			oldest[pool] = since
 		}
 	}
+	c.held = held
 	count(oldest)
 	if err := errors.Join(errs...); err != nil {
 		return reconcile.Result{}, err
@@ -229,18 +250,26 @@ func (c *Controller) pass(ctx context.Context, pools map[string]bool) (reconcile
 // could not before. The taint goes before the condition is written: pods wait for it alone.
 func (c *Controller) write(ctx context.Context, s *seen, pool string) (released bool, err error) {
 	v := judge(s)
-	annotation, release := s.list(), v.ready() && tainted(s.node)
+	annotation, release := s.list(), v.ready() && tainted(s.node) && !s.ruled
 	if annotation != s.node.Annotations[v1alpha1.NodeNetworksAnnotation] || release {
 		after := changed(s.node, annotation, release)
 		if err := c.client.Patch(ctx, after, client.MergeFromWithOptions(s.node, client.MergeFromWithOptimisticLock{})); err != nil {
 			return false, err
 		}
 	}
-	if release && !s.gaveUp {
-		stood := c.now().Sub(s.node.CreationTimestamp.Time)
-		networksSeconds.WithLabelValues(pool).Observe(stood.Seconds())
-		event.Emit(c.recorder, s.claim, corev1.EventTypeNormal, "NetworksReady", "Release",
-			fmt.Sprintf("the node's secondary networks are ready, and it takes pods, %s after it was registered", stood.Round(100*time.Millisecond)))
+	if release {
+		c.released(s, pool)
 	}
 	return release, c.say(ctx, s.node, v)
+}
+
+// released says how long the taint stood on a node that had to wait.
+func (c *Controller) released(s *seen, pool string) {
+	if s.gaveUp || s.claim == nil {
+		return
+	}
+	stood := c.now().Sub(s.node.CreationTimestamp.Time)
+	networksSeconds.WithLabelValues(pool).Observe(stood.Seconds())
+	event.Emit(c.recorder, s.claim, corev1.EventTypeNormal, "NetworksReady", "Release",
+		fmt.Sprintf("the node's secondary networks are ready, and it takes pods, %s after it was registered", stood.Round(100*time.Millisecond)))
 }

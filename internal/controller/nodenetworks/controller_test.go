@@ -128,7 +128,7 @@ func TestPass(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	controller := &Controller{
 		client: c, recorder: recorder, now: func() time.Time { return born.Add(7 * time.Second) },
-		needs: secondary.Plugins{Namespace: "kube-system", Labels: byName},
+		needs: secondary.Plugins{Namespace: "kube-system", Labels: byName}, rules: serves(nil),
 	}
 	pools := map[string]bool{"telco": true}
 	pass := func(again bool) *corev1.Node {

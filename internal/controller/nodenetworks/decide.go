@@ -20,6 +20,8 @@ type seen struct {
 	attached []secondary.NodeNetwork
 	// gaveUp says that the node's pool is there, and waits for networks no more.
 	gaveUp bool
+	// ruled says that the node readiness controller removes the taint.
+	ruled bool
 	// plugins are the DaemonSets to wait for.
 	plugins *plugins
 	// unread says why the DaemonSets are not known; "" if they are.

@@ -5,6 +5,8 @@ package pool
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -28,6 +30,10 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
+// lookAgain is how soon a pool that waits for its networks is looked at again: nothing tells
+// when a cluster gets the node readiness controller.
+const lookAgain = time.Minute
+
 // Controller reconciles Pools.
 type Controller struct {
 	client  client.Client
@@ -44,6 +50,8 @@ type Controller struct {
 	// only, and may get Karpenter itself after croft: until then pools report that it
 	// is missing, and are reconciled every half minute.
 	karpenter *watch.Late
+	// readiness watches the rules of the node readiness controller, which few clusters have.
+	readiness *watch.Late
 	// stood holds, for each pool, the revision for which every object was in place.
 	// There is one worker.
 	stood   map[string]uint64
@@ -73,6 +81,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		return err
 	}
 	c.karpenter = watch.NewLate(m, built, watch.ByLabel(v1alpha1.PoolLabel), apply.PoolKinds)
+	c.readiness = watch.NewLate(m, built, watch.ByLabel(v1alpha1.PoolLabel), apply.ReadinessKinds, watch.Drift())
 	return nil
 }
 
@@ -127,6 +136,9 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 		seen.unheld = true
 		return result, err
 	}
+	if entry.Value.WaitForNetworks {
+		result.RequeueAfter = lookAgain
+	}
 	changes, err := c.reconcileObjects(ctx, snapshot.Platform, entry.Value)
 	seen.applied, seen.err = true, err
 	if err == nil {
@@ -153,11 +165,18 @@ func (c *Controller) hold(ctx context.Context, pool, before *v1alpha1.Pool) erro
 // desired, such as a node class of another cloud.
 func (c *Controller) reconcileObjects(ctx context.Context, platform *estate.Platform, pool *estate.Pool) ([]apply.Change, error) {
 	objects := wall.PoolObjects(platform, pool)
+	rules, err := c.readiness.Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(rules) > 0 {
+		objects = append(objects, wall.ReadinessObjects(pool)...)
+	}
 	changes, err := c.applier.Apply(ctx, objects...)
 	if err != nil {
 		return changes, err
 	}
-	pruned, err := c.applier.Prune(ctx, apply.OfPool(pool.Name), "", objects, apply.PoolKinds...)
+	pruned, err := c.applier.Prune(ctx, apply.OfPool(pool.Name), "", objects, slices.Concat(apply.PoolKinds, rules)...)
 	return append(changes, pruned...), err
 }
 

@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +37,7 @@ func (c *Controller) delete(ctx context.Context, pool *v1alpha1.Pool) (retained 
 	if retained, err = c.retained(ctx, pool.Name); err != nil || len(retained) > 0 {
 		return retained, err
 	}
-	if _, err := c.live.Prune(ctx, apply.OfPool(pool.Name), "", nil, apply.PoolKinds...); err != nil {
+	if _, err := c.live.Prune(ctx, apply.OfPool(pool.Name), "", nil, slices.Concat(apply.PoolKinds, apply.ReadinessKinds)...); err != nil {
 		return nil, err
 	}
 	delete(c.stood, pool.Name)

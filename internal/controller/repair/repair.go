@@ -25,7 +25,7 @@ var repaired = metric.Repairs.CounterVec()
 func init() {
 	metrics.Registry.MustRegister(repaired)
 	// An increase is seen only of a series that exists before it.
-	for _, kind := range slices.Concat(apply.PlatformKinds, apply.NativePlatformKinds, apply.GatekeeperPlatformKinds, apply.PoolKinds) {
+	for _, kind := range slices.Concat(apply.PlatformKinds, apply.NativePlatformKinds, apply.GatekeeperPlatformKinds, apply.PoolKinds, apply.ReadinessKinds) {
 		repaired.WithLabelValues("", kind.Kind)
 	}
 }

@@ -71,6 +71,7 @@ var audited = []rbacv1.PolicyRule{
 	{APIGroups: []string{"karpenter.sh"}, Resources: []string{"nodepools", "nodeclaims"}},
 	{APIGroups: []string{"karpenter.kwok.sh"}, Resources: []string{"kwoknodeclasses"}},
 	{APIGroups: []string{"karpenter.k8s.aws"}, Resources: []string{"ec2nodeclasses"}},
+	{APIGroups: []string{"readiness.node.x-k8s.io"}, Resources: []string{"nodereadinessrules"}},
 	{APIGroups: []string{"projectcalico.org"}, Resources: []string{
 		"networkpolicies", "globalnetworkpolicies", "networksets", "globalnetworksets", "tiers",
 		"tier.networkpolicies", "tier.globalnetworkpolicies",

@@ -2,9 +2,13 @@ package nodes_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -31,5 +35,37 @@ func TestWaitForNetworks(t *testing.T) {
 		if !slices.Equal(template.Spec.StartupTaints, want) || labelled != waits {
 			t.Errorf("waits: %t: taints %v, labels %v", waits, template.Spec.StartupTaints, template.Labels)
 		}
+	}
+}
+
+// TestReadinessRule wants a rule for pools that wait, about the taint that their nodes come
+// with and about their nodes alone, and a name that the controller can mark nodes with.
+func TestReadinessRule(t *testing.T) {
+	pool := &estate.Pool{Name: "telco", PoolSpec: v1alpha1.PoolSpec{WaitForNetworks: true}}
+	all := nodes.Wall{}.Readiness(pool)
+	if len(all) != 1 || all[0].GetName() != "croft-telco" {
+		t.Fatalf("%v", all)
+	}
+	spec := all[0].(*unstructured.Unstructured).Object["spec"]
+	want := map[string]any{
+		"conditions":      []any{map[string]any{"type": "croft.dev/PodNetworksReady", "requiredStatus": "True"}},
+		"enforcementMode": "bootstrap-only", "dryRun": false,
+		"taint":        map[string]any{"key": "readiness.k8s.io/croft-networks", "value": "pending", "effect": "NoSchedule"},
+		"nodeSelector": map[string]any{"matchLabels": map[string]any{"croft.dev/secondary-networks": "true", "karpenter.sh/nodepool": "telco"}},
+	}
+	if !equality.Semantic.DeepEqual(spec, want) {
+		t.Errorf("%v", spec)
+	}
+	names := map[string]bool{}
+	for _, name := range []string{strings.Repeat("a", 37), strings.Repeat("a", 38), strings.Repeat("a", 62) + "b", strings.Repeat("a", 63)} {
+		pool.Name = name
+		rule := nodes.Wall{}.Readiness(pool)[0].GetName()
+		if problems := validation.IsQualifiedName("readiness.k8s.io/bootstrap-completed-" + rule); len(problems) > 0 || names[rule] {
+			t.Errorf("%s: %s, %v", name, rule, problems)
+		}
+		names[rule] = true
+	}
+	if all := (nodes.Wall{}).Readiness(&estate.Pool{Name: "apps"}); len(all) > 0 {
+		t.Errorf("a pool that waits for nothing has %v", all)
 	}
 }

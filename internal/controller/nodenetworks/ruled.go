@@ -1,0 +1,38 @@
+package nodenetworks
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/wall/nodes"
+)
+
+// looker starts to watch kinds when the cluster serves them, and returns those that it does.
+type looker interface {
+	Look(ctx context.Context, needed ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error)
+}
+
+// ruled are the pools from whose nodes the node readiness controller removes the taint: those
+// that have a rule which stays.
+func (c *Controller) ruled(ctx context.Context) (map[string]bool, error) {
+	if watched, err := c.rules.Look(ctx); err != nil || len(watched) == 0 {
+		return nil, err
+	}
+	rules := &unstructured.UnstructuredList{}
+	rules.SetGroupVersionKind(nodes.ReadinessRule.GroupVersion().WithKind(nodes.ReadinessRule.Kind + "List"))
+	if err := c.client.List(ctx, rules, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}); err != nil {
+		return nil, fmt.Errorf("list NodeReadinessRules: %w", err)
+	}
+	pools := map[string]bool{}
+	for i := range rules.Items {
+		if pool := rules.Items[i].GetLabels()[v1alpha1.PoolLabel]; pool != "" && rules.Items[i].GetDeletionTimestamp() == nil {
+			pools[pool] = true
+		}
+	}
+	return pools, nil
+}

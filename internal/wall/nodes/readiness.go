@@ -1,0 +1,68 @@
+package nodes
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
+)
+
+// ReadinessRule is the kind of kubernetes-sigs/node-readiness-controller, which removes a
+// taint from nodes once their conditions are as a rule says.
+var ReadinessRule = schema.GroupVersionKind{Group: "readiness.node.x-k8s.io", Version: "v1alpha1", Kind: "NodeReadinessRule"}
+
+// longestRule is the longest name of a rule, in bytes. The controller marks nodes by the
+// annotation readiness.k8s.io/bootstrap-completed-NAME, whose part after the slash may have
+// 63.
+const longestRule = 63 - len("bootstrap-completed-")
+
+// readinessRule lets pods onto the nodes of a pool as soon as croft's operator says that
+// they can start there. It has one condition and no more, which sums up all others: the kind
+// lets nobody change a rule's conditions, taint, selector and mode.
+//
+// bootstrap-only, since pods that run have their interfaces whatever becomes of Multus, and
+// a taint that comes back would replace nodes: Karpenter makes new ones for the pods that
+// wait.
+func readinessRule(pool *estate.Pool) client.Object {
+	taint := startupTaints(pool)[0]
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"conditions": []any{map[string]any{
+			"type": v1alpha1.ConditionPodNetworksReady, "requiredStatus": string(corev1.ConditionTrue),
+		}},
+		"enforcementMode": "bootstrap-only",
+		"dryRun":          false,
+		"taint":           map[string]any{"key": taint.Key, "value": taint.Value, "effect": string(taint.Effect)},
+		"nodeSelector": map[string]any{"matchLabels": map[string]any{
+			v1alpha1.NodeNetworksLabel: "true", karpenterv1.NodePoolLabelKey: pool.Name,
+		}},
+	}}}
+	u.SetGroupVersionKind(ReadinessRule)
+	u.SetName(ruleName(pool.Name))
+	return u
+}
+
+// ruleName is croft-POOL, or croft- and a hash where that is too long.
+func ruleName(pool string) string {
+	const prefix = "croft-"
+	if len(prefix)+len(pool) <= longestRule {
+		return prefix + pool
+	}
+	sum := sha256.Sum256([]byte(pool))
+	return prefix + hex.EncodeToString(sum[:8])
+}
+
+// Readiness returns the pool's rule for the node readiness controller; nothing for a pool
+// that waits for nothing. Only clusters that serve the kind get it.
+func (Wall) Readiness(pool *estate.Pool) []client.Object {
+	if !pool.WaitForNetworks {
+		return nil
+	}
+	return []client.Object{readinessRule(pool)}
+}
