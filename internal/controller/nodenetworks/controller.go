@@ -29,7 +29,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
@@ -181,61 +180,30 @@ func (c *Controller) watch(ctx context.Context) (bool, error) {
 
 // pass looks at every node. pools says of each pool whether it waits for its networks.
 func (c *Controller) pass(ctx context.Context, pools map[string]bool) (reconcile.Result, error) {
-	var nodes corev1.NodeList
-	if err := c.client.List(ctx, &nodes, client.MatchingLabels{v1alpha1.NodeNetworksLabel: "true"}); err != nil {
-		return reconcile.Result{}, fmt.Errorf("list Nodes: %w", err)
-	}
-	var claims karpenterv1.NodeClaimList
-	if err := c.client.List(ctx, &claims); err != nil {
-		return reconcile.Result{}, fmt.Errorf("list NodeClaims: %w", err)
-	}
-	byProvider := map[string]*karpenterv1.NodeClaim{}
-	for i := range claims.Items {
-		byProvider[claims.Items[i].Status.ProviderID] = &claims.Items[i]
-	}
-	c.mu.Lock()
-	attached := c.attached
-	c.mu.Unlock()
-	needed, unread, err := c.plugins(ctx)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	ruled, err := c.ruled(ctx)
+	all, err := c.look(ctx, pools)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	var errs []error
-	held := map[types.UID]bool{}
-	oldest, result := map[string]time.Time{}, reconcile.Result{}
-	if unread != "" {
-		result.RequeueAfter = absent
-	}
-	for i := range nodes.Items {
-		s := &seen{node: &nodes.Items[i], plugins: needed, unread: unread}
-		if id := s.node.Spec.ProviderID; id != "" {
-			s.claim = byProvider[id]
+	held, oldest, result := map[types.UID]bool{}, map[string]time.Time{}, reconcile.Result{}
+	for _, s := range all {
+		if s.unread != "" {
+			result.RequeueAfter = absent
 		}
-		pool := s.node.Labels[karpenterv1.NodePoolLabelKey]
-		if s.claim != nil {
-			s.attached = attached[string(s.claim.UID)]
-			pool = s.claim.Labels[karpenterv1.NodePoolLabelKey]
-		}
-		waits, known := pools[pool]
-		s.gaveUp = known && !waits
-		s.ruled = ruled[pool]
 		if s.ruled && tainted(s.node) {
 			held[s.node.UID] = true
 		} else if c.held[s.node.UID] && !tainted(s.node) {
-			c.released(s, pool)
+			c.released(s)
 		}
-		released, err := c.write(ctx, s, pool)
+		released, err := c.write(ctx, s)
 		if apierrors.IsConflict(err) {
 			result.RequeueAfter = conflict
 		} else if client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("patch Node %s: %w", s.node.Name, err))
 		}
-		if since := s.node.CreationTimestamp.Time; tainted(s.node) && !released && (oldest[pool].IsZero() || since.Before(oldest[pool])) {
-			oldest[pool] = since
+		since, first := s.node.CreationTimestamp.Time, oldest[s.pool]
+		if tainted(s.node) && !released && (first.IsZero() || since.Before(first)) {
+			oldest[s.pool] = since
 		}
 	}
 	c.held = held
@@ -248,7 +216,7 @@ func (c *Controller) pass(ctx context.Context, pools map[string]bool) (reconcile
 
 // write brings a Node to what was decided, and reports whether pods may come now that
 // could not before. The taint goes before the condition is written: pods wait for it alone.
-func (c *Controller) write(ctx context.Context, s *seen, pool string) (released bool, err error) {
+func (c *Controller) write(ctx context.Context, s *seen) (released bool, err error) {
 	v := judge(s)
 	annotation, release := s.list(), v.ready() && tainted(s.node) && !s.ruled
 	if annotation != s.node.Annotations[v1alpha1.NodeNetworksAnnotation] || release {
@@ -258,18 +226,18 @@ func (c *Controller) write(ctx context.Context, s *seen, pool string) (released 
 		}
 	}
 	if release {
-		c.released(s, pool)
+		c.released(s)
 	}
 	return release, c.say(ctx, s.node, v)
 }
 
 // released says how long the taint stood on a node that had to wait.
-func (c *Controller) released(s *seen, pool string) {
+func (c *Controller) released(s *seen) {
 	if s.gaveUp || s.claim == nil {
 		return
 	}
 	stood := c.now().Sub(s.node.CreationTimestamp.Time)
-	networksSeconds.WithLabelValues(pool).Observe(stood.Seconds())
+	networksSeconds.WithLabelValues(s.pool).Observe(stood.Seconds())
 	event.Emit(c.recorder, s.claim, corev1.EventTypeNormal, "NetworksReady", "Release",
 		fmt.Sprintf("the node's secondary networks are ready, and it takes pods, %s after it was registered", stood.Round(100*time.Millisecond)))
 }

@@ -80,6 +80,11 @@ func TestRuled(t *testing.T) {
 	if err := c.Update(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
+	// The node readiness controller keeps a rule until it has cleaned up.
+	rule.SetFinalizers([]string{"readiness.node.x-k8s.io/cleanup-taints"})
+	if err := c.Update(t.Context(), rule); err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Delete(t.Context(), rule); err != nil {
 		t.Fatal(err)
 	}

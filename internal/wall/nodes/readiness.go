@@ -16,7 +16,9 @@ import (
 
 // ReadinessRule is the kind of kubernetes-sigs/node-readiness-controller, which removes a
 // taint from nodes once their conditions are as a rule says.
-var ReadinessRule = schema.GroupVersionKind{Group: "readiness.node.x-k8s.io", Version: "v1alpha1", Kind: "NodeReadinessRule"}
+var ReadinessRule = schema.GroupVersionKind{
+	Group: "readiness.node.x-k8s.io", Version: "v1alpha1", Kind: "NodeReadinessRule",
+}
 
 // longestRule is the longest name of a rule, in bytes. The controller marks nodes by the
 // annotation readiness.k8s.io/bootstrap-completed-NAME, whose part after the slash may have

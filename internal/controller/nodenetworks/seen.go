@@ -14,6 +14,7 @@ import (
 // seen is all that is known of a node.
 type seen struct {
 	node *corev1.Node
+	pool string
 	// claim is nil if the cluster shows none for the node.
 	claim *karpenterv1.NodeClaim
 	// attached are the claim's interfaces; empty unless it has all of them.
