@@ -32,8 +32,8 @@ func ParsePlugins(namespace, selector string) (Plugins, error) {
 	if strings.TrimSpace(selector) == "" {
 		return Plugins{}, nil
 	}
-	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-		return Plugins{}, fmt.Errorf("%q is no namespace: %s", namespace, strings.Join(problems, ", "))
+	if len(validation.IsDNS1123Label(namespace)) > 0 {
+		return Plugins{}, fmt.Errorf("%q is no namespace: write its name, such as %s", namespace, PluginsNamespace)
 	}
 	parsed, err := labels.Parse(selector)
 	if err != nil {
