@@ -29,8 +29,10 @@ help: ## Show this list
 .PHONY: build
 build: $(BIN)/croft $(BIN)/croft-sandbox ## Build bin/croft and bin/croft-sandbox
 
+# The first build takes minutes, a third of which it would wait for downloads.
 $(BIN)/croft: $(CROFT_SOURCES)
 	$(call say,building croft)
+	@[ -e $(BIN)/croft-sandbox ] || GOGC=400 hack/download.sh >/dev/null 2>&1 &
 	@$(COMPILE) build -ldflags "-s -w" -o $@ ./cmd/croft
 
 $(BIN)/croft-sandbox: $(SANDBOX_SOURCES)
@@ -218,10 +220,11 @@ generated: $(BIN)/controller-gen $(BIN)/crd-ref-docs ## Check that what is gener
 	$(call say,checking that generated files are current)
 	@hack/generated.sh
 
+# The path is read from go.mod: `go list tool` would download the modules of all tools.
 TOOLS := controller-gen golangci-lint crd-ref-docs gotestsum
 $(addprefix $(BIN)/,$(TOOLS)): hack/tools/go.mod hack/tools/go.sum
 	$(call say,building $(@F) (a minute or two the first time))
-	@cd hack/tools && $(COMPILE) build -o $@ "$$($(GO) list tool | grep '/$(@F)$$')"
+	@cd hack/tools && $(COMPILE) build -o $@ "$$(awk '$$1 ~ "/$(@F)$$" {print $$1; exit}' go.mod)"
 
 .PHONY: goflags
 goflags: ## Print the GOFLAGS of everything here, for a shell in which go test is called by hand
