@@ -56,6 +56,7 @@ func testNetworksJournal(t *testing.T, n *networked) {
 			Nodes []struct {
 				Node   string
 				Phases map[latency.Phase]float64
+				Events []latency.Event
 				Notes  []string
 			}
 		}
@@ -73,7 +74,7 @@ func testNetworksJournal(t *testing.T, n *networked) {
 				}
 			}
 			if len(missing) > 0 {
-				return fmt.Errorf("there is no %s; notes: %q", strings.Join(missing, ", "), of.Notes)
+				return fmt.Errorf("there is no %s; events: %v; notes: %q", strings.Join(missing, ", "), of.Events, of.Notes)
 			}
 			return nil
 		}
