@@ -141,8 +141,8 @@ func (c *Controller) pass(ctx context.Context, snapshot *declared.Snapshot) (rec
 		return reconcile.Result{}, errors.Join(err, c.report(ctx, networks, nil, err))
 	}
 	c.failed = 0
+	c.emit(list.Items, result) // before the node is told, whose agent answers at once
 	c.publish(result.Attached)
-	c.emit(list.Items, result)
 	return reconcile.Result{RequeueAfter: result.Next}, c.report(ctx, networks, result, nil)
 }
 

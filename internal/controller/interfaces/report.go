@@ -119,7 +119,8 @@ func plain(err error) string {
 func (c *Controller) emit(list []karpenterv1.NodeClaim, r *Result) {
 	still := map[string]bool{}
 	for _, uid := range r.Plan.Waiting {
-		still[uid] = true
+		// One that lacks nothing but a setting has its interfaces: its node is told of them.
+		still[uid] = r.Attached[uid] == nil
 	}
 	troubled := map[string]bool{}
 	for _, p := range r.Plan.Problems {
