@@ -222,6 +222,16 @@ func TestSameSecond(t *testing.T) {
 	}
 }
 
+// TestWithinASecond: an event whose time is finer than that of a condition is not after it.
+func TestWithinASecond(t *testing.T) {
+	o := one()
+	o.Claims[0].Status.Conditions[0].LastTransitionTime.Time = at(20).Add(700 * time.Millisecond)
+	took, known := latency.Build(*o, latency.Options{})[0].Phases[latency.Boot]
+	if !known || took != 0 {
+		t.Errorf("a phase within a second took %v (known: %t)", took, known)
+	}
+}
+
 // TestSentence expects only known facts.
 func TestSentence(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -126,15 +126,16 @@ func just[E ~string](events ...E) []string {
 	return names
 }
 
-// measure fills in the phases. Clocks of nodes differ: a phase that would end before
-// it begins is not known.
+// measure fills in the phases. Clocks of nodes differ: a phase that would end before it
+// begins is not known. One that would do so within a second took no time: the times of
+// conditions are whole seconds, those of events are not.
 func (t *Timeline) measure() {
 	t.Phases = map[Phase]float64{}
 	for _, d := range Definitions() {
 		from, begun := t.begin(d)
 		to, ended := t.end(d)
-		if begun && ended && !to.Before(from) {
-			t.Phases[d.Phase] = to.Sub(from).Seconds()
+		if begun && ended && !to.Before(from.Truncate(time.Second)) {
+			t.Phases[d.Phase] = max(0, to.Sub(from).Seconds())
 		}
 	}
 }
