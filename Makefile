@@ -120,6 +120,14 @@ $(BIN)/promtool: hack/promtool/go.mod hack/promtool/go.sum
 	$(call say,building promtool (minutes the first time))
 	@cd hack/promtool && $(COMPILE) build -tags remove_all_sd -ldflags "-s -w" -o $@ github.com/prometheus/prometheus/cmd/promtool
 
+.PHONY: etcd
+etcd: $(BIN)/etcdutl ## Build bin/etcdctl and bin/etcdutl, which a test backs etcd up with, and restores it
+
+$(BIN)/etcdutl: hack/etcd/go.mod hack/etcd/go.sum
+	$(call say,building etcdctl and etcdutl (a minute or two the first time))
+	@cd hack/etcd && $(COMPILE) build -ldflags "-s -w" -o $(BIN)/etcdctl go.etcd.io/etcd/etcdctl/v3
+	@cd hack/etcd && $(COMPILE) build -ldflags "-s -w" -o $@ go.etcd.io/etcd/etcdutl/v3
+
 # What the image is named in the archive, and which version it says it is.
 IMAGE   ?= croft:$(or $(VERSION),devel)
 VERSION ?=
@@ -171,7 +179,7 @@ e2e: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the end-to-end tests, 
 verify: lint generated ## Check what is not tested: lint, and that generated files are current
 
 .PHONY: test-all
-test-all: build gatekeeper flux karpenter-aws cni browser helm image promtool $(BIN)/gator $(BIN)/calico-selector $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, `make race` and `make e2e`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
+test-all: build gatekeeper flux karpenter-aws cni browser helm image promtool etcd $(BIN)/gator $(BIN)/calico-selector $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, `make race` and `make e2e`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
 	@CROFT_TEST_ALL=1 hack/test.sh $(RACED_ALL)
 
 .PHONY: bench
