@@ -51,6 +51,7 @@ func testNetworksWait(t *testing.T, n *networked) {
 	n.declare(t, strings.NewReplacer(
 		"secondaryNetworks: [n3, n6]", "secondaryNetworks: [n3, n6]\n    waitForNetworks: true", "  n3:\n", "  n3:\n    prefixesPerNode: 1\n",
 	).Replace(n.file))
+	multus := multusFor(t, n, &corev1.Toleration{Key: v1alpha1.NetworksTaint, Operator: corev1.TolerationOpExists})
 	n.scale(t, 1)
 
 	node := &corev1.Node{}
@@ -105,7 +106,6 @@ func testNetworksWait(t *testing.T, n *networked) {
 	if node.Annotations[v1alpha1.BootAnnotation] != "{}" {
 		t.Errorf("the node has the annotations %v", node.Annotations)
 	}
-	multus := multusFor(t, n, &corev1.Toleration{Key: v1alpha1.NetworksTaint, Operator: corev1.TolerationOpExists})
 	if err := say(corev1.ConditionTrue, node.Name); err != nil {
 		t.Fatal(err)
 	}

@@ -215,20 +215,25 @@ func (c *Controller) pass(ctx context.Context, pools map[string]bool) (reconcile
 }
 
 // write brings a Node to what was decided, and reports whether pods may come now that
-// could not before. The taint goes before the condition is written: pods wait for it alone.
+// could not before. The condition is written before the taint goes: a node without the taint
+// and without a verdict would look as if it had never waited.
 func (c *Controller) write(ctx context.Context, s *seen) (released bool, err error) {
 	v := judge(s)
 	annotation, release := s.list(), v.ready() && tainted(s.node) && !s.ruled
-	if annotation != s.node.Annotations[v1alpha1.NodeNetworksAnnotation] || release {
-		after := changed(s.node, annotation, release)
-		if err := c.client.Patch(ctx, after, client.MergeFromWithOptions(s.node, client.MergeFromWithOptimisticLock{})); err != nil {
+	node, err := c.say(ctx, s.node, v)
+	if err != nil {
+		return false, err
+	}
+	if annotation != node.Annotations[v1alpha1.NodeNetworksAnnotation] || release {
+		after := changed(node, annotation, release)
+		if err := c.client.Patch(ctx, after, client.MergeFromWithOptions(node, client.MergeFromWithOptimisticLock{})); err != nil {
 			return false, err
 		}
 	}
 	if release {
 		c.released(s)
 	}
-	return release, c.say(ctx, s.node, v)
+	return release, nil
 }
 
 // released says how long the taint stood on a node that had to wait.

@@ -123,6 +123,13 @@ func TestPass(t *testing.T) {
 				lost--
 				return apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, o.GetName(), nil)
 			}
+			stored := &corev1.Node{}
+			if err := c.Get(ctx, client.ObjectKeyFromObject(o), stored); err != nil {
+				return err
+			}
+			if !tainted(o.(*corev1.Node)) && !verdictOf(stored).ready() {
+				t.Errorf("the taint goes while the node says %+v", verdictOf(stored))
+			}
 			return c.Patch(ctx, o, p, options...)
 		}}).Build()
 	recorder := events.NewFakeRecorder(10)

@@ -82,11 +82,12 @@ func verdictOf(node *corev1.Node) verdict {
 	return verdict{}
 }
 
-// say writes a verdict that the Node does not have yet. The patch names one condition alone.
-func (c *Controller) say(ctx context.Context, node *corev1.Node, v verdict) error {
+// say writes a verdict that the Node does not have yet, and returns the Node with it. The
+// patch names one condition alone.
+func (c *Controller) say(ctx context.Context, node *corev1.Node, v verdict) (*corev1.Node, error) {
 	before := verdictOf(node)
 	if before == v {
-		return nil
+		return node, nil
 	}
 	now := metav1.NewTime(c.now())
 	condition := map[string]any{
@@ -97,7 +98,8 @@ func (c *Controller) say(ctx context.Context, node *corev1.Node, v verdict) erro
 	}
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{condition}}})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.client.Status().Patch(ctx, node.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, patch))
+	after := node.DeepCopy()
+	return after, c.client.Status().Patch(ctx, after, client.RawPatch(types.StrategicMergePatchType, patch))
 }
