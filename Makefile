@@ -128,6 +128,13 @@ $(BIN)/etcdutl: hack/etcd/go.mod hack/etcd/go.sum
 	@cd hack/etcd && $(COMPILE) build -ldflags "-s -w" -o $(BIN)/etcdctl go.etcd.io/etcd/etcdctl/v3
 	@cd hack/etcd && $(COMPILE) build -ldflags "-s -w" -o $@ go.etcd.io/etcd/etcdutl/v3
 
+.PHONY: krew
+krew: $(BIN)/krew ## Build bin/krew, kubectl's manager of plugins, which a test installs a release with
+
+$(BIN)/krew: hack/krew/go.mod hack/krew/go.sum
+	$(call say,building krew (a minute or two the first time))
+	@cd hack/krew && $(COMPILE) build -ldflags "-s -w" -o $@ sigs.k8s.io/krew/cmd/krew
+
 # What the image is named in the archive, and which version it says it is.
 IMAGE   ?= croft:$(or $(VERSION),devel)
 VERSION ?=
@@ -144,6 +151,16 @@ $(BIN)/croft-image.tar: $(CROFT_SOURCES) $(wildcard hack/image/*)
 	  -ldflags "-s -w -X croft.dev/croft/internal/version.Version=$(VERSION)" -o $(BIN)/image/croft-$$arch ./cmd/croft; done
 	@cd hack/image && $(GO) run . -o $@ -zoneinfo "$$($(GO) env GOROOT)/lib/time/zoneinfo.zip" -name $(IMAGE) -version $(or $(VERSION),devel) \
 	  $(foreach arch,$(IMAGE_ARCHITECTURES),$(arch)=$(BIN)/image/croft-$(arch))
+
+# What `make release` takes. The commit is a snapshot's version: it is no release's.
+DIST       ?= $(CURDIR)/dist
+REPOSITORY ?= OWNER/croft
+PLATFORMS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: release
+release: $(BIN)/croft $(BIN)/helm ## Write all that a release publishes into dist/: VERSION=v0.2.0, or SNAPSHOT=1; no network needed
+	@VERSION="$(if $(filter 1,$(SNAPSHOT)),v0.0.0-snapshot-$$(git rev-parse --short=12 HEAD),$(VERSION))" \
+	  REPOSITORY="$(REPOSITORY)" PLATFORMS="$(PLATFORMS)" DIST="$(abspath $(DIST))" hack/release.sh
 
 .PHONY: demo
 demo: build $(if $(filter gatekeeper,$(ENGINE)),gatekeeper) $(if $(filter aws,$(CLOUD)),karpenter-aws) $(if $(filter flux,$(GITOPS)),flux) $(if $(filter 1,$(LOGIN)),browser openid-provider) ## Play the walk-through: two tenants, each on nodes of its own; with GITOPS=flux also a push, with LOGIN=1 a login, with HA=1 leaders that die, with CLOUD=aws NETWORKS=1 more interfaces
@@ -179,7 +196,7 @@ e2e: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the end-to-end tests, 
 verify: lint generated ## Check what is not tested: lint, and that generated files are current
 
 .PHONY: test-all
-test-all: build gatekeeper flux karpenter-aws cni browser helm image promtool etcd $(BIN)/gator $(BIN)/calico-selector $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, `make race` and `make e2e`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
+test-all: build gatekeeper flux karpenter-aws cni browser helm krew image promtool etcd $(BIN)/gator $(BIN)/calico-selector $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, `make race` and `make e2e`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
 	@CROFT_TEST_ALL=1 hack/test.sh $(RACED_ALL)
 
 .PHONY: bench

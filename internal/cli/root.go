@@ -80,6 +80,11 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	return exitBadInput
 }
 
+// Tree returns all commands, for their man pages (hack/man). Main runs them.
+func Tree() *cobra.Command {
+	return newRoot(&app{in: os.Stdin, out: os.Stdout, err: os.Stderr, cluster: newClusterFlags(), interrupt: context.Background()})
+}
+
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "croft",

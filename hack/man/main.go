@@ -1,0 +1,34 @@
+// Command man writes a man page for each of croft's commands. `make release` calls it.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra/doc"
+
+	"croft.dev/croft/internal/cli"
+)
+
+func main() {
+	version := flag.String("version", "devel", "the version at the foot of each page")
+	to := flag.String("o", "man", "the directory to write into")
+	flag.Parse()
+	if err := write(*to, *version); err != nil {
+		fmt.Fprintf(os.Stderr, "man: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// write writes the pages. SOURCE_DATE_EPOCH is their date; without it they have the month
+// of the build.
+func write(to, version string) error {
+	if err := os.MkdirAll(to, 0o750); err != nil {
+		return err
+	}
+	root := cli.Tree()
+	root.InitDefaultCompletionCmd()
+	root.DisableAutoGenTag = true
+	return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "croft " + version, Manual: "croft"}, to)
+}
