@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -128,7 +130,12 @@ func (o *observer) follow(ctx context.Context, t testing.TB, list client.ObjectL
 	for _, item := range items {
 		tell("", item.(client.Object))
 	}
-	w, err := o.watcher.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
+	// The API server may end a watch at any time; this one goes on from the last event it saw.
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+			return o.watcher.Watch(ctx, list, &client.ListOptions{Raw: &options})
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
