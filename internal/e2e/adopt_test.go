@@ -16,14 +16,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/sandbox"
-	"croft.dev/croft/internal/scheme"
 )
 
 // byHand creates the first two published set-ups: two namespaces on pools of their own,
@@ -186,71 +185,44 @@ func (c *cluster) gone(t *testing.T, namespaces ...string) {
 
 // steadiness watches the existing pods and nodes.
 type steadiness struct {
-	mu    sync.Mutex
+	mu sync.Mutex
+	// there are the nodes of the existing pods, by the pods' UIDs, and the nodes themselves.
+	there map[types.UID]string
 	lost  []string
-	pods  map[string]string
-	over  bool
 	stops []func()
-	ended sync.WaitGroup
 }
 
 // steady watches every pod and node from now on: none may go, restart or move.
 func (c *cluster) steady(t *testing.T) *steadiness {
 	t.Helper()
-	watcher, err := client.NewWithWatch(c.Config, client.Options{Scheme: scheme.New()})
-	if err != nil {
-		t.Fatal(err)
+	s := &steadiness{there: map[types.UID]string{}}
+	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.NodeList{}} {
+		s.stops = append(s.stops, sandbox.Watch(t, c.Config, list, s.see))
 	}
-	s := &steadiness{pods: map[string]string{}}
-	var pods corev1.PodList
-	var nodes corev1.NodeList
-	for _, list := range []client.ObjectList{&pods, &nodes} {
-		if err := c.admin.List(t.Context(), list); err != nil {
-			t.Fatal(err)
-		}
-		w, err := watcher.Watch(t.Context(), list.DeepCopyObject().(client.ObjectList), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.stops = append(s.stops, w.Stop)
-		s.ended.Go(func() {
-			for event := range w.ResultChan() {
-				s.see(event)
-			}
-		})
-	}
-	for i := range pods.Items {
-		if pods.Items[i].Namespace != "gatekeeper-system" {
-			s.pods[string(pods.Items[i].UID)] = pods.Items[i].Spec.NodeName
-		}
-	}
-	for i := range nodes.Items {
-		s.pods[string(nodes.Items[i].UID)] = ""
-	}
-	t.Cleanup(s.stop)
 	return s
 }
 
-func (s *steadiness) see(event watch.Event) {
+func (s *steadiness) see(event watch.EventType, o client.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over { // an ended watch returns an error
+	pod, isPod := o.(*corev1.Pod)
+	if event == "" {
+		switch {
+		case !isPod:
+			s.there[o.GetUID()] = ""
+		case pod.Namespace != "gatekeeper-system":
+			s.there[o.GetUID()] = pod.Spec.NodeName
+		}
 		return
 	}
-	o, ok := event.Object.(client.Object)
-	if !ok {
-		s.lost = append(s.lost, fmt.Sprintf("the watch broke: %+v", event.Object))
-		return
-	}
-	node, known := s.pods[string(o.GetUID())]
+	node, known := s.there[o.GetUID()]
 	if !known {
 		return
 	}
-	if event.Type == watch.Deleted || o.GetDeletionTimestamp() != nil {
+	if event == watch.Deleted || o.GetDeletionTimestamp() != nil {
 		s.lost = append(s.lost, fmt.Sprintf("%T %s went", o, o.GetName()))
 	}
-	pod, ok := o.(*corev1.Pod)
-	if !ok {
+	if !isPod {
 		return
 	}
 	if pod.Spec.NodeName != node || pod.Status.Phase != corev1.PodRunning {
@@ -263,27 +235,19 @@ func (s *steadiness) see(event watch.Event) {
 	}
 }
 
-func (s *steadiness) stop() {
-	s.mu.Lock()
-	s.over = true
-	s.mu.Unlock()
-	for _, stop := range s.stops {
-		stop()
-	}
-	s.ended.Wait()
-}
-
 // end reports what did not stay as it was.
 func (s *steadiness) end(t *testing.T) {
 	t.Helper()
-	s.stop()
-	if len(s.pods) == 0 {
+	for _, stop := range s.stops {
+		stop()
+	}
+	if len(s.there) == 0 {
 		t.Error("nothing was watched")
 	}
 	for _, lost := range s.lost {
 		t.Error(lost)
 	}
-	t.Logf("%d pods and nodes were watched all the while", len(s.pods))
+	t.Logf("%d pods and nodes were watched all the while", len(s.there))
 }
 
 // shop is a team's namespace on nodes of everybody, with things in it that croft's

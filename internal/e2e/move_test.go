@@ -11,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -99,25 +100,11 @@ func strayless(said outcome) error {
 // leastAvailable records the minimum number of pods of a Deployment, until it is called.
 func (c *cluster) leastAvailable(t *testing.T, namespace, name string) func() int {
 	t.Helper()
-	watcher, err := client.NewWithWatch(c.Config, client.Options{Scheme: c.admin.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := watcher.Watch(t.Context(), &appsv1.DeploymentList{}, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	least := make(chan int)
-	go func() {
-		n := 1 << 10
-		for event := range w.ResultChan() {
-			if d, ok := event.Object.(*appsv1.Deployment); ok {
-				n = min(n, int(d.Status.AvailableReplicas))
-			}
-		}
-		least <- n
-	}()
-	return func() int { w.Stop(); return <-least }
+	least := 1 << 10
+	stop := sandbox.Watch(t, c.Config, &appsv1.DeploymentList{}, func(_ watch.EventType, o client.Object) {
+		least = min(least, int(o.(*appsv1.Deployment).Status.AvailableReplicas))
+	}, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
+	return func() int { stop(); return least }
 }
 
 // areOn wants so many pods of a namespace to run, and all on one pool.

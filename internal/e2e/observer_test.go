@@ -13,13 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -27,6 +23,7 @@ import (
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/netpol"
+	"croft.dev/croft/internal/sandbox"
 )
 
 // visitInterval is how often members of a tenant come by.
@@ -41,10 +38,11 @@ type observer struct {
 	estate *estate.Estate
 	// access says that members of tenants have access all the time.
 	access  bool
-	watcher client.WithWatch
 	traffic *podTraffic
 	stop    context.CancelFunc
 	rounds  sync.WaitGroup
+	// watches are what ends them.
+	watches []func()
 
 	mu    sync.Mutex
 	wrong []string
@@ -73,23 +71,19 @@ func (c *cluster) observeWithoutAccess(t testing.TB, e *estate.Estate) *observer
 
 func (c *cluster) observeWith(t testing.TB, e *estate.Estate, access bool) *observer {
 	t.Helper()
-	watcher, err := client.NewWithWatch(c.Config, client.Options{Scheme: c.admin.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, stop := context.WithCancel(t.Context())
 	o := &observer{
-		cluster: c, estate: e, access: access, watcher: watcher, stop: stop,
+		cluster: c, estate: e, access: access, stop: stop,
 		namespaces: map[string]corev1.Namespace{}, policies: map[types.NamespacedName]networkingv1.NetworkPolicy{},
 		pods: map[types.UID]string{}, nodes: sets.New[string](),
 	}
 	t.Cleanup(func() { stop(); o.rounds.Wait() })
-	o.follow(ctx, t, &corev1.NamespaceList{}, o.namespace)
-	o.follow(ctx, t, &networkingv1.NetworkPolicyList{}, o.policy)
+	o.watch(t, &corev1.NamespaceList{}, o.namespace)
+	o.watch(t, &networkingv1.NetworkPolicyList{}, o.policy)
 	o.judge("at the beginning")
-	o.follow(ctx, t, &corev1.PodList{}, o.pod)
-	o.follow(ctx, t, &corev1.NodeList{}, o.node)
-	o.follow(ctx, t, &karpenterv1.NodeClaimList{}, o.claim)
+	o.watch(t, &corev1.PodList{}, o.pod)
+	o.watch(t, &corev1.NodeList{}, o.node)
+	o.watch(t, &karpenterv1.NodeClaimList{}, o.claim)
 	if len(o.pods) == 0 || len(o.nodes) == 0 {
 		t.Fatalf("%d pods are at work on %d nodes", len(o.pods), len(o.nodes))
 	}
@@ -107,6 +101,12 @@ func (c *cluster) observeWith(t testing.TB, e *estate.Estate, access bool) *obse
 	return o
 }
 
+// watch watches a kind until the observation ends.
+func (o *observer) watch(t testing.TB, list client.ObjectList, see func(apiwatch.EventType, client.Object)) {
+	t.Helper()
+	o.watches = append(o.watches, sandbox.Watch(t, o.Config, list, see))
+}
+
 // operators are a group of a tenant's that may create pods.
 func operators(t testing.TB, tenant *estate.Tenant) string {
 	t.Helper()
@@ -115,48 +115,6 @@ func operators(t testing.TB, tenant *estate.Tenant) string {
 		t.Fatalf("tenant %s has no operators: %v", tenant.Name, tenant.Access)
 	}
 	return tenant.Access[i].Group
-}
-
-// follow tells of each object of a kind that is there, and then of each change.
-func (o *observer) follow(ctx context.Context, t testing.TB, list client.ObjectList, tell func(apiwatch.EventType, client.Object)) {
-	t.Helper()
-	if err := o.watcher.List(ctx, list); err != nil {
-		t.Fatal(err)
-	}
-	items, err := meta.ExtractList(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, item := range items {
-		tell("", item.(client.Object))
-	}
-	// The API server may end a watch at any time; this one goes on from the last event it saw.
-	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
-			return o.watcher.Watch(ctx, list, &client.ListOptions{Raw: &options})
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.rounds.Go(func() {
-		defer w.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case event, open := <-w.ResultChan():
-				object, ok := event.Object.(client.Object)
-				if !open || !ok {
-					if ctx.Err() == nil {
-						o.notes("the watch of %T ended: %+v", list, event.Object)
-					}
-					return
-				}
-				tell(event.Type, object)
-			}
-		}
-	})
 }
 
 // notes notes what is wrong, once.
@@ -375,6 +333,9 @@ func (o *observer) end(t testing.TB) []string {
 	}
 	o.stop()
 	o.rounds.Wait()
+	for _, stop := range o.watches {
+		stop()
+	}
 	t.Logf("observed: %d pods at work, %d others let in; network policies judged %d times; %d visits",
 		len(o.pods), o.traffic.placed.Load(), o.judged, o.visits)
 	if o.visits < 2*len(o.estate.Tenants) {

@@ -13,20 +13,15 @@ import (
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/quotaplan"
 	"croft.dev/croft/internal/sandbox"
-	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/wall/policy"
 )
 
@@ -175,42 +170,13 @@ type census struct {
 
 func (f *field) census(namespaces []string) *census {
 	f.Helper()
-	c, err := client.NewWithWatch(f.config, client.Options{Scheme: scheme.New()})
-	if err != nil {
-		f.Fatal(err)
-	}
 	all := &census{now: map[string]int64{}, most: map[string]int64{}, spaces: map[string]int64{}}
 	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.PodList{}} {
-		if err := c.List(f.Context(), list); err != nil {
-			f.Fatal(err)
-		}
-		before, err := meta.ExtractList(list)
-		if err != nil {
-			f.Fatal(err)
-		}
-		// A plain watch that the API server ends says nothing of it.
-		events, err := watchtools.NewRetryWatcherWithContext(f.Context(), list.GetResourceVersion(), &cache.ListWatch{
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				return c.Watch(ctx, list, &client.ListOptions{Raw: &o})
-			},
-		})
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Cleanup(events.Stop)
-		see := func(event watch.EventType, object runtime.Object) {
-			if o, ok := object.(client.Object); ok && slices.Contains(namespaces, o.GetNamespace()) {
+		sandbox.Watch(f, f.config, list, func(event watch.EventType, o client.Object) {
+			if slices.Contains(namespaces, o.GetNamespace()) {
 				all.note(event, o)
 			}
-		}
-		for _, o := range before {
-			see(watch.Added, o)
-		}
-		go func() {
-			for e := range events.ResultChan() {
-				see(e.Type, e.Object)
-			}
-		}()
+		})
 	}
 	return all
 }
@@ -220,7 +186,7 @@ func (c *census) note(event watch.EventType, o client.Object) {
 	defer c.mu.Unlock()
 	add := func(what string, n int64) {
 		switch event {
-		case watch.Added:
+		case "", watch.Added:
 		case watch.Deleted:
 			n = -n
 		default:
