@@ -17,7 +17,7 @@ SANDBOX_DIR := $(CURDIR)/.sandbox
 # in one clone would show up again in another.
 export GOLANGCI_LINT_CACHE := $(BIN)/golangci-lint-cache
 # The sandbox links all of Kubernetes: minutes the first time, seconds afterwards.
-SANDBOX_SOURCES := $(shell find sandbox api/crds \( -name '*_test.go' -o -path sandbox/addons -o -path sandbox/cni -o -path sandbox/flux \) -prune -o -type f -print 2>/dev/null)
+SANDBOX_SOURCES := $(shell find sandbox api/crds \( -name '*_test.go' -o -path sandbox/addons -o -path sandbox/calico -o -path sandbox/cni -o -path sandbox/cyclonus -o -path sandbox/flux \) -prune -o -type f -print 2>/dev/null)
 CROFT_SOURCES   := $(shell find api cmd internal -name '*_test.go' -prune -o -name '*.go' -print -o -name '*.yaml' -print 2>/dev/null) go.mod go.sum
 
 say = @printf '\033[1m==>\033[0m %s\n' "$(1)" >&2
@@ -86,6 +86,11 @@ $(BIN)/gator: sandbox/addons/go.mod sandbox/addons/go.sum
 $(BIN)/calico-selector: sandbox/calico/main.go sandbox/calico/go.mod sandbox/calico/go.sum
 	$(call say,building calico-selector (a minute the first time))
 	@cd sandbox/calico && $(COMPILE) build -ldflags "-s -w" -o $@ .
+
+# Cyclonus' own judgement of NetworkPolicies.
+$(BIN)/cyclonus: sandbox/cyclonus/main.go sandbox/cyclonus/go.mod sandbox/cyclonus/go.sum
+	$(call say,building cyclonus (a minute the first time))
+	@cd sandbox/cyclonus && $(COMPILE) build -ldflags "-s -w" -o $@ .
 
 .PHONY: openid-provider
 openid-provider: $(BIN)/openid-provider ## Install bin/openid-provider, which tests log in at; needs npm
@@ -196,7 +201,7 @@ e2e: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the end-to-end tests, 
 verify: lint generated ## Check what is not tested: lint, and that generated files are current
 
 .PHONY: test-all
-test-all: build gatekeeper flux karpenter-aws cni browser helm krew image promtool etcd $(BIN)/gator $(BIN)/calico-selector $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, `make race` and `make e2e`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
+test-all: build gatekeeper flux karpenter-aws cni browser helm krew image promtool etcd $(BIN)/gator $(BIN)/calico-selector $(BIN)/cyclonus $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, `make race` and `make e2e`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
 	@CROFT_TEST_ALL=1 hack/test.sh $(RACED_ALL)
 
 .PHONY: bench

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/mattfenwick/cyclonus/pkg/matcher"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,22 +105,21 @@ func (n *namespace) direction(c *tier.Connection, d tier.Direction) Direction {
 	decision := tier.Decide(n.tiers, c, d)
 	v := Direction{Allowed: decision.Allowed, DecidedBy: decision.By}
 	for _, name := range decision.Selecting {
-		if name != kubernetes {
+		if name != additive {
 			v.Selecting = append(v.Selecting, name)
 			continue
 		}
-		for _, policy := range n.policies {
-			alone := matcher.BuildNetworkPolicies(false, []*networkingv1.NetworkPolicy{policy}).IsIngressOrEgressAllowed(traffic(c), d == tier.Ingress)
-			name := policy.Namespace + "/" + policy.Name
-			if len(alone.AllowingTargets)+len(alone.DenyingTargets) > 0 {
-				v.Selecting = append(v.Selecting, name)
+		for _, policy := range n.kubernetes {
+			selects, decides := policy.Judge(c, d)
+			if selects == tier.Yes {
+				v.Selecting = append(v.Selecting, policy.Name)
 			}
-			if len(alone.AllowingTargets) > 0 {
-				v.Allowing = append(v.Allowing, name)
+			if decides == tier.Allow {
+				v.Allowing = append(v.Allowing, policy.Name)
 			}
 		}
 	}
-	if decision.By == kubernetes {
+	if decision.By == additive {
 		v.DecidedBy = ""
 	}
 	return v

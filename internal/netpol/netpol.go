@@ -1,7 +1,7 @@
 // Package netpol judges, from the network policies in a cluster, who can connect to
-// whom. Cyclonus, a conformance suite for network policies, judges Kubernetes' own; the
-// packages below judge Calico's and cluster-wide ones. They are written from the
-// specifications and know nothing of croft's walls: a wall must not be its own judge.
+// whom. The packages below judge Kubernetes' own, Calico's and cluster-wide ones. They are
+// written from the specifications and know nothing of croft's walls: a wall must not be its
+// own judge.
 package netpol
 
 import (
@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mattfenwick/cyclonus/pkg/matcher"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 
@@ -17,6 +16,7 @@ import (
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/netpol/calico"
 	"croft.dev/croft/internal/netpol/cluster"
+	"croft.dev/croft/internal/netpol/kubernetes"
 	"croft.dev/croft/internal/netpol/tier"
 )
 
@@ -34,15 +34,16 @@ type Map struct {
 
 type label struct{ key, value string }
 
-// namespace has a judge of its own: no policy of a namespace selects pods of another, so
+// namespace has the policies of one namespace: none of them selects pods of another, so
 // two namespaces' policies, and the cluster-wide ones, decide every connection between
 // them.
 type namespace struct {
 	name     string
 	labels   map[string]string
 	policies []*networkingv1.NetworkPolicy
-	judge    *matcher.Policy
-	calico   []*calico.Policy
+	// kubernetes are the policies above in their readable form.
+	kubernetes []*kubernetes.Policy
+	calico     []*calico.Policy
 	// tiers are all policies that may select its pods, in the order of their evaluation.
 	tiers []tier.Tier
 	// pods and peers are the pods that the policies distinguish.
@@ -88,7 +89,10 @@ func (m *Map) settle() {
 }
 
 func (m *Map) settleOne(n *namespace) {
-	n.judge = matcher.BuildNetworkPolicies(false, n.policies)
+	n.kubernetes = nil
+	for _, p := range n.policies {
+		n.kubernetes = append(n.kubernetes, kubernetes.NewPolicy(p))
+	}
 	clusterWide := slices.Clone(m.byLabel[label{}])
 	for key, value := range n.labels {
 		clusterWide = append(clusterWide, m.byLabel[label{key, value}]...)

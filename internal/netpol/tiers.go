@@ -5,17 +5,13 @@ import (
 	"math"
 	"slices"
 
-	"github.com/mattfenwick/cyclonus/pkg/matcher"
-	corev1 "k8s.io/api/core/v1"
-
 	"croft.dev/croft/internal/netpol/calico"
 	"croft.dev/croft/internal/netpol/cluster"
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// kubernetes is the common name of NetworkPolicies: they are additive, so none of them
-// comes before another.
-const kubernetes = "NetworkPolicies"
+// additive is the common name of NetworkPolicies: none of them comes before another.
+const additive = "NetworkPolicies"
 
 // tiersOf sorts all policies that may select a namespace's pods: first the cluster-wide
 // ones of the tier Admin, then Calico's by their tiers, with NetworkPolicies in the
@@ -46,7 +42,7 @@ func (m *Map) tiersOf(n *namespace, clusterWide []*cluster.Policy) []tier.Tier {
 	}
 	if len(n.policies) > 0 {
 		own := named[calico.DefaultTier]
-		own.Policies = append(own.Policies, &tier.Policy{Name: kubernetes, Order: calico.KubernetesOrder, Judge: n.kubernetes})
+		own.Policies = append(own.Policies, &tier.Policy{Name: additive, Order: calico.KubernetesOrder, Judge: n.together})
 	}
 	var all []tier.Tier
 	for _, name := range slices.Sorted(maps.Keys(named)) {
@@ -57,31 +53,15 @@ func (m *Map) tiersOf(n *namespace, clusterWide []*cluster.Policy) []tier.Tier {
 	return all
 }
 
-// kubernetes asks all NetworkPolicies of the namespace together.
-func (n *namespace) kubernetes(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
-	verdict := n.judge.IsIngressOrEgressAllowed(traffic(c), d == tier.Ingress)
-	switch {
-	case len(verdict.AllowingTargets)+len(verdict.DenyingTargets) == 0:
-		return tier.No, ""
-	case verdict.IsAllowed():
-		return tier.Yes, tier.Allow
-	default:
-		return tier.Yes, ""
+// together asks all NetworkPolicies of the namespace.
+func (n *namespace) together(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
+	selects := tier.No
+	for _, p := range n.kubernetes {
+		selected, decides := p.Judge(c, d)
+		if decides == tier.Allow {
+			return tier.Yes, tier.Allow
+		}
+		selects = tier.Any(selects, selected)
 	}
-}
-
-// traffic is a connection as cyclonus has it.
-func traffic(c *tier.Connection) *matcher.Traffic {
-	return &matcher.Traffic{
-		Source: peer(c.From), Destination: peer(c.To),
-		ResolvedPort: c.Port, ResolvedPortName: c.PortName, Protocol: corev1.Protocol(c.Protocol),
-	}
-}
-
-func peer(end tier.End) *matcher.TrafficPeer {
-	p := &matcher.TrafficPeer{IP: end.Address.String()}
-	if end.Pod != nil {
-		p.Internal = &matcher.InternalPeer{Namespace: end.Pod.Namespace, NamespaceLabels: end.Pod.NamespaceLabels, PodLabels: end.Pod.Labels}
-	}
-	return p
+	return selects, ""
 }

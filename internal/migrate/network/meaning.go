@@ -11,6 +11,7 @@ import (
 
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/netpol"
+	"croft.dev/croft/internal/netpol/kubernetes"
 )
 
 // meaning is the effect of a policy, found by trying connections and not by its
@@ -52,14 +53,14 @@ func Defaulted(p *networkingv1.NetworkPolicy) {
 	}
 }
 
-// together judges several policies of one namespace at once. The judge panics at
-// policies that no API server would take, as a file may have them.
-func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) (m meaning, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("is no valid NetworkPolicy: %v", cause)
+// together judges several policies of one namespace at once. A file may have policies that
+// no API server would take.
+func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) (meaning, error) {
+	for _, p := range policies {
+		if err := kubernetes.Validate(p); err != nil {
+			return meaning{}, fmt.Errorf("is no valid NetworkPolicy: %w", err)
 		}
-	}()
+	}
 	own := "croft-migrate-own"
 	all := map[string]corev1.Namespace{}
 	for _, n := range append(slices.Clone(known),
@@ -96,7 +97,7 @@ func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) 
 		v, err := judge.Connects(from, to, 0, "TCP")
 		return err == nil && v.Ingress.Allowed && v.Allowed
 	}
-	m = meaning{
+	m := meaning{
 		inOwn:     ingressOnly(judge, own, own),
 		inOutside: allows(attack.Flow{FromIP: "203.0.113.10", ToNamespace: own}),
 		outOwn:    egressOnly(judge, own, own),
