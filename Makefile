@@ -9,9 +9,12 @@ GO          := go
 # The compiler collects garbage less often, which saves a tenth of a cold build. GOGC is not
 # exported, so it does not affect the built programs.
 COMPILE     := GOGC=400 $(GO)
+# Generated clients, whose methods wait for an answer from the network. Without inlining in them,
+# the compiler needs half the time for EC2's, and four fifths for the others.
+CLIENTS     := github.com/aws/aws-sdk-go-v2/service k8s.io/client-go/applyconfigurations k8s.io/client-go/informers k8s.io/client-go/kubernetes
 # The same flags for build, test and lint, so that they share the build cache. Debugger symbols,
 # which no binary here keeps, are another tenth of a cold build.
-export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath -gcflags=all=-dwarf=false)
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath -gcflags=all=-dwarf=false $(CLIENTS:%='-gcflags=%/...=-dwarf=false -l'))
 SANDBOX_DIR := $(CURDIR)/.sandbox
 # golangci-lint caches findings by path: with one cache for all clones, findings fixed
 # in one clone would show up again in another.
@@ -258,7 +261,7 @@ $(addprefix $(BIN)/,$(TOOLS)): hack/tools/go.mod hack/tools/go.sum
 
 .PHONY: goflags
 goflags: ## Print the GOFLAGS of everything here, for a shell in which go test is called by hand
-	@echo 'GOFLAGS=$(GOFLAGS)'
+	@echo "GOFLAGS=$(GOFLAGS)"
 
 .PHONY: clean
 clean: down ## Delete what was built
