@@ -10,7 +10,7 @@ GO          := go
 # exported, so it does not affect the built programs.
 COMPILE     := GOGC=400 $(GO)
 # Generated clients, whose methods wait for an answer from the network. Without inlining in them,
-# the compiler needs half the time for EC2's, and four fifths for the others.
+# the compiler needs three fifths of the time for EC2's, and four fifths for the others.
 CLIENTS     := github.com/aws/aws-sdk-go-v2/service k8s.io/client-go/applyconfigurations k8s.io/client-go/informers k8s.io/client-go/kubernetes
 # The same flags for build, test and lint, so that they share the build cache. Debugger symbols,
 # which no binary here keeps, are another tenth of a cold build.

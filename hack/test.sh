@@ -59,13 +59,9 @@ if ((${#raced[@]})); then
 fi
 if [ "$only" = -only-race ]; then summary && exit; fi
 mapfile -t rest < <(packages ./... | grep -vxF -f <(packages "${raced[@]}"))
-# Of one package for each core, tests that wait for a cluster leave half of the cores idle.
-# Those of `make test-all` do not, with all that is in their clusters.
-side_by_side=$(nproc)
-if [ -z "${CROFT_TEST_ALL:-}" ]; then side_by_side=$(((side_by_side * 3 + 1) / 2)); fi
 # The mutants come last, with both cores to themselves; they include the mutants of
 # TestRulesWithoutCluster, which is for quick runs after a change of a rule.
-step 'tests' tests rest -p "$side_by_side" -timeout 60m -skip '^(TestMutants|TestRulesWithoutCluster$)' "${rest[@]}"
+step 'tests' tests rest -timeout 60m -skip '^(TestMutants|TestRulesWithoutCluster$)' "${rest[@]}"
 mutants() {
   go test -timeout 40m "${link[@]}" -run '^TestMutants' -v ./internal/verify >bin/mutants.log 2>&1 || { cat bin/mutants.log; exit 1; }
   grep '^mutation score' bin/mutants.log

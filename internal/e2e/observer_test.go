@@ -169,7 +169,11 @@ func (o *observer) judge(moment string) {
 		policies = append(policies, p)
 	}
 	o.mu.Unlock()
-	m := netpol.New(namespaces, policies)
+	m, err := netpol.New(namespaces, policies)
+	if err != nil {
+		o.notes("%s: %v", moment, err)
+		return
+	}
 	m.EachPair(netpol.MaxPairs, func(from, to string) bool {
 		if v, err := m.Connects(from, to, 0, "TCP"); err != nil || v.Allowed {
 			o.notes("%s: open from %s to %s (%v)", moment, from, to, err)

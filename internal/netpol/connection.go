@@ -1,14 +1,13 @@
 package netpol
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"croft.dev/croft/internal/netpol/calico"
 	"croft.dev/croft/internal/netpol/cluster"
@@ -165,83 +164,49 @@ func (n *namespace) tellApart(global []*calico.Policy, clusterWide []*cluster.Po
 	for _, policies := range [][]*calico.Policy{global, n.calico} {
 		for _, p := range policies {
 			n.pods, n.peers = append(n.pods, p.Pods...), append(n.peers, p.Peers...)
-			for _, named := range p.Ports {
-				n.ports = append(n.ports, portOf(named.Number, named.Name, named.Protocol))
-			}
+			n.addPorts(p.Ports)
 		}
 	}
 	for _, p := range clusterWide {
-		for _, s := range p.Pods {
-			n.pods = append(n.pods, selected(s)...)
-		}
-		for _, s := range p.Peers {
-			n.peers = append(n.peers, selected(s)...)
-		}
-		for _, named := range p.Ports {
-			n.ports = append(n.ports, portOf(named.Number, named.Name, named.Protocol))
-		}
+		n.pods, n.peers = append(n.pods, selected(p.Pods)...), append(n.peers, selected(p.Peers)...)
+		n.addPorts(p.Ports)
 	}
-	for _, policy := range n.policies {
-		n.pods = append(n.pods, selected(&policy.Spec.PodSelector)...)
-		for _, rule := range policy.Spec.Ingress {
-			n.peersAndPorts(rule.From, rule.Ports)
-		}
-		for _, rule := range policy.Spec.Egress {
-			n.peersAndPorts(rule.To, rule.Ports)
-		}
+	for _, p := range n.kubernetes {
+		n.pods, n.peers = append(n.pods, selected(p.Pods)...), append(n.peers, selected(p.Peers)...)
+		n.addPorts(p.Ports)
 	}
 	n.pods, n.peers, n.ports = distinct(n.pods), distinct(n.peers), distinct(n.ports)
 }
 
-// portOf is a port that a policy names, or some port where it names only a
-// protocol.
-func portOf(number int, name, protocol string) port {
-	p := port{number: number, name: name, protocol: corev1.Protocol(protocol)}
-	if number == 0 && name == "" {
-		p.number = somePort
-	}
-	if protocol == "" {
-		p.protocol = corev1.ProtocolTCP
-	}
-	return p
-}
-
-func (n *namespace) peersAndPorts(peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort) {
-	for _, p := range peers {
-		if p.PodSelector != nil {
-			n.peers = append(n.peers, selected(p.PodSelector)...)
+// addPorts adds ports that a policy names: the first of several, and some port where it names
+// only a protocol.
+func (n *namespace) addPorts(ports []tier.Ports) {
+	for _, named := range ports {
+		p := port{number: named.From, name: named.Name, protocol: corev1.Protocol(cmp.Or(named.Protocol, string(corev1.ProtocolTCP)))}
+		if p.number == 0 && p.name == "" {
+			p.number = somePort
 		}
-	}
-	for _, p := range ports {
-		named := port{number: somePort, protocol: corev1.ProtocolTCP}
-		if p.Protocol != nil {
-			named.protocol = *p.Protocol
-		}
-		switch {
-		case p.Port == nil:
-		case p.Port.Type == intstr.String:
-			named = port{name: p.Port.StrVal, protocol: named.protocol}
-		default:
-			named.number = p.Port.IntValue()
-		}
-		n.ports = append(n.ports, named)
+		n.ports = append(n.ports, p)
 	}
 }
 
-// selected are pods that a selector distinguishes from one without labels.
-func selected(s *metav1.LabelSelector) []map[string]string {
-	pod := map[string]string{}
-	for key, value := range s.MatchLabels {
-		pod[key] = value
-	}
-	for _, e := range s.MatchExpressions {
-		pod[e.Key] = "any"
-		if len(e.Values) > 0 {
-			pod[e.Key] = e.Values[0]
+// selected are pods that selectors distinguish from one without labels.
+func selected(selectors []*metav1.LabelSelector) []map[string]string {
+	var pods []map[string]string
+	for _, s := range selectors {
+		pod := map[string]string{}
+		for key, value := range s.MatchLabels {
+			pod[key] = value
+		}
+		for _, e := range s.MatchExpressions {
+			pod[e.Key] = "any"
+			if len(e.Values) > 0 {
+				pod[e.Key] = e.Values[0]
+			}
+		}
+		if len(pod) > 0 {
+			pods = append(pods, pod)
 		}
 	}
-	if len(pod) == 0 {
-		return nil
-	}
-	return []map[string]string{pod}
+	return pods
 }

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/attack"
@@ -38,10 +39,8 @@ type label struct{ key, value string }
 // two namespaces' policies, and the cluster-wide ones, decide every connection between
 // them.
 type namespace struct {
-	name     string
-	labels   map[string]string
-	policies []*networkingv1.NetworkPolicy
-	// kubernetes are the policies above in their readable form.
+	name       string
+	labels     map[string]string
 	kubernetes []*kubernetes.Policy
 	calico     []*calico.Policy
 	// tiers are all policies that may select its pods, in the order of their evaluation.
@@ -53,23 +52,12 @@ type namespace struct {
 }
 
 // New makes a Map of namespaces and the NetworkPolicies in them.
-func New(namespaces []corev1.Namespace, policies []networkingv1.NetworkPolicy) *Map {
-	m := newMap(namespaces, policies)
-	m.settle()
-	return m
-}
-
-func newMap(namespaces []corev1.Namespace, policies []networkingv1.NetworkPolicy) *Map {
-	m := &Map{namespaces: make(map[string]*namespace, len(namespaces)), calicoTiers: map[string]tier.Tier{}, calicoSets: &calico.Sets{}}
-	for i := range namespaces {
-		m.namespaces[namespaces[i].Name] = &namespace{name: namespaces[i].Name, labels: namespaces[i].Labels}
-	}
+func New(namespaces []corev1.Namespace, policies []networkingv1.NetworkPolicy) (*Map, error) {
+	all := make([]client.Object, len(policies))
 	for i := range policies {
-		if n, ok := m.namespaces[policies[i].Namespace]; ok {
-			n.policies = append(n.policies, &policies[i])
-		}
+		all[i] = &policies[i]
 	}
-	return m
+	return Of(namespaces, all)
 }
 
 // settle readies a Map that nothing more is added to.
@@ -89,10 +77,6 @@ func (m *Map) settle() {
 }
 
 func (m *Map) settleOne(n *namespace) {
-	n.kubernetes = nil
-	for _, p := range n.policies {
-		n.kubernetes = append(n.kubernetes, kubernetes.NewPolicy(p))
-	}
 	clusterWide := slices.Clone(m.byLabel[label{}])
 	for key, value := range n.labels {
 		clusterWide = append(clusterWide, m.byLabel[label{key, value}]...)

@@ -25,6 +25,15 @@ func namespaces(n, tenants int) []corev1.Namespace {
 	return all
 }
 
+func newMap(t testing.TB, namespaces []corev1.Namespace, policies []networkingv1.NetworkPolicy) *netpol.Map {
+	t.Helper()
+	m, err := netpol.New(namespaces, policies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // closed denies everything in and out of a namespace, except for the ingress that rules
 // allow.
 func closed(namespace, name string, pods metav1.LabelSelector, in ...networkingv1.NetworkPolicyIngressRule) networkingv1.NetworkPolicy {
@@ -57,7 +66,7 @@ func TestConnects(t *testing.T) {
 		})}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := netpol.New(namespaces(2, 2), c.policies)
+			m := newMap(t, namespaces(2, 2), c.policies)
 			got, err := m.Connects("n0", "n1", c.port, "TCP")
 			if err != nil || got.Allowed != c.want {
 				t.Errorf("%+v, %v; want %t", got, err, c.want)
@@ -67,7 +76,7 @@ func TestConnects(t *testing.T) {
 			}
 		})
 	}
-	if _, err := netpol.New(nil, nil).Connects("a", "b", 0, "TCP"); err == nil {
+	if _, err := newMap(t, nil, nil).Connects("a", "b", 0, "TCP"); err == nil {
 		t.Error("nothing can be said of namespaces that do not exist")
 	}
 }
@@ -75,7 +84,7 @@ func TestConnects(t *testing.T) {
 // TestEachPair wants all pairs of different tenants, and of too many a sample in
 // which every namespace is both source and destination.
 func TestEachPair(t *testing.T) {
-	m := netpol.New(namespaces(60, 20), nil)
+	m := newMap(t, namespaces(60, 20), nil)
 	seen := map[string]int{}
 	judged, total := m.EachPair(1_000_000, func(from, to string) bool {
 		if m.Tenant(from) == m.Tenant(to) {
@@ -108,7 +117,7 @@ func BenchmarkEachPair(b *testing.B) {
 			From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.TenantLabel: n.Labels[v1alpha1.TenantLabel]}}}},
 		}))
 	}
-	m := netpol.New(all, policies)
+	m := newMap(b, all, policies)
 	for b.Loop() {
 		m.EachPair(netpol.MaxPairs, func(from, to string) bool {
 			_, err := m.Connects(from, to, 0, "TCP")

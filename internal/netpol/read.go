@@ -17,6 +17,8 @@ import (
 
 	"croft.dev/croft/internal/netpol/calico"
 	"croft.dev/croft/internal/netpol/cluster"
+	"croft.dev/croft/internal/netpol/kubernetes"
+	"croft.dev/croft/internal/netpol/tier"
 )
 
 // The kinds of policies that a cluster may have beside Kubernetes' own. Calico serves
@@ -135,7 +137,10 @@ func (s *Snapshot) list(ctx context.Context, c client.Reader, kind schema.GroupV
 
 // Of makes a Map of namespaces and a Snapshot's policies.
 func Of(namespaces []corev1.Namespace, policies []client.Object) (*Map, error) {
-	m := newMap(namespaces, nil)
+	m := &Map{namespaces: make(map[string]*namespace, len(namespaces)), calicoTiers: map[string]tier.Tier{}, calicoSets: &calico.Sets{}}
+	for i := range namespaces {
+		m.namespaces[namespaces[i].Name] = &namespace{name: namespaces[i].Name, labels: namespaces[i].Labels}
+	}
 	var errs []error
 	// Sets and tiers before the policies that speak of them.
 	for _, add := range []func(client.Object) error{m.addTerms, m.addPolicy} {
@@ -173,9 +178,7 @@ func (m *Map) addTerms(object client.Object) error {
 func (m *Map) addPolicy(object client.Object) error {
 	switch o := object.(type) {
 	case *networkingv1.NetworkPolicy:
-		if n, ok := m.namespaces[o.Namespace]; ok {
-			n.policies = append(n.policies, o)
-		}
+		return m.addKubernetes(o)
 	case *unstructured.Unstructured:
 		switch o.GetKind() {
 		case "ClusterNetworkPolicy":
@@ -185,6 +188,18 @@ func (m *Map) addPolicy(object client.Object) error {
 		}
 	}
 	return nil
+}
+
+func (m *Map) addKubernetes(o *networkingv1.NetworkPolicy) error {
+	n, ok := m.namespaces[o.Namespace]
+	if !ok {
+		return nil
+	}
+	p, err := kubernetes.NewPolicy(o)
+	if err == nil {
+		n.kubernetes = append(n.kubernetes, p)
+	}
+	return err
 }
 
 func (m *Map) addCluster(o *unstructured.Unstructured) error {

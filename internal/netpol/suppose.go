@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/netpol/calico"
+	"croft.dev/croft/internal/netpol/kubernetes"
 )
 
 // as is the Map with some additional policies of namespaces, and without others.
@@ -38,7 +39,11 @@ func (m *Map) as(beside, without []client.Object) (*Map, error) {
 func (n *namespace) add(o client.Object, sets *calico.Sets) error {
 	switch o := o.(type) {
 	case *networkingv1.NetworkPolicy:
-		n.policies = append(slices.Clone(n.policies), o)
+		p, err := kubernetes.NewPolicy(o)
+		if err != nil {
+			return err
+		}
+		n.kubernetes = append(slices.Clone(n.kubernetes), p)
 	case *unstructured.Unstructured:
 		p, err := calico.NewPolicy(o, sets)
 		if err != nil {
@@ -54,7 +59,8 @@ func (n *namespace) add(o client.Object, sets *calico.Sets) error {
 func (n *namespace) remove(o client.Object, _ *calico.Sets) error {
 	switch o := o.(type) {
 	case *networkingv1.NetworkPolicy:
-		n.policies = slices.DeleteFunc(slices.Clone(n.policies), func(p *networkingv1.NetworkPolicy) bool { return p.Name == o.Name })
+		name := kubernetes.NameOf(o)
+		n.kubernetes = slices.DeleteFunc(slices.Clone(n.kubernetes), func(p *kubernetes.Policy) bool { return p.Name == name })
 	case *unstructured.Unstructured:
 		name := calico.NameOf(o)
 		n.calico = slices.DeleteFunc(slices.Clone(n.calico), func(p *calico.Policy) bool { return p.Name == name })

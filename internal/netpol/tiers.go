@@ -40,7 +40,7 @@ func (m *Map) tiersOf(n *namespace, clusterWide []*cluster.Policy) []tier.Tier {
 			named[p.Tier].Policies = append(named[p.Tier].Policies, p.Policy)
 		}
 	}
-	if len(n.policies) > 0 {
+	if len(n.kubernetes) > 0 {
 		own := named[calico.DefaultTier]
 		own.Policies = append(own.Policies, &tier.Policy{Name: additive, Order: calico.KubernetesOrder, Judge: n.together})
 	}

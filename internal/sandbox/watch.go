@@ -29,7 +29,6 @@ func Watch(t testing.TB, config *rest.Config, list client.ObjectList, see func(w
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
 	if err := c.List(ctx, list, options...); err != nil {
 		t.Fatal(err)
 	}

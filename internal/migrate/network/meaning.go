@@ -11,7 +11,6 @@ import (
 
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/netpol"
-	"croft.dev/croft/internal/netpol/kubernetes"
 )
 
 // meaning is the effect of a policy, found by trying connections and not by its
@@ -56,11 +55,6 @@ func Defaulted(p *networkingv1.NetworkPolicy) {
 // together judges several policies of one namespace at once. A file may have policies that
 // no API server would take.
 func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) (meaning, error) {
-	for _, p := range policies {
-		if err := kubernetes.Validate(p); err != nil {
-			return meaning{}, fmt.Errorf("is no valid NetworkPolicy: %w", err)
-		}
-	}
 	own := "croft-migrate-own"
 	all := map[string]corev1.Namespace{}
 	for _, n := range append(slices.Clone(known),
@@ -82,7 +76,10 @@ func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) 
 		all[own] = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: own, Labels: named(nil, own)}}
 	}
 	namespaces := slices.Collect(maps.Values(all))
-	judge := netpol.New(namespaces, placed)
+	judge, err := netpol.New(namespaces, placed)
+	if err != nil {
+		return meaning{}, fmt.Errorf("is no valid NetworkPolicy: %w", err)
+	}
 	allows := func(f attack.Flow) bool {
 		if f.Port == 0 {
 			f.Port = 8080

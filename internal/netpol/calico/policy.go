@@ -38,14 +38,7 @@ type Policy struct {
 	// Pods and Peers are labels of pods that it distinguishes, at the near and at the
 	// far end; Ports are the ports that it names.
 	Pods, Peers []map[string]string
-	Ports       []Port
-}
-
-// Port is a port that a policy names.
-type Port struct {
-	Number   int
-	Name     string
-	Protocol string
+	Ports       []tier.Ports
 }
 
 // spec has the fields of both kinds that decide.

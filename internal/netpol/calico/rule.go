@@ -195,17 +195,17 @@ func (s *side) samples() []map[string]string {
 	return append(s.pods.Samples(), s.not.Samples()...)
 }
 
-func (r *compiled) namedPorts() []Port {
+func (r *compiled) namedPorts() []tier.Ports {
 	named := "TCP"
 	if r.Protocol != nil {
 		named = protocol(r.Protocol)
 	}
-	var all []Port
+	var all []tier.Ports
 	for _, p := range r.Destination.Ports {
-		if from, _, numeric := portRange(p); numeric {
-			all = append(all, Port{Number: from, Protocol: named})
+		if from, to, numeric := portRange(p); numeric {
+			all = append(all, tier.Ports{From: from, To: to, Protocol: named})
 		} else {
-			all = append(all, Port{Name: p.StrVal, Protocol: named})
+			all = append(all, tier.Ports{Name: p.StrVal, Protocol: named})
 		}
 	}
 	return all

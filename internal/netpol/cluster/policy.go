@@ -35,14 +35,7 @@ type Policy struct {
 	// Pods and Peers select pods that it distinguishes, at the near and at the far end;
 	// Ports are the ports that it names.
 	Pods, Peers []*metav1.LabelSelector
-	Ports       []Port
-}
-
-// Port is a port that a policy names.
-type Port struct {
-	Number   int
-	Name     string
-	Protocol string
+	Ports       []tier.Ports
 }
 
 type spec struct {
@@ -59,7 +52,7 @@ type rule struct {
 	To        []peer              `json:"to"`
 	Protocols []map[string]detail `json:"protocols"`
 	Ports     []map[string]detail `json:"ports"`
-	ports     []portRange
+	ports     []tier.Ports
 }
 
 // peer selects one end; a subject selects in the same words.
@@ -167,7 +160,7 @@ func (r rule) matches(c *tier.Connection, d tier.Direction) tier.Match {
 	for i := range peers {
 		far = tier.Any(far, peers[i].matches(c.Far(d), r.action()))
 	}
-	return tier.All(far, onPorts(r.ports, c))
+	return tier.All(far, tier.OnPorts(r.ports, c))
 }
 
 // matches evaluates one end. A peer of an unknown form matches nothing in a rule that
@@ -214,27 +207,18 @@ func (p *Policy) tellApart(s *spec) {
 				p.Peers = append(p.Peers, &peer.Pods.PodSelector)
 			}
 		}
-		for _, named := range r.ports {
-			p.Ports = append(p.Ports, Port{Number: named.from, Name: named.name, Protocol: named.protocol})
-		}
+		p.Ports = append(p.Ports, r.ports...)
 	}
 }
 
-// portRange is ports that a rule is about: all of the protocol if it names none.
-// One without a protocol is of any.
-type portRange struct {
-	protocol, name string
-	from, to       int
-}
-
 // detail is one entry of protocols or of ports. Its key says which it is.
-type detail struct{ portRange }
+type detail struct{ tier.Ports }
 
 // UnmarshalJSON reads {destinationPort: {number: 80}} and {destinationPort: {range:
 // {start: 80, end: 90}}} of the one API; {port: 80, protocol: TCP} and {start: 80,
 // end: 90, protocol: TCP} of the other; and a port's name, of both.
 func (d *detail) UnmarshalJSON(data []byte) error {
-	if err := json.Unmarshal(data, &d.name); err == nil {
+	if err := json.Unmarshal(data, &d.Name); err == nil {
 		return nil
 	}
 	var numbers struct {
@@ -249,50 +233,29 @@ func (d *detail) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &numbers); err != nil {
 		return err
 	}
-	d.protocol, d.from, d.to = numbers.Protocol, numbers.Start, numbers.End
+	d.Protocol, d.From, d.To = numbers.Protocol, numbers.Start, numbers.End
 	if numbers.Port != 0 {
-		d.from, d.to = numbers.Port, numbers.Port
+		d.From, d.To = numbers.Port, numbers.Port
 	}
 	if at := numbers.DestinationPort; at != nil && at.Range != nil {
-		d.from, d.to = at.Range.Start, at.Range.End
+		d.From, d.To = at.Range.Start, at.Range.End
 	} else if at != nil {
-		d.from, d.to = at.Number, at.Number
+		d.From, d.To = at.Number, at.Number
 	}
 	return nil
 }
 
-func portsOf(entries []map[string]detail) []portRange {
-	var all []portRange
+func portsOf(entries []map[string]detail) []tier.Ports {
+	var all []tier.Ports
 	for _, entry := range entries {
 		for _, key := range slices.Sorted(maps.Keys(entry)) {
-			of := entry[key].portRange
+			of := entry[key].Ports
 			switch key {
 			case "tcp", "udp", "sctp":
-				of.protocol = strings.ToUpper(key)
+				of.Protocol = strings.ToUpper(key)
 			}
 			all = append(all, of)
 		}
 	}
 	return all
-}
-
-func onPorts(ports []portRange, c *tier.Connection) tier.Match {
-	if len(ports) == 0 {
-		return tier.Yes
-	}
-	match := tier.No
-	for _, p := range ports {
-		switch {
-		case p.protocol != "" && p.protocol != c.Protocol:
-		case p.name == "" && p.from == 0: // the whole protocol
-			return tier.Yes
-		case p.name != "" && c.PortName != "":
-			match = tier.Any(match, tier.Is(p.name == c.PortName))
-		case p.name != "" || c.PortName != "":
-			match = tier.Any(match, tier.Maybe)
-		default:
-			match = tier.Any(match, tier.Is(c.Port >= p.from && c.Port <= p.to))
-		}
-	}
-	return match
 }

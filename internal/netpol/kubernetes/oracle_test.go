@@ -90,7 +90,11 @@ func TestPoliciesAgree(t *testing.T) {
 		if q.Ingress {
 			d = tier.Ingress
 		}
-		selects, decides := kubernetes.NewPolicy(q.Policies[0]).Judge(connections[i], d)
+		p, err := kubernetes.NewPolicy(q.Policies[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		selects, decides := p.Judge(connections[i], d)
 		if got := selects == tier.Yes; got != want.Selected {
 			t.Errorf("%s: it is selected: %t, with Cyclonus %t", text(t, q), got, want.Selected)
 		}

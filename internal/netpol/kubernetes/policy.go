@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"fmt"
 	"net"
 	"slices"
 
@@ -11,197 +12,176 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
 
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// Policy is a NetworkPolicy. It knows nothing of the order of policies: NetworkPolicies
-// are additive, and what any of them allows is allowed.
+// Policy is a NetworkPolicy. It never denies, since NetworkPolicies are additive: what any
+// of them allows is allowed. Its order is no part of it.
 type Policy struct {
-	// Name is its namespace and name, as namespace/name.
-	Name      string
-	namespace string
-	pods      selector
-	// isolates are the directions in which pods that it selects accept only what rules allow.
-	isolates map[tier.Direction]bool
-	rules    map[tier.Direction][]rule
+	*tier.Policy
+	// Pods and Peers select pods that it distinguishes, at the near and at the far end;
+	// Ports are the ports that it names.
+	Pods, Peers []*metav1.LabelSelector
+	Ports       []tier.Ports
 }
 
-// NewPolicy reads a policy. What the API server would have refused, such as a range of
-// addresses that is none, is unknown, and no wall: a peer of that kind may be anybody, and
-// such a policy selects no pods.
+// NameOf is a policy's namespace and name, as namespace/name.
+func NameOf(p *networkingv1.NetworkPolicy) string { return p.Namespace + "/" + p.Name }
+
+// NewPolicy reads a policy. The error names the fields that an API server would refuse and
+// that cannot be read, as in a policy from a file.
 //
-// Fields that the API server fills in may be absent: without policyTypes, a policy is one of
+// Fields that an API server fills in may be absent: without policyTypes, a policy is one of
 // ingress, and of egress if it has rules of it; a port without a protocol is one of TCP.
-func NewPolicy(p *networkingv1.NetworkPolicy) *Policy {
+func NewPolicy(of *networkingv1.NetworkPolicy) (*Policy, error) {
+	p := &Policy{Policy: &tier.Policy{Name: NameOf(of)}, Pods: []*metav1.LabelSelector{&of.Spec.PodSelector}}
+	r := reader{policy: p, namespace: of.Namespace}
+	spec := field.NewPath("spec")
+	pods := r.selector(spec.Child("podSelector"), &of.Spec.PodSelector)
+	rules := map[tier.Direction][]rule{}
+	for i, in := range of.Spec.Ingress {
+		at := spec.Child("ingress").Index(i)
+		rules[tier.Ingress] = append(rules[tier.Ingress], rule{r.peers(at.Child("from"), in.From), r.ports(at.Child("ports"), in.Ports)})
+	}
+	for i, out := range of.Spec.Egress {
+		at := spec.Child("egress").Index(i)
+		rules[tier.Egress] = append(rules[tier.Egress], rule{r.peers(at.Child("to"), out.To), r.ports(at.Child("ports"), out.Ports)})
+	}
+	if err := r.errs.ToAggregate(); err != nil {
+		return nil, fmt.Errorf("NetworkPolicy %s: %w", p.Name, err)
+	}
+	types := of.Spec.PolicyTypes
 	isolates := map[tier.Direction]bool{
-		tier.Ingress: len(p.Spec.PolicyTypes) == 0 || slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeIngress),
-		tier.Egress:  len(p.Spec.PolicyTypes) == 0 && len(p.Spec.Egress) > 0 || slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress),
+		tier.Ingress: len(types) == 0 || slices.Contains(types, networkingv1.PolicyTypeIngress),
+		tier.Egress:  len(types) == 0 && len(of.Spec.Egress) > 0 || slices.Contains(types, networkingv1.PolicyTypeEgress),
 	}
-	policy := &Policy{
-		Name: p.Namespace + "/" + p.Name, namespace: p.Namespace, pods: newSelector(&p.Spec.PodSelector),
-		isolates: isolates, rules: map[tier.Direction][]rule{},
-	}
-	for _, r := range p.Spec.Ingress {
-		policy.rules[tier.Ingress] = append(policy.rules[tier.Ingress], policy.rule(r.From, r.Ports))
-	}
-	for _, r := range p.Spec.Egress {
-		policy.rules[tier.Egress] = append(policy.rules[tier.Egress], policy.rule(r.To, r.Ports))
-	}
-	return policy
-}
-
-// Judge returns whether the policy isolates the near pod in a direction, and Allow if it
-// allows the connection, or may do so. It never denies: another policy may allow.
-func (p *Policy) Judge(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
-	near := c.Near(d)
-	if !p.isolates[d] || near == nil || near.Namespace != p.namespace || p.pods.matches(near.Labels) != tier.Yes {
-		return tier.No, ""
-	}
-	for _, r := range p.rules[d] {
-		if r.matches(c, d) != tier.No {
-			return tier.Yes, tier.Allow
+	p.Judge = func(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
+		near := c.Near(d)
+		if !isolates[d] || near == nil || near.Namespace != of.Namespace || !pods.Matches(labels.Set(near.Labels)) {
+			return tier.No, ""
 		}
+		return tier.Yes, tier.First(rules[d], func(rule) tier.Action { return tier.Allow }, func(r rule) tier.Match { return r.matches(c, d) })
 	}
-	return tier.Yes, ""
+	return p, nil
 }
 
-// rule allows connections of its peers, or of everybody if it names none, on its ports, or on
-// all if it names none.
+// rule allows connections of its peers, or of everybody if it names none, on its ports.
 type rule struct {
 	peers []peer
-	ports []ports
-}
-
-func (p *Policy) rule(peers []networkingv1.NetworkPolicyPeer, named []networkingv1.NetworkPolicyPort) rule {
-	var r rule
-	for i := range peers {
-		r.peers = append(r.peers, p.peer(&peers[i]))
-	}
-	for i := range named {
-		r.ports = append(r.ports, newPorts(&named[i]))
-	}
-	return r
+	ports []tier.Ports
 }
 
 func (r rule) matches(c *tier.Connection, d tier.Direction) tier.Match {
-	far, on := tier.Is(len(r.peers) == 0), tier.Is(len(r.ports) == 0)
-	for _, peer := range r.peers {
-		far = tier.Any(far, peer(c.Far(d)))
-	}
-	for _, ports := range r.ports {
-		on = tier.Any(on, ports.match(c))
-	}
-	return tier.All(far, on)
+	far := c.Far(d)
+	return tier.All(
+		tier.Is(len(r.peers) == 0 || slices.ContainsFunc(r.peers, func(p peer) bool { return p(far) })),
+		tier.OnPorts(r.ports, c))
 }
 
-// peer says whether an end of a connection is one of those that a rule names.
-type peer func(tier.End) tier.Match
+// peer reports whether an end of a connection is one of those that a rule names.
+type peer func(tier.End) bool
 
-func (p *Policy) peer(of *networkingv1.NetworkPolicyPeer) peer {
-	switch {
-	case of.IPBlock != nil:
-		return block(of.IPBlock)
-	case of.PodSelector == nil && of.NamespaceSelector == nil:
-		return unknown
+// reader reads the parts of a policy, and collects what it cannot read.
+type reader struct {
+	policy    *Policy
+	namespace string
+	errs      field.ErrorList
+}
+
+func (r *reader) peers(at *field.Path, of []networkingv1.NetworkPolicyPeer) []peer {
+	var peers []peer
+	for i := range of {
+		p, at := &of[i], at.Index(i)
+		switch {
+		case p.IPBlock == nil && p.PodSelector == nil && p.NamespaceSelector == nil:
+			r.errs = append(r.errs, field.Required(at, "name an ipBlock, or a podSelector, a namespaceSelector or both"))
+		case p.IPBlock != nil && (p.PodSelector != nil || p.NamespaceSelector != nil):
+			r.errs = append(r.errs, field.Forbidden(at, "an ipBlock stands alone: write the selectors as a peer of their own"))
+		case p.IPBlock != nil:
+			peers = append(peers, r.block(at.Child("ipBlock"), p.IPBlock))
+		default:
+			peers = append(peers, r.selected(at, p))
+		}
 	}
-	pods, namespaces := everything, everything
+	return peers
+}
+
+// selected are pods that selectors select: without one of pods all, and without one of
+// namespaces those of the policy's own.
+func (r *reader) selected(at *field.Path, of *networkingv1.NetworkPolicyPeer) peer {
+	pods, namespaces := labels.Everything(), labels.Everything()
 	if of.PodSelector != nil {
-		pods = newSelector(of.PodSelector)
+		pods = r.selector(at.Child("podSelector"), of.PodSelector)
+		r.policy.Peers = append(r.policy.Peers, of.PodSelector)
 	}
 	if of.NamespaceSelector != nil {
-		namespaces = newSelector(of.NamespaceSelector)
+		namespaces = r.selector(at.Child("namespaceSelector"), of.NamespaceSelector)
 	}
-	return func(end tier.End) tier.Match {
-		if end.Pod == nil || of.NamespaceSelector == nil && end.Pod.Namespace != p.namespace {
-			return tier.No
-		}
-		return tier.All(namespaces.matches(end.Pod.NamespaceLabels), pods.matches(end.Pod.Labels))
+	return func(end tier.End) bool {
+		return end.Pod != nil && (of.NamespaceSelector != nil || end.Pod.Namespace == r.namespace) &&
+			namespaces.Matches(labels.Set(end.Pod.NamespaceLabels)) && pods.Matches(labels.Set(end.Pod.Labels))
 	}
 }
 
-func unknown(tier.End) tier.Match { return tier.Maybe }
+func (r *reader) selector(at *field.Path, of *metav1.LabelSelector) labels.Selector {
+	s, err := metav1.LabelSelectorAsSelector(of)
+	if err != nil {
+		r.errs = append(r.errs, field.Invalid(at, metav1.FormatLabelSelector(of), err.Error()))
+	}
+	return s
+}
 
 // block is a range of addresses without others. Addresses of pods are among them too, as
 // most network plug-ins have it.
-func block(of *networkingv1.IPBlock) peer {
-	_, within, err := netutils.ParseCIDRSloppy(of.CIDR) // as the API server reads it
-	if err != nil {
-		return unknown
-	}
+func (r *reader) block(at *field.Path, of *networkingv1.IPBlock) peer {
+	within := r.addresses(at.Child("cidr"), of.CIDR)
 	var except []*net.IPNet
-	for _, text := range of.Except {
-		// Without an exception that cannot be read, more is allowed.
-		if _, one, err := netutils.ParseCIDRSloppy(text); err == nil {
-			except = append(except, one)
-		}
+	for i, text := range of.Except {
+		except = append(except, r.addresses(at.Child("except").Index(i), text))
 	}
-	return func(end tier.End) tier.Match {
+	return func(end tier.End) bool {
 		address := net.IP(end.Address.AsSlice())
-		return tier.Is(within.Contains(address) && !slices.ContainsFunc(except, func(n *net.IPNet) bool { return n.Contains(address) }))
+		return within.Contains(address) && !slices.ContainsFunc(except, func(n *net.IPNet) bool { return n.Contains(address) })
 	}
 }
 
-// selector selects labels. It is nil if it cannot be read.
-type selector struct{ labels.Selector }
-
-var everything = selector{labels.Everything()}
-
-func newSelector(of *metav1.LabelSelector) selector {
-	s, err := metav1.LabelSelectorAsSelector(of)
+// addresses reads a range as the API server does, with zeros before numbers.
+func (r *reader) addresses(at *field.Path, text string) *net.IPNet {
+	_, all, err := netutils.ParseCIDRSloppy(text)
 	if err != nil {
-		return selector{}
+		r.errs = append(r.errs, field.Invalid(at, text, "write a range of addresses, such as 10.0.0.0/8"))
 	}
-	return selector{s}
+	return all
 }
 
-func (s selector) matches(of map[string]string) tier.Match {
-	if s.Selector == nil {
-		return tier.Maybe
-	}
-	return tier.Is(s.Matches(labels.Set(of)))
-}
-
-// ports are those from one number to another, the one of a name, or, without either, all of a
-// protocol.
-type ports struct {
-	protocol string
-	name     string
-	from, to int
-}
-
-func newPorts(of *networkingv1.NetworkPolicyPort) ports {
-	p := ports{protocol: string(corev1.ProtocolTCP)}
-	if of.Protocol != nil {
-		p.protocol = string(*of.Protocol)
-	}
-	switch {
-	case of.Port == nil:
-	case of.Port.Type == intstr.String:
-		p.name = of.Port.StrVal
-	default:
-		p.from, p.to = int(of.Port.IntVal), int(of.Port.IntVal)
-		if of.EndPort != nil {
-			p.to = int(*of.EndPort)
+func (r *reader) ports(at *field.Path, of []networkingv1.NetworkPolicyPort) []tier.Ports {
+	var ports []tier.Ports
+	for i, p := range of {
+		one, at := tier.Ports{Protocol: string(corev1.ProtocolTCP)}, at.Index(i).Child("endPort")
+		if p.Protocol != nil {
+			one.Protocol = string(*p.Protocol)
 		}
+		numeric := p.Port != nil && p.Port.Type == intstr.Int
+		switch {
+		case numeric:
+			one.From, one.To = p.Port.IntValue(), p.Port.IntValue()
+		case p.Port != nil:
+			one.Name = p.Port.StrVal
+		}
+		switch {
+		case p.EndPort == nil:
+		case !numeric:
+			r.errs = append(r.errs, field.Forbidden(at, "a range begins at a port that has a number"))
+		case int(*p.EndPort) < one.From:
+			r.errs = append(r.errs, field.Invalid(at, *p.EndPort, "a range does not end before its beginning"))
+		default:
+			one.To = int(*p.EndPort)
+		}
+		ports = append(ports, one)
 	}
-	return p
-}
-
-// match may match where the one is a name and the other is a number: which port of a pod has
-// a name is for the pod to say.
-func (p ports) match(c *tier.Connection) tier.Match {
-	switch {
-	case p.protocol != c.Protocol:
-		return tier.No
-	case p.name == "" && p.from == 0:
-		return tier.Yes
-	case p.name != "" && c.PortName != "":
-		return tier.Is(p.name == c.PortName)
-	case p.name != "" || c.PortName != "":
-		return tier.Maybe
-	default:
-		return tier.Is(c.Port >= p.from && c.Port <= p.to)
-	}
+	r.policy.Ports = append(r.policy.Ports, ports...)
+	return ports
 }
