@@ -36,9 +36,16 @@ type Resource struct {
 	Version    string
 	Resources  []string
 	Operations []admissionv1.OperationType
-	// Namespaced leaves out cluster-scoped objects, if Resources are "*": a namespace
-	// selector alone matches them.
-	Namespaced bool
+}
+
+// scope limits a wildcard to namespaced objects. A namespace selector alone does not: it
+// matches cluster-scoped objects, such as the CSINode that each kubelet creates. A
+// resource that is named has only one scope.
+func (r Resource) scope() admissionv1.ScopeType {
+	if slices.Contains(r.Resources, "*") {
+		return admissionv1.NamespacedScope
+	}
+	return admissionv1.AllScopes
 }
 
 // Variable is a CEL expression that others refer to as variables.Name.
@@ -382,10 +389,6 @@ func tenants(resources []Resource, selection Selection) *admissionv1.MatchResour
 func resourceRules(resources []Resource) []admissionv1.NamedRuleWithOperations {
 	var rules []admissionv1.NamedRuleWithOperations
 	for _, r := range resources {
-		scope := admissionv1.AllScopes
-		if r.Namespaced {
-			scope = admissionv1.NamespacedScope
-		}
 		rules = append(rules, admissionv1.NamedRuleWithOperations{
 			RuleWithOperations: admissionv1.RuleWithOperations{
 				Operations: r.Operations,
@@ -393,7 +396,7 @@ func resourceRules(resources []Resource) []admissionv1.NamedRuleWithOperations {
 					APIGroups:   []string{r.Group},
 					APIVersions: []string{r.Version},
 					Resources:   r.Resources,
-					Scope:       &scope,
+					Scope:       ptr.To(r.scope()),
 				},
 			},
 		})

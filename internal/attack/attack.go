@@ -44,6 +44,8 @@ type Attack struct {
 	As v1alpha1.Role
 	// AsGroups try it instead of a member of the tenant: a user in all of these groups.
 	AsGroups []string
+	// AsUser is the name of the user in AsGroups; any name if empty.
+	AsUser string
 	// Setup is created by the platform beforehand and removed afterwards. A Binding
 	// among it is the scheduler's, which puts a pod on a node that need not exist.
 	Setup []client.Object

@@ -107,6 +107,14 @@ func ByPlatform(a Attack) Attack {
 	return a
 }
 
+// ByKubelet makes a mirror's request as the kubelet of a node, whose own objects no policy
+// may refuse. The node need not exist.
+func ByKubelet(node string, a Attack) Attack {
+	a.AsUser, a.AsGroups, a.Unruled = "system:node:"+node, []string{"system:nodes"}, true
+	a.Summary += ", as a kubelet"
+	return a
+}
+
 // Custom is an object of a kind that a cluster may not have.
 func Custom(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{

@@ -52,6 +52,8 @@ func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name str
 // actor is the person that an attack is made as.
 func actor(at attack.Attack) string {
 	switch {
+	case at.AsUser != "":
+		return at.AsUser
 	case len(at.AsGroups) > 0:
 		return "a member of " + strings.Join(at.AsGroups, ", ")
 	case at.As == "":

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	authentication "k8s.io/apiserver/pkg/authentication/user"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,4 +40,31 @@ func OfflineRunner(policies *netpol.Map) *Runner { return &Runner{policies: poli
 // may be under way.
 func (r *Runner) Tell(answered func(a attack.Attack, got client.Object, err error, warnings []string)) {
 	r.answered = answered
+}
+
+// Kind is a resource or a subresource that a cluster serves.
+type Kind struct {
+	Resource    schema.GroupVersionResource
+	Subresource string
+	Object      schema.GroupVersionKind
+	Namespaced  bool
+	Verbs       []attack.Verb
+}
+
+// String is the resource's name for people.
+func (k Kind) String() string {
+	return kind{GroupVersionResource: k.Resource, subresource: k.Subresource}.label()
+}
+
+// Served are all kinds that the cluster serves.
+func (r *Runner) Served() ([]Kind, error) {
+	found, err := r.discover()
+	if err != nil {
+		return nil, err
+	}
+	var all []Kind
+	for _, k := range found.kinds {
+		all = append(all, Kind{k.GroupVersionResource, k.subresource, k.object, k.namespaced, k.verbs})
+	}
+	return all, nil
 }

@@ -172,7 +172,7 @@ func (s *offlineScene) answer(ctx context.Context, a attack.Attack) (evaluator.A
 func (s *offlineScene) request(ctx context.Context, a attack.Attack) (*evaluator.Evaluator, evaluator.Request, error) {
 	who := s.users[a.By][cmp.Or(a.As, v1alpha1.RoleOperator)]
 	if len(a.AsGroups) > 0 {
-		who = &user.DefaultInfo{Name: "croft-verify", Groups: append([]string{"system:authenticated"}, a.AsGroups...)}
+		who = &user.DefaultInfo{Name: cmp.Or(a.AsUser, "croft-verify"), Groups: append([]string{"system:authenticated"}, a.AsGroups...)}
 	}
 	e, err := s.evaluator.With(a.Setup...)
 	if err != nil {
@@ -190,6 +190,8 @@ func (s *offlineScene) request(ctx context.Context, a attack.Attack) (*evaluator
 		standing = append(standing, made)
 	}
 	r, err := requestOf(a.Request, who, standing)
+	// The node authorizer, not RBAC, gives kubelets their rights.
+	r.Authorized = slices.Contains(a.AsGroups, user.NodesGroup)
 	return e, r, err
 }
 

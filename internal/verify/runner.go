@@ -2,6 +2,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,9 +129,9 @@ func newMember(as rest.ImpersonationConfig, config *rest.Config, s *runtime.Sche
 	return &member{client: c, raw: raw}, nil
 }
 
-// inGroups is a user in groups outside of the tenants.
-func (r *Runner) inGroups(groups []string) (*member, error) {
-	as := rest.ImpersonationConfig{UserName: user, Groups: append([]string{"system:authenticated"}, groups...)}
+// outsider is the user outside of the tenants that an attack is made as.
+func (r *Runner) outsider(a attack.Attack) (*member, error) {
+	as := rest.ImpersonationConfig{UserName: cmp.Or(a.AsUser, user), Groups: append([]string{"system:authenticated"}, a.AsGroups...)}
 	return newMember(as, r.config, r.admin.Scheme(), r.admin.RESTMapper())
 }
 
@@ -177,7 +178,7 @@ func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 	m, ok := r.members[a.By][role]
 	if len(a.AsGroups) > 0 {
 		var err error
-		if m, err = r.inGroups(a.AsGroups); err != nil {
+		if m, err = r.outsider(a); err != nil {
 			return unprepared(a, err)
 		}
 		ok = true

@@ -249,6 +249,7 @@ func TestWallsHold(t *testing.T) {
 			t.Errorf("wall %s has %d attacks; a wall with fewer than three proves little", w.Name(), perWall[w.Name()])
 		}
 	}
+	t.Run("SystemRequests", func(t *testing.T) { p.systemRequests(t, runner) })
 	t.Run("MayStay", p.mayStay)
 	t.Run("Restart", func(t *testing.T) { p.restart(t, cluster) })
 }

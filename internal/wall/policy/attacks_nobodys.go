@@ -8,6 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -17,8 +18,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// nobodys are requests that tenants may not make, in a namespace of no tenant: every
-// policy on tenants must allow them there.
+// nobodys are requests that tenants may not make, by a kubelet or in a namespace of no
+// tenant: every policy on tenants must allow them.
 func (s scene) nobodys() []attack.Attack {
 	may := func(name, summary string, o client.Object, groups, resources string, verbs ...string) attack.Attack {
 		return attack.InNobodys(s.own, attack.Creating("free-"+name, summary, attack.Nobody, o),
@@ -56,7 +57,10 @@ func (s scene) nobodys() []attack.Attack {
 	event.InvolvedObject = corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: s.own + "-free-event", Name: "any"}
 	scaler := s.scaler("free-autoscaler", maxMetrics+1)
 	certificate := s.certificate("free-certificate", []any{s.otherHost})
+	drivers := &storagev1.CSINode{TypeMeta: metav1.TypeMeta{APIVersion: storagev1.SchemeGroupVersion.String(), Kind: "CSINode"}, ObjectMeta: metav1.ObjectMeta{Name: s.own}}
+	drivers.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: s.own, UID: "0c1f7d5e-3c4b-4a5e-9d67-0123456789ab"}}
 	return []attack.Attack{
+		attack.ByKubelet(s.own, attack.Creating("register-a-node", "write a CSINode that its Node owns, without which no node becomes Ready", attack.Nobody, drivers)),
 		attack.InNobodys(s.own, eviction, right("", "pods/eviction", "create")),
 		may("service", "open a port on every node by a Service, with an annotation that nobody knows", service, "", "services"),
 		may("configmap", "write an object with a finalizer", kept, "", "configmaps"),

@@ -60,7 +60,7 @@ func checkSizes() admissionpolicy.Validating {
 		Name:     SizesPolicy,
 		Ruleless: true,
 		Resources: []admissionpolicy.Resource{
-			{Group: "*", Version: "*", Resources: []string{"*"}, Operations: write, Namespaced: true},
+			{Group: "*", Version: "*", Resources: []string{"*"}, Operations: write},
 		},
 		Except: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"pods"}, Operations: write},
