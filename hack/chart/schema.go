@@ -43,7 +43,8 @@ func valuesSchema(kinds map[string]map[string]any) (map[string]any, error) {
 		"title":   "Values of croft's chart: croft.yaml, and how croft itself runs",
 		"type":    "object", "additionalProperties": false,
 		"properties": map[string]any{
-			"global":            map[string]any{"type": "object", "description": "What Helm shares with charts that this one is a part of; croft reads nothing from it."},
+			"global":            map[string]any{"type": "object", "description": "Values that Helm shares among a chart and its dependencies; croft does not read them."},
+			"enabled":           map[string]any{"type": "boolean", "description": "For a chart that has this one as a dependency with the condition croft.enabled; croft does not read it."},
 			"platform":          jsonSchema(kinds[manifest.KindPlatform]),
 			"pools":             named(manifest.KindPool, "Pools"),
 			"tenants":           named(manifest.KindTenant, "Tenants"),

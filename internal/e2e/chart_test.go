@@ -139,6 +139,21 @@ func objectsOf(t testing.TB, stream string) map[string]*unstructured.Unstructure
 	return all
 }
 
+// parentChart is the path of a chart that has croft's as a dependency which can be left out.
+func parentChart(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "charts", "croft"), os.DirFS(filepath.Join("..", "..", chart))); err != nil {
+		t.Fatal(err)
+	}
+	content := "apiVersion: v2\nname: platform\nversion: 1.0.0\n" +
+		"dependencies: [{name: croft, version: \">=0.0.0-0\", condition: croft.enabled, tags: [platform]}]\n"
+	if err := os.WriteFile(filepath.Join(dir, "Chart.yaml"), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // TestChartValues fails if Helm takes values that mean nothing, does not say which, or does
 // not do what the operator's values say.
 func TestChartValues(t *testing.T) {
@@ -166,6 +181,14 @@ func TestChartValues(t *testing.T) {
 		refused := helm(t, nil, append([]string{"template", "croft", chart, "-f", write(t, values)}, chartImageValues...)...)
 		if refused.status == 0 || !strings.Contains(refused.stderr, says) {
 			t.Errorf("%s: want it refused, with %q: exit status %d: %s", values, says, refused.status, refused.stderr)
+		}
+	}
+	for _, values := range []string{"croft: {enabled: true}", "global: {team: x}", "croft: {global: {team: x}}", "tags: {platform: true}"} {
+		parent := parentChart(t)
+		file := write(t, values)
+		made := helm(t, nil, "template", "platform", parent, "-f", file, "--set", "croft.image.repository=registry.example.org/croft", "--set", "croft.platform.clusterName=demo", "--set-json", "croft.platform.nodeClass={\"kwok\":{}}")
+		if made.status != 0 || !strings.Contains(made.stdout, "kind: Platform") {
+			t.Errorf("as a dependency, with %s: %s", values, made)
 		}
 	}
 	if refused := helm(t, nil, "template", "croft", chart); refused.status == 0 || !strings.Contains(refused.stderr, "image.repository: no image") {
