@@ -24,6 +24,7 @@ var rules = []rule{
 	eachPlatform(rolesStayWithinOperator),
 	eachPlatform(poolKeyIsFree),
 	eachPlatform(defaultsAreOrdered),
+	eachPlatform(platformContainersFitQuota),
 	eachPlatform(platformTagsFit),
 	eachPlatform(platformClassRefFits),
 
@@ -62,6 +63,7 @@ var rules = []rule{
 	eachTenant(metadataStaysDenied),
 	eachTenant(cidrsAreNetworks),
 	eachTenant(limitsAreOrdered),
+	eachTenant(tenantContainersFitQuota),
 	eachTenant(adminsAreNoTenants),
 	eachTenant(accessHasNotEnded),
 	eachTenant(minimumsFit),

@@ -3,7 +3,7 @@
 // Security. It is built on the API server's own packages, and reads only the objects
 // that it is given.
 //
-// It does not know quotas, the validation of Kubernetes' own kinds, most of their
+// It does not know how much of a quota is used, the validation of Kubernetes' own kinds, most of their
 // defaults, webhooks, finalizers and garbage collection.
 package evaluator
 
@@ -96,6 +96,7 @@ type Evaluator struct {
 	objects     []client.Object
 	namespaces  namespaces
 	limits      map[string][]*corev1.LimitRange
+	quotas      map[string][]*corev1.ResourceQuota
 	rbac        rbac
 	mutating    []mutatingPolicy
 	validating  []validatingPolicy
@@ -143,7 +144,10 @@ func (e *Evaluator) without(less []client.Object) []client.Object {
 // Of returns an Evaluator of a cluster with other objects. Policies among them are not
 // compiled again if only their scope has changed.
 func (e *Evaluator) Of(objects []client.Object) (*Evaluator, error) {
-	next := &Evaluator{lazy: e.lazy, cache: e.cache, objects: objects, namespaces: namespaces{}, limits: map[string][]*corev1.LimitRange{}}
+	next := &Evaluator{
+		lazy: e.lazy, cache: e.cache, objects: objects, namespaces: namespaces{},
+		limits: map[string][]*corev1.LimitRange{}, quotas: map[string][]*corev1.ResourceQuota{},
+	}
 	var mutatingBindings []*admissionv1.MutatingAdmissionPolicyBinding
 	var validatingBindings []*admissionv1.ValidatingAdmissionPolicyBinding
 	for _, o := range objects {
@@ -152,6 +156,8 @@ func (e *Evaluator) Of(objects []client.Object) (*Evaluator, error) {
 			next.namespaces[o.Name] = named(o)
 		case *corev1.LimitRange:
 			next.limits[o.Namespace] = append(next.limits[o.Namespace], o)
+		case *corev1.ResourceQuota:
+			next.quotas[o.Namespace] = append(next.quotas[o.Namespace], o)
 		case *admissionv1.MutatingAdmissionPolicyBinding:
 			mutatingBindings = append(mutatingBindings, o)
 		case *admissionv1.ValidatingAdmissionPolicyBinding:
@@ -271,6 +277,7 @@ func (e *Evaluator) Judge(ctx context.Context, r Request) (Answer, error) {
 		}
 		answer.Object = a.GetObject().(*unstructured.Unstructured)
 	}
+	answer.Denials = append(answer.Denials, e.judgeResources(a, answer.Object)...)
 	answer.Denials = append(answer.Denials, e.podSecurity.judge(ctx, a)...)
 	denials, err := e.validate(ctx, a, o)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 // fillResources gives a pod's containers the requests that follow from their limits,
 // and then the defaults of the namespace's LimitRanges: SetDefaults_Pod and the plugin
-// LimitRanger of k8s.io/kubernetes. Its maxima and minima are not judged.
+// LimitRanger of k8s.io/kubernetes.
 func fillResources(pod *unstructured.Unstructured, limits []*corev1.LimitRange) {
 	spec := object(pod.Object, "spec")
 	for _, list := range []string{"containers", "initContainers"} {

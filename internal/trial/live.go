@@ -95,6 +95,9 @@ func (j *live) create(ctx context.Context, object *unstructured.Unstructured, wh
 	return answer, nil
 }
 
+// whyNoNode knows nothing of the pools.
+func (*live) whyNoNode(*unstructured.Unstructured) string { return "" }
+
 // errNotTried is that the cluster was not asked about a controller's object.
 var errNotTried = errors.New("not tried")
 

@@ -24,6 +24,8 @@ import (
 // offline judges by an estate, without a cluster.
 type offline struct {
 	evaluator *evaluator.Evaluator
+	estate    *estate.Estate
+	tenant    *estate.Tenant
 	// class is the class of a claim without one.
 	class string
 }
@@ -33,7 +35,7 @@ func newOffline(e *estate.Estate, tenant *estate.Tenant, class string) (judge, e
 	if err != nil {
 		return nil, err
 	}
-	return &offline{made, cmp.Or(class, classOf(tenant))}, nil
+	return &offline{made, e, tenant, cmp.Or(class, classOf(tenant))}, nil
 }
 
 // classOf is a class that a tenant may use, since which one the cluster has for its
@@ -55,6 +57,20 @@ func (j *offline) create(ctx context.Context, object *unstructured.Unstructured,
 		User: who, Verb: "create", Resource: evaluator.ResourceOf(object.GroupVersionKind()),
 		Namespace: object.GetNamespace(), Name: object.GetName(), Object: object, Authorized: controller,
 	})
+}
+
+// whyNoNode asks the pool that the pod is placed on.
+func (j *offline) whyNoNode(object *unstructured.Unstructured) string {
+	var pod corev1.Pod
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &pod) != nil {
+		return ""
+	}
+	key := j.estate.Platform.NodePoolKey
+	pool := j.estate.Pool(cmp.Or(pod.Spec.NodeSelector[key], j.tenant.Pools[0]))
+	if pool == nil {
+		return "" // a rule refuses other pools
+	}
+	return pool.WhyNoNode(key, &pod.Spec)
 }
 
 // choose gives a claim without a class the cluster's default one, as the API server's
@@ -82,7 +98,7 @@ func (j *offline) with(object *unstructured.Unstructured) (judge, error) {
 		return j, nil
 	}
 	made, err := j.evaluator.With(granted)
-	return &offline{made, j.class}, err
+	return &offline{made, j.estate, j.tenant, j.class}, err
 }
 
 func (*offline) clusterWide(kind schema.GroupVersionKind) bool { return clusterWide[kind.GroupKind()] }

@@ -70,8 +70,8 @@ type Result struct {
 
 // Reason is why an object is refused, or warned about.
 type Reason struct {
-	// By is the policy, RBAC, PodSecurity or, for all else, the API server; Rule is the
-	// policy's rule.
+	// By is the policy, RBAC, PodSecurity, LimitRanger, ResourceQuota, Karpenter or, for
+	// all else, the API server; Rule is the policy's rule.
 	By      string `json:"by"`
 	Rule    string `json:"rule,omitempty"`
 	Message string `json:"message"`
@@ -82,6 +82,9 @@ type Reason struct {
 
 // apiServer is who refuses and warns beside policies, RBAC and Pod Security.
 const apiServer = "API server"
+
+// karpenter finds nodes for pods.
+const karpenter = "Karpenter"
 
 // Report is the outcome of some manifests.
 type Report struct {
@@ -115,6 +118,8 @@ type judge interface {
 	with(*unstructured.Unstructured) (judge, error)
 	// clusterWide reports a kind of no namespace.
 	clusterWide(schema.GroupVersionKind) bool
+	// whyNoNode explains why no node can run a pod that is created; "" if some may.
+	whyNoNode(pod *unstructured.Unstructured) string
 	// unknown is what cannot be found out about some manifests.
 	unknown([]Manifest) []string
 }
@@ -288,6 +293,11 @@ func (t *Trial) one(ctx context.Context, m Manifest, c child, controller bool) (
 	}
 	for _, w := range answer.Warnings {
 		r.Warnings = append(r.Warnings, warningOf(w))
+	}
+	if answer.Object != nil && answer.Object.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
+		if why := t.judge.whyNoNode(answer.Object); why != "" {
+			r.Warnings = append(r.Warnings, Reason{By: karpenter, Message: why + ": it will wait for ever"})
+		}
 	}
 	for _, reasons := range [][]Reason{r.Refusals, r.Warnings} {
 		for i := range reasons {

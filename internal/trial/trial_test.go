@@ -255,3 +255,62 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestResources fails if a pod is called fine that a LimitRange, a quota or the pool's
+// nodes cannot take.
+func TestResources(t *testing.T) {
+	const base = "platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {apps: {instances: {capacityTypes: [on-demand], instanceTypes: [m5.large]}}}\n"
+	pod := func(spec string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {" + spec + "}\n"
+	}
+	deployment := func(spec string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {" + spec + "}}}\n"
+	}
+	for name, c := range map[string]struct {
+		tenant, manifest string
+		verdict          trial.Verdict
+		by, message      string
+	}{
+		"a quota of limits, none set": {"quota: {limits.cpu: 8, limits.memory: 16Gi}", pod("containers: [{name: a, image: nginx}]"),
+			trial.Refused, "ResourceQuota", "must specify limits.cpu for: a; limits.memory for: a"},
+		"by a Deployment's pods": {"quota: {limits.cpu: 8}", deployment("containers: [{name: a, image: nginx}]"),
+			trial.Refused, "ResourceQuota", "must specify limits.cpu for: a"},
+		"an init container alone lacks it": {"quota: {limits.cpu: 8}", pod("initContainers: [{name: i, image: nginx}], containers: [{name: a, image: nginx, resources: {limits: {cpu: 1}}}]"),
+			trial.Refused, "ResourceQuota", "must specify limits.cpu for: i"},
+		"limits by default": {"quota: {limits.cpu: 8}, limits: {default: {cpu: 1}}", pod("containers: [{name: a, image: nginx}]"), trial.Changed, "", ""},
+		"more than the maximum": {"limits: {max: {cpu: 2}}", pod("containers: [{name: a, image: nginx, resources: {limits: {cpu: 3}}}]"),
+			trial.Refused, "LimitRanger", "maximum cpu usage per Container is 2, but limit is 3"},
+		"less than the minimum": {"limits: {min: {memory: 1Gi}}", pod("containers: [{name: a, image: nginx, resources: {requests: {memory: 10Mi}}}]"),
+			trial.Refused, "LimitRanger", "minimum memory usage per Container is 1Gi, but request is 10Mi"},
+		"no such instance type": {"", pod("nodeSelector: {node.kubernetes.io/instance-type: c5.large}, containers: [{name: a, image: nginx}]"),
+			trial.Warned, "Karpenter", "nodes have [m5.large] in pool apps: it will wait for ever"},
+		"no such instance type, by a Deployment's pods": {"", deployment("nodeSelector: {node.kubernetes.io/instance-type: c5.large}, containers: [{name: a, image: nginx}]"),
+			trial.Warned, "Karpenter", "nodes have [m5.large]"},
+		"a label that no node has": {"", pod("nodeSelector: {disk: ssd}, containers: [{name: a, image: nginx}]"), trial.Warned, "Karpenter", "the label disk is on no node"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, problems := manifest.Parse("croft.yaml", []byte(base+"tenants: {shop: {pool: apps, access: [{group: devs, role: operator}], "+c.tenant+"}}\n"))
+			e, more := estate.Build(d)
+			if len(problems)+len(more) > 0 {
+				t.Fatal(problems, more)
+			}
+			by, err := trial.New(e, e.Tenant("shop"), trial.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			read, err := trial.Read("pod.yaml", []byte(c.manifest))
+			if err != nil {
+				t.Fatal(err)
+			}
+			results := try(t, by, read).Results
+			last := results[len(results)-1]
+			if last.Verdict != c.verdict {
+				t.Fatalf("%s, want %s: %v %v", last.Verdict, c.verdict, last.Refusals, last.Warnings)
+			}
+			if reasons := slices.Concat(last.Refusals, last.Warnings); c.by != "" &&
+				!slices.ContainsFunc(reasons, func(r trial.Reason) bool { return r.By == c.by && strings.Contains(r.Message, c.message) }) {
+				t.Errorf("want %q by %s, got %v", c.message, c.by, reasons)
+			}
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package estate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+)
+
+// The labels that Karpenter's provider for AWS derives from the name of an instance type.
+const (
+	awsFamily = awsGroup + "/instance-family"
+	awsSize   = awsGroup + "/instance-size"
+)
+
+// WhyNoNode explains why no node of the pool can run a pod with these requirements; "" if
+// some node may. It knows the labels that follow from the Pool alone: not the types that
+// the cloud offers at the moment, and not labels that somebody sets on a node by hand.
+func (p *Pool) WhyNoNode(nodePoolKey string, pod *corev1.PodSpec) string {
+	labels := p.nodeLabels(nodePoolKey)
+	for _, key := range slices.Sorted(maps.Keys(pod.NodeSelector)) {
+		if why := labels.whyNot("spec.nodeSelector", key, corev1.NodeSelectorOpIn, []string{pod.NodeSelector[key]}); why != "" {
+			return why + " in pool " + p.Name
+		}
+		labels[normal(key)] = valuesOf(corev1.NodeSelectorOpIn, []string{pod.NodeSelector[key]})
+	}
+	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil || pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return ""
+	}
+	first := ""
+	for _, term := range pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		why := ""
+		for _, r := range term.MatchExpressions {
+			if why = labels.whyNot("spec.affinity.nodeAffinity", r.Key, r.Operator, r.Values); why != "" {
+				break
+			}
+		}
+		if why == "" {
+			return "" // the terms are alternatives
+		}
+		if first == "" {
+			first = why + " in pool " + p.Name
+		}
+	}
+	return first
+}
+
+// nodeLabels are the possible values of labels of a pool's nodes.
+type nodeLabels map[string]values
+
+func (p *Pool) nodeLabels(nodePoolKey string) nodeLabels {
+	labels := nodeLabels{}
+	for _, c := range constraints(&p.Instances) {
+		before, ok := labels[c.key]
+		if !ok {
+			before = anything()
+		}
+		labels[c.key] = before.and(c.values)
+	}
+	labels[nodePoolKey] = valuesOf(corev1.NodeSelectorOpIn, []string{p.Name})
+	labels[karpenterv1.NodePoolLabelKey] = valuesOf(corev1.NodeSelectorOpIn, []string{p.Name})
+	types, ok := labels[corev1.LabelInstanceTypeStable]
+	if !ok || types.others || p.Class.Ref != nil && p.Class.Ref.Group != awsGroup {
+		return labels
+	}
+	var architectures, families, sizes []string
+	for name := range types.listed {
+		architecture := architectureOf(name)
+		if architecture == "" {
+			return labels
+		}
+		family, size, _ := strings.Cut(name, ".")
+		architectures, families, sizes = append(architectures, architecture), append(families, family), append(sizes, size)
+	}
+	for key, list := range map[string][]string{corev1.LabelArchStable: architectures, awsFamily: families, awsSize: sizes} {
+		before, ok := labels[key]
+		if !ok {
+			before = anything()
+		}
+		labels[key] = before.and(valuesOf(corev1.NodeSelectorOpIn, list))
+	}
+	return labels
+}
+
+// whyNot explains why no value of a label meets a requirement; "" if one does.
+func (l nodeLabels) whyNot(field, key string, operator corev1.NodeSelectorOperator, list []string) string {
+	asked := strings.TrimSpace(fmt.Sprintf("%s %s %s", key, operator, abridged(list)))
+	possible, ok := l[normal(key)]
+	if !ok {
+		if mayBeSet(normal(key)) || operator == corev1.NodeSelectorOpNotIn || operator == corev1.NodeSelectorOpDoesNotExist {
+			return ""
+		}
+		return fmt.Sprintf("%s: %s: the label %s is on no node", field, asked, key)
+	}
+	if !possible.and(valuesOf(operator, list)).empty() {
+		return ""
+	}
+	if possible.others {
+		return fmt.Sprintf("%s: %s: no node has such a value", field, asked)
+	}
+	return fmt.Sprintf("%s: %s: nodes have %s", field, asked, abridged(possible.sorted()))
+}
+
+// mayBeSet reports a label that Karpenter, its providers, the kubelet or a storage driver
+// set on nodes, with values that the Pool does not determine.
+func mayBeSet(key string) bool {
+	if karpenterv1.WellKnownLabels.Has(key) || key == corev1.LabelHostname {
+		return true
+	}
+	domain, _, qualified := strings.Cut(key, "/")
+	return qualified && (strings.HasPrefix(domain, "karpenter.") || strings.HasPrefix(domain, "topology.") ||
+		strings.HasSuffix(domain, "kubernetes.io") || strings.HasSuffix(domain, "k8s.io"))
+}

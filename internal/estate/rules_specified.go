@@ -1,0 +1,90 @@
+package estate
+
+import (
+	"cmp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// Specified are the resources that every container must set if a quota has them:
+// validationSet of the quota's pod evaluator in k8s.io/kubernetes.
+var Specified = []corev1.ResourceName{
+	corev1.ResourceCPU, corev1.ResourceMemory,
+	corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory,
+	corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory,
+}
+
+// SpecifiedBy returns the name of a container's resource that a quota's name counts, and
+// whether it is a limit.
+func SpecifiedBy(name corev1.ResourceName) (of corev1.ResourceName, limit bool) {
+	plain, limit := strings.CutPrefix(string(name), "limits.")
+	return corev1.ResourceName(strings.TrimPrefix(plain, corev1.DefaultResourceRequestsPrefix)), limit
+}
+
+// platformContainersFitQuota is containersFitQuota for the defaults of tenants.
+func platformContainersFitQuota(p *v1alpha1.PlatformSpec) []finding {
+	if p.TenantDefaults.Quota == nil {
+		return nil
+	}
+	at := field.NewPath("spec", "tenantDefaults", "quota").Key
+	return containersFitQuota(at, p.TenantDefaults.Quota, cmp.Or(p.TenantDefaults.Limits, BuiltinLimits()))
+}
+
+// tenantContainersFitQuota is containersFitQuota for tenants with a quota or limits of
+// their own.
+func tenantContainersFitQuota(w *whole, t *v1alpha1.Tenant) []finding {
+	at := field.NewPath("spec", "quota").Key
+	switch {
+	case t.Spec.Quota != nil:
+	case t.Spec.Limits != nil:
+		at = func(string) *field.Path { return field.NewPath("spec", "limits") }
+	default:
+		return nil
+	}
+	return containersFitQuota(at, quotaOf(&w.platform, t), limitsOf(&w.platform.TenantDefaults, t))
+}
+
+// containersFitQuota warns of a quota that refuses every container without resources of
+// its own, as many charts and injected containers are: the quota counts a resource that
+// has no default, or the default is more than all of the quota.
+func containersFitQuota(at func(name string) *field.Path, quota corev1.ResourceList, limits *v1alpha1.ContainerLimits) []finding {
+	var all []finding
+	for _, name := range Specified {
+		most, counted := quota[name]
+		if !counted {
+			continue
+		}
+		of, isLimit := SpecifiedBy(name)
+		value, fieldName := defaultOf(limits, of, isLimit)
+		want := map[bool]string{true: "limits.default.", false: "limits.defaultRequest."}[isLimit] + string(of)
+		switch {
+		case value == nil:
+			all = append(all, warned(at(string(name)), "every container must set %s then, and there is no default: pods of charts and injected containers without it are refused; set %s, or leave %s out of the quota",
+				name, want, name)...)
+		case value.Cmp(most) > 0:
+			all = append(all, warned(at(string(name)), "the quota is %s, and a container without its own gets %s by limits.%s.%s: each is refused; raise the quota, or lower the default",
+				most.String(), value.String(), fieldName, of)...)
+		}
+	}
+	return all
+}
+
+// defaultOf is what a container gets that sets nothing, and the field that it comes from:
+// the defaults of a LimitRange, where max and min stand in for missing defaults.
+func defaultOf(limits *v1alpha1.ContainerLimits, of corev1.ResourceName, isLimit bool) (*resource.Quantity, string) {
+	parts := []limitsPart{{"default", limits.Default}, {"max", limits.Max}}
+	if !isLimit {
+		parts = []limitsPart{{"defaultRequest", limits.DefaultRequest}, parts[0], parts[1], {"min", limits.Min}}
+	}
+	for _, part := range parts {
+		if value, ok := part.list[of]; ok {
+			return &value, part.name
+		}
+	}
+	return nil, ""
+}
