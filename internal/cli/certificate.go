@@ -85,7 +85,7 @@ func (a *app) certificate(ctx context.Context, o certificateOptions) error {
 		return failed(err)
 	}
 	if !statement.Predicate.Verified {
-		a.printResults(results, 0)
+		a.printResults(results, false, 0)
 		return failedf("nothing is certified: not every attack on tenant %s was stopped by its wall", o.tenant)
 	}
 	if key == nil {

@@ -43,7 +43,7 @@ func TestNothingRawOnATerminal(t *testing.T) {
 		"progress": func() { p := newProgress(&out); p.update("%s", evil); p.done(); p.hint(evil) },
 		"why":      func() { printStory(&out, story) },
 		"doctor":   func() { a.printCheckup(checks) },
-		"verify":   func() { a.printResults(tried, 0) },
+		"verify":   func() { a.printResults(tried, true, 0); a.printResults(tried, false, 0) },
 		"junit":    func() { _ = printJUnit(&out, "croft verify", suitesOf(tried), 0) },
 		"json":     func() { _ = formatJSON.print(&out, map[string]string{evil: evil}) },
 		"yaml":     func() { _ = formatYAML.print(&out, map[string]string{evil: evil}) },

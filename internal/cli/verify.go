@@ -24,6 +24,7 @@ import (
 type verifyOptions struct {
 	walls   []string
 	attacks []string
+	all     bool
 	list    bool
 	explain string
 	tenant  string
@@ -59,6 +60,7 @@ Exit status 0 means that every wall held.`,
 	o.files.add(c)
 	c.Flags().StringSliceVar(&o.walls, "wall", nil, "only these walls: network, nodes, identity, policy")
 	c.Flags().StringSliceVar(&o.attacks, "attack", nil, "only these attacks, by name")
+	c.Flags().BoolVar(&o.all, "all", false, "show a line for each attack, not for each wall; --attack does, too")
 	c.Flags().BoolVar(&o.list, "list", false, "list the attacks and try none")
 	c.Flags().StringVar(&o.explain, "explain", "", "explain this attack and what stops it, and try none")
 	c.Flags().StringVar(&o.tenant, "tenant", "", "try from inside this tenant, by dry-run requests only")
@@ -183,7 +185,7 @@ func (a *app) try(ctx context.Context, stage stage, config *rest.Config, o verif
 		progress.update("%d tried, last %s/%s", tried, r.Wall, r.Name)
 	})
 	progress.done()
-	if err := a.report(results, time.Since(started), o.output); err != nil {
+	if err := a.report(results, time.Since(started), o); err != nil {
 		return err
 	}
 	if o.record && err == nil && ctx.Err() == nil {
@@ -209,15 +211,15 @@ func (a *app) try(ctx context.Context, stage stage, config *rest.Config, o verif
 	}
 }
 
-func (a *app) report(results []verify.Result, took time.Duration, f format) error {
-	switch f {
+func (a *app) report(results []verify.Result, took time.Duration, o verifyOptions) error {
+	switch o.output {
 	case formatTable:
-		a.printResults(results, took)
+		a.printResults(results, o.all || len(o.attacks) > 0, took)
 		return nil
 	case formatJUnit:
 		return printJUnit(a.out, "croft verify", suitesOf(results), took)
 	default:
-		return f.print(a.out, map[string]any{"results": slices.Concat([]verify.Result{}, results)})
+		return o.output.print(a.out, map[string]any{"results": slices.Concat([]verify.Result{}, results)})
 	}
 }
 

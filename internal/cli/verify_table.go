@@ -5,12 +5,14 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"golang.org/x/term"
 
+	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/verify"
 )
 
@@ -21,16 +23,80 @@ const (
 	shortest = 24
 )
 
-// printResults shows a line for each attack, and says in full which did not hold.
-func (a *app) printResults(results []verify.Result, took time.Duration) {
-	header := []string{"WALL", "KIND", "NAME", "RESULT", "STOPPED BY", "MESSAGE"}
-	const resultColumn = 3
-	rows := [][]string{header}
-	counts := map[verify.Outcome]int{}
-	tried := 0
+// printResults shows a line for each wall or, with each, for each attack. The reasons why
+// attacks were not tried and the failures follow, next to the summary.
+func (a *app) printResults(results []verify.Result, each bool, took time.Duration) {
+	if each {
+		a.printEach(results)
+	} else {
+		printWalls(a.out, results)
+	}
+	printNotTried(a.out, results)
+	counts, tried := map[verify.Outcome]int{}, 0
 	for _, r := range results {
 		counts[r.Result]++
 		tried += r.Tried()
+		if !r.Good() {
+			say(a.out, "\n%s/%s: %s\n  tried: %s\n  %s\n", r.Wall, r.Name, paint(r.Result, string(r.Result)), r.Summary, r.Message)
+		}
+	}
+	say(a.out, "\n%s\n", summary(counts, len(results), tried, took))
+}
+
+// printWalls shows how many attacks and mirrors of each wall held, of those that were tried.
+func printWalls(w io.Writer, results []verify.Result) {
+	var rows [][]string
+	for _, wall := range wallsOf(results) {
+		held, tried, notTried := map[attack.Kind]int{}, map[attack.Kind]int{}, 0
+		for _, r := range results {
+			switch {
+			case r.Wall != wall:
+				continue
+			case r.Result == verify.NotTried:
+				notTried++
+				continue
+			case r.Result == verify.Held:
+				held[r.Kind]++
+			}
+			tried[r.Kind]++
+		}
+		row := []string{wall}
+		for _, kind := range []attack.Kind{attack.Breach, attack.Mirror} {
+			row = append(row, fmt.Sprintf("%d of %d", held[kind], tried[kind]))
+		}
+		rows = append(rows, append(row, dash(strings.TrimPrefix(strconv.Itoa(notTried), "0"))))
+	}
+	table(w, []string{"WALL", "ATTACKS STOPPED", "MIRRORS ALLOWED", "NOT TRIED"}, rows)
+}
+
+// printNotTried shows each reason why attacks were not tried, with their number.
+func printNotTried(w io.Writer, results []verify.Result) {
+	attacks := map[string][]verify.Result{}
+	var reasons []string
+	for _, r := range results {
+		if r.Result != verify.NotTried {
+			continue
+		}
+		if attacks[r.Message] == nil {
+			reasons = append(reasons, r.Message)
+		}
+		attacks[r.Message] = append(attacks[r.Message], r)
+	}
+	for i, reason := range reasons {
+		if i == 0 {
+			say(w, "\n")
+		}
+		names := namesOf(attacks[reason], func(r verify.Result) string { return r.Wall + "/" + r.Name })
+		say(w, "%s: %s: %s\n", paint(verify.NotTried, string(verify.NotTried)), reason, strings.Join(names, ", "))
+	}
+}
+
+// printEach shows a line for each attack.
+func (a *app) printEach(results []verify.Result) {
+	header := []string{"WALL", "KIND", "NAME", "RESULT", "STOPPED BY", "MESSAGE"}
+	const resultColumn = 3
+	rows := [][]string{header}
+	for _, r := range results {
 		rows = append(rows, []string{r.Wall, string(r.Kind), inline(r.Name), string(r.Result), inline(dash(r.StoppedBy)), inline(cell(r))})
 	}
 	widths := make([]int, len(header))
@@ -55,18 +121,6 @@ func (a *app) printResults(results []verify.Result, took time.Duration) {
 		line.WriteString(cut(row[len(row)-1], max(left, shortest)))
 		say(a.out, "%s\n", painted(strings.TrimRight(line.String(), " ")))
 	}
-	// Failures come last, next to the summary: many attacks may not have been tried.
-	for _, r := range results {
-		if r.Result == verify.NotTried {
-			say(a.out, "\n%s/%s: %s: %s", r.Wall, r.Name, paint(r.Result, string(r.Result)), r.Message)
-		}
-	}
-	for _, r := range results {
-		if r.Result != verify.Held && r.Result != verify.NotTried {
-			say(a.out, "\n%s/%s: %s\n  tried: %s\n  %s", r.Wall, r.Name, paint(r.Result, string(r.Result)), r.Summary, r.Message)
-		}
-	}
-	say(a.out, "\n\n%s\n", summary(counts, len(results), tried, took))
 }
 
 // gap is between columns.

@@ -3,9 +3,12 @@ package cli
 import (
 	"bytes"
 	"encoding/xml"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/verify"
@@ -43,18 +46,48 @@ func TestJUnit(t *testing.T) {
 // full.
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
-	(&app{out: &out}).printResults(results, 2*time.Second)
+	(&app{out: &out}).printResults(results, true, 2*time.Second)
 	lines := strings.Split(out.String(), "\n")
 	column := strings.Index(lines[0], "MESSAGE")
 	if column < 0 || !strings.HasPrefix(lines[2][column:], "[node-name] spec.nodeName: no") {
 		t.Errorf("the message is not below its header:\n%s", out.String())
 	}
 	for _, want := range []string{
-		"nodes/run-a-pod: not tried: nobody has the role\nnodes/choose-scheduler: BREACHED\n  tried: choose",
+		"not tried: nobody has the role: nodes/run-a-pod\n\nnodes/choose-scheduler: BREACHED\n  tried: choose",
 		"2 of 5 held, 1 BREACHED, 1 blocked elsewhere, 1 not tried; 43 requests and connections tried in 2.0 s\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("want %q in:\n%s", want, out.String())
 		}
+	}
+}
+
+// TestWallsTable expects a line for each wall, each reason once, and failures in full.
+func TestWallsTable(t *testing.T) {
+	var out bytes.Buffer
+	all := slices.Clone(results)
+	for _, name := range []string{"run-a-job", "run-a-set", "run-two", "run-three"} {
+		all = append(all, verify.Result{Wall: "nodes", Kind: attack.Mirror, Name: name, Result: verify.NotTried, Message: "nobody has the role"})
+	}
+	(&app{out: &out}).printResults(all, false, 2*time.Second)
+	want := `WALL       ATTACKS STOPPED   MIRRORS ALLOWED   NOT TRIED
+network    1 of 1            0 of 0            -
+nodes      1 of 2            0 of 0            5
+identity   0 of 1            0 of 0            -
+
+not tried: nobody has the role: nodes/run-a-pod, nodes/run-a-job, nodes/run-a-set, nodes/run-two, nodes/run-three
+
+nodes/choose-scheduler: BREACHED
+  tried: choose <one> & \x01 another
+  the request "went" through
+
+identity/read-anything: blocked elsewhere
+  tried: 
+  connection refused
+
+2 of 9 held, 1 BREACHED, 1 blocked elsewhere, 5 not tried; 43 requests and connections tried in 2.0 s
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -182,7 +182,7 @@ func (p *proving) systemRequests(t *testing.T, runner *verify.Runner) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := append(served, unservedKinds...)
+	kinds := slices.Concat(served, unservedKinds)
 	s := newOfflineScene(t, p.scratch)
 	disturbed, requests := judgeSystemRequests(t, s.evaluator, kinds)
 	fmt.Printf("requests of system components: %d to %d kinds, %d disturbed\n", requests, len(kinds), len(disturbed))
