@@ -50,6 +50,7 @@ If the kubeconfig's context uses that plugin, its flags are the defaults here.`,
 		Example: `  croft login --issuer https://login.example.org --client-id croft
   croft login                # the context in the kubeconfig says where
   croft login --device       # on a machine without a browser
+  croft login --account jane-admin --prompt login    # a second account, with a session of its own
   croft login forget         # delete the tokens that are kept`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -132,6 +133,7 @@ func (f *loginFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Issuer, "issuer", "", "URL of the identity provider, as in its tokens")
 	flags.StringVar(&o.ClientID, "client-id", "croft", "ID of the client that the identity provider knows")
 	flags.StringVar(&o.ClientSecret, "client-secret", "", "secret of the client, for providers that issue one to native applications")
+	flags.StringVar(&o.Account, "account", "", "user to log in as, with a session of its own; one session for each provider and client by default")
 	flags.StringVar(&o.CertificateAuthority, "issuer-certificate-authority", "", "path of the CA bundle for the identity provider; the system's by default")
 	flags.StringSliceVar(&o.Scopes, "scope", nil, "scopes to request beside openid (default: those of "+strings.Join(login.DefaultScopes(), ", ")+" that the provider supports)")
 	flags.StringVar(&o.Prompt, "prompt", "", "the provider's prompt, such as consent or select_account; some issue refresh tokens only after consent")

@@ -71,6 +71,9 @@ func (s *Session) browserLogin(ctx context.Context, provider *discoveredProvider
 	config := provider.oauth
 	config.RedirectURL = redirect.String()
 	parameters := []oauth2.AuthCodeOption{oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier)}
+	if s.options.Account != "" {
+		parameters = append(parameters, oauth2.SetAuthURLParam("login_hint", s.options.Account))
+	}
 	prompt := s.options.Prompt
 	if !provider.offline {
 		// Google has no offline_access scope, but this parameter.

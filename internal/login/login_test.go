@@ -31,6 +31,7 @@ func TestLogin(t *testing.T) {
 	}{
 		{"Browser", browser}, {"Device", device}, {"Refused", refused}, {"DeviceRefused", deviceRefused}, {"Refresh", refreshes},
 		{"Revoked", revoked}, {"Concurrent", concurrent}, {"Clock", clockSkew}, {"Unreachable", unreachable}, {"Forged", forged},
+		{"Accounts", accounts},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -136,6 +137,35 @@ func expectPrivate(t *testing.T, dir string) {
 			t.Errorf("%s has mode %v, %v", file.Name(), info.Mode(), err)
 		}
 	}
+}
+
+// accounts fails if a login changes whose session another kubeconfig uses.
+func accounts(t *testing.T, p *openidtest.Provider) {
+	first := newSession(t, p, nil)
+	token, err := first.Login(t.Context())
+	first.expectJane(t, token, err)
+	session := func(account string) *Session {
+		return newSession(t, p, func(o *Options) {
+			o.Dir, o.Account, o.Prompt, o.OpenBrowser = first.options.Dir, account, "login consent", browserOf(t, p, "bob")
+		})
+	}
+	if _, err := session("").Login(t.Context()); err == nil || !strings.Contains(err.Error(), "you logged in as bob") || !strings.Contains(err.Error(), "is jane's: add --account bob") {
+		t.Errorf("a login as another user: %v", err)
+	}
+	if _, err := session("jane").Login(t.Context()); err == nil || !strings.Contains(err.Error(), "you logged in as bob, and --account is jane") {
+		t.Errorf("a login as another user than --account: %v", err)
+	}
+	second := session("bob")
+	if token, err := second.Login(t.Context()); err != nil || token.User != "bob" {
+		t.Errorf("the second session is %v's: %v", token, err)
+	}
+	token, err = first.Token(t.Context(), false)
+	first.expectJane(t, token, err)
+	if err := second.Forget(t.Context()); err != nil {
+		t.Error(err)
+	}
+	token, err = first.Token(t.Context(), false)
+	first.expectJane(t, token, err)
 }
 
 type noNetwork struct{}

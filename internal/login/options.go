@@ -45,6 +45,9 @@ type Options struct {
 	// ClientID identifies croft at the provider. ClientSecret is for clients that require
 	// one; on users' machines it is not confidential.
 	ClientID, ClientSecret string
+	// Account is the user to log in as, with a session of its own. By default there is one
+	// session for each provider, client and scopes.
+	Account string
 	// CertificateAuthority is the path of a CA bundle in PEM for the provider's
 	// certificate; the system's by default.
 	CertificateAuthority string

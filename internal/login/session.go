@@ -251,6 +251,9 @@ func (s *Session) save(raw string, id *oidc.IDToken, refreshToken string) (*Toke
 		return nil, s.explain(err)
 	}
 	user, groups := identity(claims, s.options.GroupsClaim)
+	if err := s.checkAccount(id.Subject, user, claims); err != nil {
+		return nil, err
+	}
 	k := &storedLogin{
 		Issuer: s.options.Issuer, ClientID: s.options.ClientID, Subject: id.Subject, User: user, Groups: groups,
 		IDToken: raw, Expiry: id.Expiry, RefreshToken: refreshToken,
@@ -261,9 +264,29 @@ func (s *Session) save(raw string, id *oidc.IDToken, refreshToken string) (*Toke
 	return k.token(), nil
 }
 
+// checkAccount refuses a login by another user than the session's: every kubeconfig with
+// this session would become that user without notice.
+func (s *Session) checkAccount(subject, user string, claims map[string]any) error {
+	if account := s.options.Account; account != "" {
+		if slices.ContainsFunc(userClaims, func(name string) bool { return claims[name] == account }) {
+			return nil
+		}
+		return fmt.Errorf("you logged in as %s, and --account is %s: log in as that user with --prompt login, or correct --account", user, account)
+	}
+	k, err := s.store.load()
+	if err != nil || k.Subject == "" || k.Subject == subject {
+		return err
+	}
+	return fmt.Errorf("you logged in as %s, and the session at %s is %s's: add --account %s for a session of its own, or end the other one with croft login forget",
+		user, s.options.Issuer, k.User, user)
+}
+
+// userClaims name the user, the best name first.
+var userClaims = []string{"preferred_username", "email", "sub"}
+
 // identity extracts the user and groups from claims.
 func identity(claims map[string]any, groupsClaim string) (user string, groups []string) {
-	for _, name := range []string{"preferred_username", "email", "sub"} {
+	for _, name := range userClaims {
 		if text, ok := claims[name].(string); ok && text != "" {
 			user = text
 			break

@@ -41,14 +41,18 @@ type storedLogin struct {
 	InKeyring bool `json:"inKeyring,omitempty"`
 }
 
-// store is the storage of one login, identified by provider, client and scopes.
+// store is the storage of one login, identified by provider, client, scopes and account.
 type store struct {
 	dir, key string
 	storage  Storage
 }
 
 func newStore(o *Options, scopes []string) *store {
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{o.Issuer, o.ClientID}, scopes...), "\x00")))
+	parts := append([]string{o.Issuer, o.ClientID}, scopes...)
+	if o.Account != "" {
+		parts = append(parts, "", o.Account) // no scope is empty
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	storage := o.Storage
 	if storage == "" {
 		storage = Auto
