@@ -83,6 +83,7 @@ func TestProxy(t *testing.T) {
 		{"AllNamespaces", proxyAllNamespaces},
 		{"AllNamespacesWatched", proxyAllNamespacesWatched},
 		{"Tenancy", proxyTenancy},
+		{"Reviews", proxyReviews},
 		{"TwoProxies", proxyTwoProxies},
 		{"Certificates", proxyCertificates},
 		{"Streams", proxyStreams},

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/handlers"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -118,12 +119,12 @@ func withTenancy(t *tenancy, direct, next http.Handler) http.Handler {
 // without a tenant may not list.
 func (t *tenancy) answers(r *http.Request, info *request.RequestInfo, c *collection) bool {
 	u, ok := request.UserFrom(r.Context())
-	switch {
-	case !ok:
-		return false
-	case info.Verb == "get":
-		return c.shows(u, info.Name)
-	default:
-		return len(t.tenantsOf(u)) > 0
+	return ok && t.answersFor(u, info.Verb, info.Name, c)
+}
+
+func (t *tenancy) answersFor(u user.Info, verb, name string, c *collection) bool {
+	if verb == "get" {
+		return c.shows(u, name)
 	}
+	return len(t.tenantsOf(u)) > 0
 }

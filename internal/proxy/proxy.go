@@ -118,7 +118,11 @@ func New(ctx context.Context, o Options) (*Proxy, error) {
 	if filter != nil && filter.current.Load() == nil {
 		o.Log.WarnContext(ctx, "the proxy's ClusterRole does not exist, so users' requests will be refused: set platform.proxy", "role", o.Role)
 	}
-	c := chain{authenticator: filterUsers(filter, authenticator), metrics: newMetrics(), next: withVisibleNamespaces(ns, withTenancy(tenants, forward, withAllNamespaces(ns, forward)))}
+	lists := withVisibleNamespaces(ns, withTenancy(tenants, forward, withAllNamespaces(ns, forward)))
+	c := chain{
+		authenticator: filterUsers(filter, authenticator), metrics: newMetrics(),
+		next: withAccessReviews(&accessReviews{namespaces: ns, tenants: tenants, forward: forward}, lists),
+	}
 	if c.sink, c.policy, err = o.Audit.sink(); err != nil {
 		return nil, err
 	}
