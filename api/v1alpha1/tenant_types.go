@@ -13,7 +13,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,categories=croft
-// +kubebuilder:printcolumn:name="Pool",type=string,JSONPath=`.status.pool`
+// +kubebuilder:printcolumn:name="Pools",type=string,JSONPath=`.status.pools`
 // +kubebuilder:printcolumn:name="Namespaces",type=string,JSONPath=`.status.namespaces`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
@@ -545,6 +545,10 @@ type TenantStatus struct {
 	// Pool is the default pool.
 	// +optional
 	Pool string `json:"pool,omitempty"`
+	// Pools are all pools that the tenant's pods may run on, the default first.
+	// +listType=atomic
+	// +optional
+	Pools []string `json:"pools,omitempty"`
 	// Namespaces are those that croft keeps for the tenant.
 	// +listType=atomic
 	// +optional

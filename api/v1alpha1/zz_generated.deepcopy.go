@@ -2007,6 +2007,11 @@ func (in *TenantSpec) DeepCopy() *TenantSpec {
 func (in *TenantStatus) DeepCopyInto(out *TenantStatus) {
 	*out = *in
 	in.Status.DeepCopyInto(&out.Status)
+	if in.Pools != nil {
+		in, out := &in.Pools, &out.Pools
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Namespaces != nil {
 		in, out := &in.Namespaces, &out.Namespaces
 		*out = make([]string, len(*in))

@@ -13,6 +13,7 @@ import (
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/survey"
 	"croft.dev/croft/internal/version"
 	"croft.dev/croft/internal/wall"
@@ -74,6 +75,7 @@ func (a *app) look(ctx context.Context, c client.Client, files *subjectFlags, pi
 	if err != nil {
 		return nil, err
 	}
+	withoutManagedFields(subject)
 	look := &overview{
 		Platform: subject.Platforms[0], Pools: subject.Pools, Tenants: subject.Tenants, Networks: subject.Networks,
 		selection: pick, rendered: files.rendered(), wrong: map[string]sets.Set[apply.State]{},
@@ -93,6 +95,9 @@ func (a *app) look(ctx context.Context, c client.Client, files *subjectFlags, pi
 			return nil, failed(unreachable(err))
 		}
 		look.count(objects)
+		if look.rendered {
+			look.resolve(e)
+		}
 	}
 	if err := look.pick(); err != nil {
 		return nil, err
@@ -104,6 +109,32 @@ func (a *app) look(ctx context.Context, c client.Client, files *subjectFlags, pi
 		return nil, failed(unreachable(err))
 	}
 	return look, nil
+}
+
+// resolve fills in the pools and namespaces of a file's tenants, which the operator writes
+// into the status of others.
+func (o *overview) resolve(e *estate.Estate) {
+	for i := range o.Tenants {
+		if t := e.Tenant(o.Tenants[i].Name); t != nil {
+			o.Tenants[i].Status.Pools, o.Tenants[i].Status.Namespaces = t.Pools, t.Namespaces
+		}
+	}
+}
+
+// withoutManagedFields leaves out the bookkeeping of field managers, as kubectl does.
+func withoutManagedFields(d *manifest.Declaration) {
+	for i := range d.Platforms {
+		d.Platforms[i].ManagedFields = nil
+	}
+	for i := range d.Pools {
+		d.Pools[i].ManagedFields = nil
+	}
+	for i := range d.Tenants {
+		d.Tenants[i].ManagedFields = nil
+	}
+	for i := range d.Networks {
+		d.Networks[i].ManagedFields = nil
+	}
 }
 
 func operatorOf(beat heartbeat.Beat, now time.Time) operatorStatus {

@@ -75,8 +75,11 @@ func (a *app) printStatus(look *overview) {
 		return
 	}
 	ready, why := look.verdict("Platform", look.Platform.Name, look.Platform.Generation, look.Platform.Status.Status)
-	table(a.out, []string{"PLATFORM", "READY", "REASON", "AGE"},
-		[][]string{{look.Platform.Spec.ClusterName, ready, why, age(look.Platform.CreationTimestamp.Time)}})
+	header, cells := []string{"PLATFORM", "READY", "REASON"}, []string{look.Platform.Spec.ClusterName, ready, why}
+	if !look.rendered {
+		header, cells = append(header, "AGE"), append(cells, age(look.Platform.CreationTimestamp.Time))
+	}
+	table(a.out, header, [][]string{cells})
 
 	var rows [][]string
 	for _, w := range look.Walls {

@@ -16,14 +16,20 @@ func (a *app) printDeclared(look *overview) {
 	for i := range look.Pools {
 		p := &look.Pools[i]
 		ready, why := look.verdict("Pool", p.Name, p.Generation, p.Status.Status)
-		rows = append(rows, row{look.poolReady(p), []string{
-			p.Name, ready, why, strconv.FormatInt(p.Status.Nodes, 10),
-			quantity(p.Status.Resources.Cpu().String()), quantity(p.Status.Resources.Memory().String()),
-			strconv.FormatInt(p.Status.Tenants, 10), age(p.CreationTimestamp.Time),
-		}})
+		cells := []string{p.Name, ready, why}
+		if !look.rendered {
+			cells = append(cells, strconv.FormatInt(p.Status.Nodes, 10),
+				quantity(p.Status.Resources.Cpu().String()), quantity(p.Status.Resources.Memory().String()),
+				strconv.FormatInt(p.Status.Tenants, 10), age(p.CreationTimestamp.Time))
+		}
+		rows = append(rows, row{look.poolReady(p), cells})
+	}
+	header := []string{"POOL", "READY", "REASON"}
+	if !look.rendered { // only an operator counts nodes and tenants, and a file has no age
+		header = append(header, "NODES", "CPU", "MEMORY", "TENANTS", "AGE")
 	}
 	if len(rows) > 0 || !look.named() {
-		a.rows(look.selection, "pool", []string{"POOL", "READY", "REASON", "NODES", "CPU", "MEMORY", "TENANTS", "AGE"}, rows)
+		a.rows(look.selection, "pool", header, rows)
 	}
 
 	rows = nil
@@ -34,16 +40,23 @@ func (a *app) printDeclared(look *overview) {
 	for i := range look.Tenants {
 		t := &look.Tenants[i]
 		ready, why := look.verdict("Tenant", t.Name, t.Generation, t.Status.Status)
-		rows = append(rows, row{look.tenantReady(t), []string{
-			t.Name, ready, why, t.Status.Pool, short(t.Status.Namespaces),
+		cells := []string{
+			t.Name, ready, why, short(t.Status.Pools), short(t.Status.Namespaces),
 			used(byTenant[t.Name], corev1.ResourceRequestsCPU, corev1.ResourceCPU),
 			used(byTenant[t.Name], corev1.ResourceRequestsMemory, corev1.ResourceMemory),
 			used(byTenant[t.Name], corev1.ResourcePods, "count/pods"),
-			age(t.CreationTimestamp.Time),
-		}})
+		}
+		if !look.rendered {
+			cells = append(cells, age(t.CreationTimestamp.Time))
+		}
+		rows = append(rows, row{look.tenantReady(t), cells})
+	}
+	header = []string{"TENANT", "READY", "REASON", "POOLS", "NAMESPACES", "CPU", "MEMORY", "PODS"}
+	if !look.rendered {
+		header = append(header, "AGE")
 	}
 	if len(rows) > 0 || !look.named() {
-		a.rows(look.selection, "tenant", []string{"TENANT", "READY", "REASON", "POOL", "NAMESPACES", "CPU", "MEMORY", "PODS", "AGE"}, rows)
+		a.rows(look.selection, "tenant", header, rows)
 	}
 
 	if look.named() {

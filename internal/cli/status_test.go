@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/manifest"
 )
 
@@ -45,5 +46,37 @@ func TestStatusOfAThousandTenants(t *testing.T) {
 	}
 	if text := print(&selection{notReady: true}); strings.Count(text, "\nt") != 1 {
 		t.Errorf("--not-ready lists %d", strings.Count(text, "\nt"))
+	}
+}
+
+// TestStatusOfAFile: the columns that only an operator fills are left out, and all pools of
+// a tenant are shown.
+func TestStatusOfAFile(t *testing.T) {
+	d, problems := manifest.Parse("croft.yaml", []byte(`
+platform: {clusterName: demo, nodeClass: {kwok: {}}}
+pools: {apps: {}, jobs: {}}
+tenants: {shop: {pools: [apps, jobs], namespaces: [shop, shop-ci]}}
+`))
+	e, more := estate.Build(d)
+	if len(problems)+len(more) > 0 {
+		t.Fatal(problems, more)
+	}
+	look := &overview{
+		selection: &selection{}, rendered: true, Platform: d.Platforms[0], Pools: d.Pools, Tenants: d.Tenants,
+		Operator: operatorStatus{believable: true},
+	}
+	look.resolve(e)
+	var out bytes.Buffer
+	(&app{out: &out}).printStatus(look)
+	for _, want := range []string{
+		"PLATFORM   READY   REASON\n", "POOL   READY   REASON\n", "NAMESPACES     CPU   MEMORY   PODS\n",
+		"shop     True    WallsStand   apps,jobs   shop,shop-ci   -     -        -\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("want %q in:\n%s", want, out.String())
+		}
+	}
+	if text := out.String(); strings.Contains(text, "AGE") || strings.Contains(text, "<unknown>") {
+		t.Errorf("a file has no age:\n%s", text)
 	}
 }

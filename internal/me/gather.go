@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -24,10 +26,15 @@ type NotTenantsError struct {
 	Namespace string
 	// Hidden: the caller may not look.
 	Hidden bool
+	// Anonymous: the API server does not know the caller.
+	Anonymous bool
 }
 
 // Error implements error.
 func (e *NotTenantsError) Error() string {
+	if e.Anonymous {
+		return "you are not logged in, the API server calls you system:anonymous: run croft login, or correct the user of the kubeconfig's context"
+	}
 	if e.Hidden {
 		return fmt.Sprintf("you have no role in namespace %s: name a namespace of your tenant with -n NAMESPACE, or in the kubeconfig's context; "+
 			"the platform's admins know which are yours; a role of the platform's own may lack the right to get tenantrules.croft.dev", e.Namespace)
@@ -42,7 +49,8 @@ func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error)
 	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha1.TenantRulesName}, &rules)
 	switch {
 	case apierrors.IsForbidden(err):
-		return nil, &NotTenantsError{Namespace: namespace, Hidden: true}
+		anonymous := strings.Contains(err.Error(), fmt.Sprintf("User %q", user.Anonymous))
+		return nil, &NotTenantsError{Namespace: namespace, Hidden: true, Anonymous: anonymous}
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil, &NotTenantsError{Namespace: namespace}
 	case err != nil:
@@ -52,10 +60,10 @@ func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error)
 	if err := c.Create(ctx, who); err != nil {
 		return nil, fmt.Errorf("ask who you are: %w", err)
 	}
-	user := who.Status.UserInfo
-	m := &Me{User: user.Username, Groups: user.Groups, Tenant: rules.Spec.Tenant, Rules: rules.Spec}
+	caller := who.Status.UserInfo
+	m := &Me{User: caller.Username, Groups: caller.Groups, Tenant: rules.Spec.Tenant, Rules: rules.Spec}
 	for _, name := range rules.Spec.Namespaces {
-		n, err := gatherNamespace(ctx, c, name, &user)
+		n, err := gatherNamespace(ctx, c, name, &caller)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +76,7 @@ func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error)
 	return m, nil
 }
 
-func gatherNamespace(ctx context.Context, c client.Client, name string, user *authenticationv1.UserInfo) (Namespace, error) {
+func gatherNamespace(ctx context.Context, c client.Client, name string, caller *authenticationv1.UserInfo) (Namespace, error) {
 	n := Namespace{Name: name, Roles: []string{}, May: []string{}}
 	var bindings rbacv1.RoleBindingList
 	var quotas corev1.ResourceQuotaList
@@ -82,7 +90,7 @@ func gatherNamespace(ctx context.Context, c client.Client, name string, user *au
 	}
 	slices.Sort(n.Unread)
 	for i := range bindings.Items {
-		if b := &bindings.Items[i]; slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return isUser(s, user) }) {
+		if b := &bindings.Items[i]; slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return isUser(s, caller) }) {
 			n.Roles = append(n.Roles, b.RoleRef.Name)
 		}
 	}

@@ -157,7 +157,7 @@ func (f *field) tenantNamespaces() int {
 func tenantHas(f *field) {
 	shop := tenant("shop", "")
 	f.ready(shop)
-	if shop.Status.Pool != "apps" || !slices.Equal(shop.Status.Namespaces, []string{"shop"}) || len(shop.Status.Domains) != 2 {
+	if shop.Status.Pool != "apps" || !slices.Equal(shop.Status.Pools, []string{"apps"}) || !slices.Equal(shop.Status.Namespaces, []string{"shop"}) || len(shop.Status.Domains) != 2 {
 		f.Errorf("status = %+v", shop.Status)
 	}
 	if f.bindings("shop") == 0 || len(f.policies("shop")) == 0 {

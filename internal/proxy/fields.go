@@ -75,6 +75,7 @@ var tenantFields = fieldPolicy{
 		{"spec.costCode", "who pays; a label of the team's namespaces"},
 		{"spec.deletion", "what becomes of the team's namespaces"},
 		{"status.pool", "the default pool"},
+		{"status.pools", "all pools of the team"},
 		{"status.namespaces", "the namespaces that stand"},
 		{"status.domains", "the hosts that are granted"},
 		{"status.placement", "the engine that places the team's pods"},

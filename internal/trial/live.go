@@ -95,6 +95,9 @@ func (j *live) create(ctx context.Context, object *unstructured.Unstructured, wh
 	return answer, nil
 }
 
+// whyNoRight: a cluster has discovery, which refuses unknown kinds before RBAC.
+func (*live) whyNoRight(schema.GroupVersionKind, evaluator.Denial) string { return "" }
+
 // whyNoNode knows nothing of the pools.
 func (*live) whyNoNode(*unstructured.Unstructured) string { return "" }
 

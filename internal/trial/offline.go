@@ -59,6 +59,17 @@ func (j *offline) create(ctx context.Context, object *unstructured.Unstructured,
 	})
 }
 
+func (*offline) whyNoRight(kind schema.GroupVersionKind, d evaluator.Denial) string {
+	switch {
+	case d.By != rbac || scheme.Scheme.Recognizes(kind):
+		return ""
+	case scheme.Scheme.IsGroupRegistered(kind.Group):
+		return fmt.Sprintf(": there is no kind %s in %s: correct apiVersion or kind", kind.Kind, kind.GroupVersion())
+	default:
+		return ": tenants may write kinds of add-ons that platform.addons names"
+	}
+}
+
 // whyNoNode asks the pool that the pod is placed on.
 func (j *offline) whyNoNode(object *unstructured.Unstructured) string {
 	var pod corev1.Pod

@@ -120,6 +120,9 @@ type judge interface {
 	clusterWide(schema.GroupVersionKind) bool
 	// whyNoNode explains why no node can run a pod that is created; "" if some may.
 	whyNoNode(pod *unstructured.Unstructured) string
+	// whyNoRight explains a refusal by RBAC of a kind that is not Kubernetes' own; "" for
+	// other refusals.
+	whyNoRight(schema.GroupVersionKind, evaluator.Denial) string
 	// unknown is what cannot be found out about some manifests.
 	unknown([]Manifest) []string
 }
@@ -289,7 +292,7 @@ func (t *Trial) one(ctx context.Context, m Manifest, c child, controller bool) (
 		return r, fmt.Errorf("%s: %w", r.Object, err)
 	}
 	for _, d := range answer.Denials {
-		r.Refusals = append(r.Refusals, Reason{By: d.By, Rule: d.Rule, Message: d.Message})
+		r.Refusals = append(r.Refusals, Reason{By: d.By, Rule: d.Rule, Message: d.Message + t.judge.whyNoRight(c.object.GroupVersionKind(), d)})
 	}
 	for _, w := range answer.Warnings {
 		r.Warnings = append(r.Warnings, warningOf(w))

@@ -314,3 +314,27 @@ func TestResources(t *testing.T) {
 		})
 	}
 }
+
+// TestUnknownKinds fails if a kind that no role names is refused without an explanation.
+func TestUnknownKinds(t *testing.T) {
+	for kind, want := range map[string]string{
+		"{apiVersion: apps/v1, kind: Deploymnet, metadata: {name: a}}":                       "there is no kind Deploymnet in apps/v1: correct apiVersion or kind",
+		"{apiVersion: extensions/v1beta1, kind: Deployments, metadata: {name: a}}":           "there is no kind Deployments in extensions/v1beta1",
+		"{apiVersion: kafka.strimzi.io/v1, kind: Kafka, metadata: {name: a}}":                "tenants may write kinds of add-ons that platform.addons names",
+		"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}}": "",
+	} {
+		read, err := trial.Read("a.yaml", []byte(kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		results := try(t, trialOf(t, "shop"), read).Results
+		if len(results[0].Refusals) == 0 {
+			t.Errorf("%s is %s", kind, results[0].Verdict)
+			continue
+		}
+		message := results[0].Refusals[0].Message
+		if want == "" && strings.Contains(message, "platform.addons") || !strings.Contains(message, want) {
+			t.Errorf("%s: %s, want %q", kind, message, want)
+		}
+	}
+}

@@ -61,7 +61,7 @@ func (s *observation) report(tenant *v1alpha1.Tenant) {
 		return
 	}
 	if status.Accept(st, generation, s.hasPlatform, s.entry.Problems) && s.entry.Value != nil {
-		tenant.Status.Pool = s.entry.Value.Pools[0]
+		tenant.Status.Pool, tenant.Status.Pools = s.entry.Value.Pools[0], s.entry.Value.Pools
 		tenant.Status.Domains = s.entry.Value.Domains
 	}
 	if s.applied {
