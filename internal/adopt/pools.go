@@ -2,6 +2,7 @@ package adopt
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,10 @@ func (a *Adoption) pools(ctx context.Context, p *Plan) error {
 					p.Pools = append(p.Pools, Pool{Name: name, Is: "new: its nodes come with the first pods that are made anew"})
 					continue
 				}
+				if why := refusal(&live.Items[i]); why != "" {
+					p.Blocking = append(p.Blocking, why)
+					continue
+				}
 				p.Pools = append(p.Pools, compared(&live.Items[i], wanted))
 			}
 		}
@@ -53,6 +58,15 @@ func (a *Adoption) pools(ctx context.Context, p *Plan) error {
 		}
 	}
 	return nil
+}
+
+// refusal returns why Karpenter refuses every change of a NodePool into a pool of croft's;
+// empty if it does not.
+func refusal(live *karpenterv1.NodePool) string {
+	if live.Spec.Replicas == nil {
+		return ""
+	}
+	return fmt.Sprintf("NodePool %s has replicas, and Karpenter refuses to take them away: give the pool another name in croft.yaml, such as %s-dynamic", live.Name, live.Name)
 }
 
 // compared says what changing a NodePool means for the nodes that it has.

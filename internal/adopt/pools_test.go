@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
@@ -57,5 +58,19 @@ func TestCompared(t *testing.T) {
 				t.Errorf("replaces: %t, want %t; says %q, want %q", got.Replaces, test.replaces, got.Is, test.says)
 			}
 		})
+	}
+}
+
+// TestRefusal fails if the plan goes on with a NodePool of a fixed size, which Karpenter
+// does not let become one of croft's.
+func TestRefusal(t *testing.T) {
+	live := &karpenterv1.NodePool{}
+	live.Name = "gateway"
+	if why := refusal(live); why != "" {
+		t.Errorf("a NodePool without replicas: %s", why)
+	}
+	live.Spec.Replicas = ptr.To[int64](0)
+	if why := refusal(live); !strings.Contains(why, "such as gateway-dynamic") {
+		t.Errorf("a NodePool with replicas: %q", why)
 	}
 }

@@ -27,6 +27,8 @@ func (e *ObjectError) Error() string {
 			e.Ref, strings.ToLower(e.Kind), strings.ToLower(e.Kind))
 	case meta.IsNoMatchError(e.Err):
 		return fmt.Sprintf("%s: this cluster does not know the kind %s (%s): install its CustomResourceDefinition", e.Ref, e.Kind, e.GroupVersion())
+	case e.Kind == "NodePool" && apierrors.IsInvalid(e.Err) && strings.Contains(e.Err.Error(), "between static"):
+		return fmt.Sprintf("%s: it has replicas, and Karpenter refuses to take them away: give the pool another name, such as %s-dynamic, or delete the NodePool when its nodes are empty", e.Ref, e.Name)
 	case strings.HasPrefix(e.Name, "croft-role-") && mayNotPatch(e.Err):
 		return fmt.Sprintf("%s: croft's operator may not write this role yet: a cluster administrator runs `croft install` once more", e.Ref)
 	default:
