@@ -25,9 +25,13 @@ func complete(d *draft.Draft) {
 	}
 	adoption(d)
 	for _, name := range slices.Sorted(maps.Keys(d.Tenants)) {
-		if t := d.Tenants[name]; t.Spec.Pool == "" && len(t.Spec.Pools) == 0 {
+		switch t := d.Tenants[name]; {
+		case len(t.Pools()) == 0:
 			d.Told[name] = true
 			d.Problem(t.From.Root(), "nothing that was read says which pool the pods of tenant %s run on: it is left out of croft.yaml until you give it one", name)
+		case len(t.Pools()) > 1 && t.Placed.Object() != nil:
+			d.Problem(t.Placed, "allows the pods of tenant %s nodes of pools %s: croft runs them on the first, unless they select another by %s; put the one that they need first, or alone",
+				name, strings.Join(t.Pools(), ", "), d.Key)
 		}
 	}
 	share(d)

@@ -68,8 +68,14 @@ func (r row) check(t *testing.T) {
 			t.Errorf("no problem says %q, only:\n%s", text, strings.Join(told, "\n"))
 		}
 	}
-	if len(r.problems) == 0 && len(told) > 0 {
+	if len(r.problems) > 0 {
+		return
+	}
+	if len(told) > 0 {
 		t.Errorf("there are problems:\n%s", strings.Join(told, "\n"))
+	}
+	if err := result.File.Problems().Err(); err != nil {
+		t.Errorf("croft check refuses croft.yaml: %v", err)
 	}
 }
 
@@ -127,14 +133,14 @@ func TestProvisioners(t *testing.T) {
 			gives: []string{`"capacityTypes":["spot","on-demand"]`, `"architectures":["arm64"]`, `{"key":"topology.kubernetes.io/zone","operator":"In","values":["a","b"]}`}},
 		"a label's older name":              {read: inline("requirements: [{key: beta.kubernetes.io/arch, operator: In, values: [arm64]}]"), gives: []string{`"architectures":["arm64"]`}, findings: []want{{source.Changed, "requirements[0].key", "kubernetes.io/arch"}}},
 		"a bound that a Pool does not know": {read: inline("requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gte, values: [\"4\"]}]"), gives: []string{`{"key":"karpenter.k8s.aws/instance-cpu","operator":"Gt","values":["3"]}`}},
-		"Windows":                           {read: inline("requirements: [{key: kubernetes.io/os, operator: In, values: [windows]}]"), findings: []want{{source.NotKept, "requirements[0].values", "Linux"}}},
+		"Windows":                           {read: inline("requirements: [{key: kubernetes.io/os, operator: In, values: [windows]}]"), findings: []want{{source.NotKept, "requirements[0]", "Linux"}}, problems: []string{"spec.requirements[0]: croft's nodes run Linux"}},
 		"limits and weight":                 {read: inline("limits: {resources: {cpu: 100, memory: 400Gi}}\nweight: 10"), gives: []string{`"limits":{"cpu":"100","memory":"400Gi"}`, `"weight":10`}},
 		"a wrong limit":                     {read: inline("limits: {resources: {cpu: lots}}"), problems: []string{`read.yaml:12: Provisioner/jobs: spec.limits.resources.cpu: "lots" is no quantity`}},
-		"startup taints":                    {read: inline("startupTaints: [{key: cilium, effect: NoSchedule}]"), findings: []want{{source.NotKept, "spec.startupTaints", "no startup taints"}}},
-		"node annotations":                  {read: inline("annotations: {karpenter.sh/do-not-consolidate: \"true\"}"), findings: []want{{source.NotKept, `spec.annotations["karpenter.sh/do-not-consolidate"]`, "WhenEmpty"}}},
+		"startup taints":                    {read: inline("startupTaints: [{key: cilium, effect: NoSchedule}]"), findings: []want{{source.NotKept, "spec.startupTaints[0]", "waitForNetworks"}}, problems: []string{"spec.startupTaints[0]: pool jobs cannot have this startup taint"}},
+		"node annotations":                  {read: inline("annotations: {karpenter.sh/do-not-consolidate: \"true\"}"), gives: []string{`"budgets":[{"nodes":"10%"},{"nodes":"0","reasons":["Underutilized"]}]`}, findings: []want{{source.Kept, `spec.annotations["karpenter.sh/do-not-consolidate"]`, "budget"}}},
 		"a field that nobody knows":         {read: inline("turbo: {level: 11}"), findings: []want{{source.NotKept, "spec.turbo.level", "does not know this field"}}},
 		"another taint": {read: strings.Replace(provisioner, "taints: [", "taints: [{key: gpu, value: \"yes\", effect: NoSchedule}, ", 1),
-			findings: []want{{source.NotKept, "spec.taints[0]", "taint of their pool alone"}, {source.Changed, "spec.taints[1].effect", "NoExecute"}}},
+			findings: []want{{source.NotKept, "spec.taints[0]", "taint of their pool alone"}, {source.Changed, "spec.taints[1].effect", "NoExecute"}}, problems: []string{"spec.taints[0]: a Pool's nodes have no taint but that of node-pool"}},
 		"other labels": {read: strings.Replace(provisioner, "labels: {", "labels: {team: shop, example.org/cost-code: org1, ", 1),
 			gives: []string{`{"key":"team","operator":"In","values":["shop"]}`, `"costCode":"org1"`}},
 		"no tie": {read: untied, findings: []want{{source.Changed, "spec.taints", "not tied"}}, gives: []string{`"jobs":{`}},
@@ -253,7 +259,8 @@ func TestNodePools(t *testing.T) {
 			gives: []string{`"ttl":"Never"`, `"terminationGracePeriod":"90m"`, `"consolidation":"WhenEmpty"`, `"emptyTTL":"90s"`}, not: []string{"budgets"}},
 		"budgets":             {read: nodePool + "  disruption: {budgets: [{nodes: \"3\", schedule: \"0 9 * * *\", duration: 8h0m0s, reasons: [Drifted]}]}\n", options: named, gives: []string{`"budgets":[{"duration":"8h","nodes":"3","reasons":["Drifted"],"schedule":"0 9 * * *"}]`}},
 		"consolidation never": {read: nodePool + "  disruption: {consolidateAfter: Never}\n", options: named, gives: []string{`"consolidation":"WhenEmpty"`, `"emptyTTL":"Never"`}},
-		"a fixed size":        {read: nodePool + "  replicas: 3\n", options: named, findings: []want{{source.NotKept, "spec.replicas", "fixed size"}}},
+		"a fixed size": {read: nodePool + "  replicas: 3\n", options: named, gives: []string{`"jobs-dynamic":{`}, not: []string{`"jobs":{`},
+			findings: []want{{source.NotKept, "spec.replicas", "as many nodes"}}, problems: []string{"NodePool/jobs: spec.replicas: a Pool has no fixed number of nodes, and Karpenter refuses to take replicas away from a NodePool: croft.yaml has a new pool of the name jobs-dynamic"}},
 		"running nodes are held": {read: nodePool, options: draft.Options{ClusterName: "demo", HoldNodes: true}, gives: []string{`"budgets":[{"nodes":"10%"},{"nodes":"0","reasons":["Drifted"]}]`},
 			findings: []want{{source.Changed, "spec.disruption.budgets", "take {nodes"}}},
 		"v1beta1": {read: strings.Replace(strings.Replace(nodePool, "karpenter.sh/v1\n", "karpenter.sh/v1beta1\n", 1), "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}\n", "      nodeClassRef: {name: default}\n      kubelet: {maxPods: 20}\n", 1) +

@@ -61,8 +61,8 @@ func Migrate(objects []*source.Object, problems manifest.Problems, o draft.Optio
 		chart.Read,
 		declared.Rules,
 		capsule.Tenants,
-		gatekeeper.Pools,
 		kubernetes.NodeSelectors,
+		gatekeeper.Pools,
 		gatekeeper.Domains,
 		kubernetes.Namespaces,
 		kubernetes.Access,
@@ -82,6 +82,7 @@ func result(d *draft.Draft) *Result {
 	r := &Result{Manifests: d.Manifests, Notes: d.Notes}
 	r.File = d.File()
 	r.Problems = slices.Concat(d.Problems, r.File.Settle(d.Told))
+	r.Problems = append(r.Problems, lostPlacements(d, r)...)
 	for _, object := range d.Objects {
 		for _, f := range object.Findings() {
 			d.Rename(&f)

@@ -36,6 +36,8 @@ type Draft struct {
 	kinds map[string][]*source.Object
 	// owners are the tenants by their namespaces.
 	owners map[string]string
+	// nodes are the nodes of the Provisioners and NodePools, once they are computed.
+	nodes []*Nodes
 	// Labels are the labels of the namespaces in the input, once they are computed.
 	Labels map[string]labels.Set
 
@@ -48,8 +50,8 @@ type Draft struct {
 	DefaultProfile string
 	// Key is the label and taint that ties nodes to pools where people read from.
 	Key string
-	// Choices are the values of the key that tenants are put on pools by.
-	Choices map[string]bool
+	// Chosen are the pools that tenants are put on.
+	Chosen map[string]bool
 
 	Manifests []*unstructured.Unstructured
 	// Classes are the names of node classes among the manifests, by the object that they

@@ -3,31 +3,102 @@ package draft
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"croft.dev/croft/internal/migrate/source"
 	"croft.dev/croft/internal/wording"
 )
 
-// Place puts a tenant on a pool. A later, different placement is reported.
-func (d *Draft) Place(t *Tenant, name string, by source.Field, pool string) {
+// Place puts a tenant on one of the pools. Of the pools that an earlier placement
+// allows, those remain which this one allows too; if there is none, the earlier counts, and
+// the difference is a problem.
+func (d *Draft) Place(t *Tenant, name string, by source.Field, pools ...string) {
+	before := t.Pools()
+	common := slices.DeleteFunc(slices.Clone(before), func(p string) bool { return !slices.Contains(pools, p) })
 	switch {
-	case t.Spec.Pool == "" && len(t.Spec.Pools) == 0:
-		t.Spec.Pool, t.Placed = pool, by
-	case t.Spec.Pool != pool && !slices.Contains(t.Spec.Pools, pool):
-		at := "what was read before"
-		if t.Placed.Object() != nil {
-			at = t.Placed.Object().ID() + " at " + t.Placed.Object().Place()
-		}
-		by.NotKept("%s puts tenant %s on pool %s already, which counts", at, name, t.Spec.Pool)
-		d.Problem(by, "puts tenant %s on pool %s, and %s on pool %s, which counts: make the two agree", name, pool, at, t.Spec.Pool)
+	case len(before) == 0:
+		t.setPools(pools)
+		t.Placed = by
+	case len(common) == 0:
+		d.conflict(t, name, by, pools)
 		return
+	case t.Placed.Object() != nil:
+		t.setPools(common)
 	}
 	by.Kept(TenantField(name, "pool"))
-	if _, known := d.Pools[pool]; !known {
-		names := slices.Sorted(maps.Keys(d.Pools))
-		d.Told[name] = true
-		d.Problem(by, "there is no pool %s among what was read%s; tenant %s is left out of croft.yaml until it has one", pool, wording.Suggest(pool, names), name)
+	for _, pool := range t.Pools() {
+		if _, known := d.Pools[pool]; !known {
+			d.Told[name] = true
+			d.Problem(by, "there is no pool %s among what was read%s; tenant %s is left out of croft.yaml until it has one",
+				pool, wording.Suggest(pool, slices.Sorted(maps.Keys(d.Pools))), name)
+		}
 	}
+}
+
+func (d *Draft) conflict(t *Tenant, name string, by source.Field, pools []string) {
+	at := "what was read before"
+	if t.Placed.Object() != nil {
+		at = t.Placed.Object().ID() + " at " + t.Placed.Object().Place()
+	}
+	first, second := strings.Join(t.Pools(), " or "), strings.Join(pools, " or ")
+	by.NotKept("%s puts tenant %s on pool %s already, which counts", at, name, first)
+	d.Problem(by, "puts tenant %s on pool %s, and %s on pool %s, which counts: make the two agree", name, second, at, first)
+}
+
+// Pools are the pools that the tenant's pods may run on.
+func (t *Tenant) Pools() []string {
+	if t.Spec.Pool != "" {
+		return []string{t.Spec.Pool}
+	}
+	return t.Spec.Pools
+}
+
+func (t *Tenant) setPools(pools []string) {
+	t.Spec.Pool, t.Spec.Pools = "", nil
+	if len(pools) == 1 {
+		t.Spec.Pool = pools[0]
+	} else {
+		t.Spec.Pools = pools
+	}
+}
+
+// TenantFor is the tenant that a namespace belongs to, a new one if there is none.
+func (d *Draft) TenantFor(namespace string, from *source.Object) (string, *Tenant) {
+	name := d.TenantOf(namespace)
+	if name == "" {
+		name = AsName(namespace)
+	}
+	return name, d.AddTenant(name, from)
+}
+
+// PoolsFor are the pools with nodes for pods that make all of these selections. There are
+// none if no selection chooses among pools.
+func (d *Draft) PoolsFor(selections []Selection) []string {
+	if !slices.ContainsFunc(selections, Selection.ChoosesPools) {
+		return nil
+	}
+	var pools []string
+	for _, n := range d.Nodes() {
+		if !slices.ContainsFunc(selections, func(s Selection) bool {
+			fit := n.Fit(s)
+			return fit == NoNode || fit == SomeNodes && s.ChoosesPools()
+		}) {
+			pools = append(pools, n.Pool)
+		}
+	}
+	if len(pools) > 0 {
+		return Distinct(pools)
+	}
+	// Pools of a values file, and those that were not read.
+	for _, s := range selections {
+		if s.ChoosesPools() && (s.Key == d.Key || IsPoolLabel(s.Key)) {
+			for _, value := range s.Values {
+				pools = append(pools, d.PoolNamed(value))
+			}
+			return Distinct(pools)
+		}
+	}
+	return nil
 }
 
 // PoolNamed is the pool whose nodes have a value of the key.

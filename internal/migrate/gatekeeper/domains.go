@@ -23,12 +23,14 @@ func Domains(d *draft.Draft) {
 		}
 		list := hosts(o)
 		switch {
+		case draft.Managed(o):
+			o.Root().Kept("tenants")
 		case list.Found():
 			granted(d, Mutator{o}, list)
 		case concerns(o, "Service"):
 			services(o)
 		default:
-			o.Root().NotKept("croft does not know what a constraint of kind %s asks for: Gatekeeper goes on asking for it, beside croft's walls; "+
+			o.Root().NotKept("croft migrate does not know what a constraint of kind %s asks for: Gatekeeper goes on asking for it, beside croft's walls; "+
 				"docs/walls.md says what those ask for already", o.Kind)
 		}
 	}
@@ -36,14 +38,9 @@ func Domains(d *draft.Draft) {
 
 // concerns reports whether a constraint matches one of the kinds.
 func concerns(o *source.Object, kinds ...string) bool {
-	for _, match := range o.At("spec", "match", "kinds").Items() {
-		for _, kind := range match.At("kinds").Texts() {
-			if slices.Contains(kinds, kind) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.At("spec", "match", "kinds").Items(), func(match source.Field) bool {
+		return slices.ContainsFunc(match.At("kinds").Texts(), func(kind string) bool { return slices.Contains(kinds, kind) })
+	})
 }
 
 // hosts is the list of hosts among a constraint's parameters.
@@ -65,10 +62,17 @@ func hosts(o *source.Object) source.Field {
 func granted(d *draft.Draft, m Mutator, list source.Field) {
 	source.Frame(m.Object, "tenants")
 	m.At("spec", "match").Kept("tenants")
-	match(d, m)
+	s := scopeOf(d, m)
+	if s.why != "" {
+		s.unknown.NotKept("%s", s.why)
+		list.NotKept("is granted to no tenant")
+		d.Problem(s.unknown, "%s: the hosts of this constraint are granted to no tenant; write them into tenants.*.domains", s.why)
+		m.At("spec").Kept("tenants")
+		return
+	}
 	for _, f := range m.At("spec", "parameters").Fields() {
 		if f.Key() != list.Key() {
-			f.NotKept("croft grants hosts and asks nothing else of routes: keep the constraint for this")
+			f.NotKept("croft migrate converts the hosts alone: keep the constraint for this")
 		}
 	}
 	switch action := m.At("spec", "enforcementAction"); action.Text() {
@@ -78,7 +82,7 @@ func granted(d *draft.Draft, m Mutator, list source.Field) {
 		action.Changed("tenants", "was only told of; croft refuses hosts that are not granted")
 	}
 	found := false
-	for _, namespace := range matched(d, m) {
+	for _, namespace := range s.namespaces {
 		name := d.TenantOf(namespace)
 		if name == "" {
 			continue
@@ -109,6 +113,6 @@ func services(o *source.Object) {
 			"allow what a tenant needs by policy.serviceTypes, and take the constraint away")
 		return
 	}
-	o.Root().NotKept("croft does not know what a constraint of kind %s asks of Services: Gatekeeper goes on asking for it; "+
+	o.Root().NotKept("croft migrate does not know what a constraint of kind %s asks of Services: Gatekeeper goes on asking for it; "+
 		"by default croft refuses all types but ClusterIP, and external IPs", o.Kind)
 }

@@ -1,44 +1,184 @@
 package gatekeeper
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"croft.dev/croft/internal/gatekeeper"
 	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
 )
 
-// matched are the namespaces whose pods a mutator or a constraint is about.
-func matched(d *draft.Draft, m Mutator) []string {
-	var all []string
-	for _, pattern := range m.At("spec", "match", "namespaces").Texts() {
-		if !strings.Contains(pattern, "*") {
-			all = append(all, pattern)
-			continue
-		}
-		for _, o := range d.Of("", "Namespace") {
-			if gatekeeper.Globs(pattern, o.Name) {
-				all = append(all, o.Name)
-			}
-		}
-	}
-	return draft.Distinct(all)
+// scope is what a mutator or a constraint applies to.
+type scope struct {
+	namespaces []string
+	// unknown is the field that migrate cannot follow, and why; empty if it can.
+	unknown source.Field
+	why     string
+	// nothing is why it applies to no pod; empty if it applies to some.
+	nothing string
 }
 
-// match accounts for whom a mutator or a constraint is about.
-func match(d *draft.Draft, m Mutator) {
+// scopeOf finds the namespaces to which all of a mutator or a constraint applies.
+func scopeOf(d *draft.Draft, m Mutator) scope {
 	match := m.At("spec", "match")
+	switch {
+	case match.At("scope").Text() == "Cluster":
+		return scope{nothing: "scope: Cluster matches no pod, since pods are in namespaces"}
+	case match.At("source").Text() == "Generated":
+		return scope{nothing: "source: Generated matches only what Gatekeeper makes up for its own checks, and no pod"}
+	}
+	if f, why := findCondition(m); why != "" {
+		return scope{unknown: f, why: why}
+	}
+	return namespacesOf(d, match)
+}
+
+// findCondition finds a field that limits a mutator or a constraint to some of the objects in a
+// namespace, and why that cannot be converted.
+func findCondition(m Mutator) (source.Field, string) {
+	match, parameters := m.At("spec", "match"), m.At("spec", "parameters")
 	for _, f := range match.Fields() {
 		switch f.Key() {
-		case "namespaces":
-			if len(matched(d, m)) == 0 {
-				f.NotKept("none of these namespaces is known: give their Namespace objects too, or name them in full")
+		case "namespaces", "excludedNamespaces", "namespaceSelector", "scope", "source", "kinds":
+		case "labelSelector", "name":
+			if f.Text() != "" || len(f.At("matchLabels").Fields())+len(f.At("matchExpressions").Items()) > 0 {
+				return f, "applies to some objects of its namespaces only, and croft's rules apply to every pod of a tenant"
 			}
-		case "scope", "kinds", "source":
 		default:
-			f.NotKept("croft goes by namespaces alone: name them in tenants.*.namespaces")
+			return f, "is a condition that croft migrate does not know"
 		}
 	}
-	if !match.At("namespaces").Found() {
-		match.At("namespaces").UnsetChanged("tenants", "names no namespaces, so that it says of no tenant where its pods run")
+	if m.Group() != draft.MutationsGroup {
+		return source.Field{}, ""
 	}
+	for _, key := range []string{"pathTests", "assignIf"} {
+		if f := parameters.At(key); len(f.Items())+len(f.Fields()) > 0 {
+			return f, "changes only pods that fulfil a condition, and croft places every pod of a tenant"
+		}
+	}
+	for _, a := range m.At("spec", "applyTo").Items() {
+		if operations := a.At("operations"); operations.Found() && !slices.Contains(operations.Texts(), "CREATE") && !slices.Contains(operations.Texts(), "*") {
+			return operations, "does not change pods when they are created, which is when croft places them"
+		}
+	}
+	if kinds := match.At("kinds"); kinds.Found() && !concerns(m.Object, append(m.kinds(), "*")...) {
+		return kinds, "is of other kinds than applyTo, so that it changes nothing"
+	}
+	return source.Field{}, ""
+}
+
+// namespacesOf are the namespaces that a match selects.
+func namespacesOf(d *draft.Draft, match source.Field) scope {
+	named := match.At("namespaces")
+	names, unknown := expandPatterns(d, named)
+	if unknown != "" {
+		return scope{unknown: named, why: "no namespace " + unknown + " was read: give the Namespace objects too, or name the namespaces in full"}
+	}
+	selector, err := selectorOf(match.At("namespaceSelector"))
+	if err != nil {
+		return scope{unknown: match.At("namespaceSelector"), why: "cannot be read: " + err.Error()}
+	}
+	if len(named.Items()) == 0 {
+		names = append(namesIn(selector), readNames(d)...)
+	}
+	var all []string
+	for _, name := range draft.Distinct(names) {
+		marks, read := labelsOf(d, name)
+		switch {
+		case globs(match.At("excludedNamespaces").Texts(), name) || marks.Has(gatekeeper.IgnoreLabel):
+			continue
+		case !read && !onlyByName(selector):
+			return scope{unknown: match.At("namespaceSelector"), why: fmt.Sprintf("selects by labels, and Namespace %s was not read: give it too", name)}
+		case selector.Matches(marks):
+			all = append(all, name)
+		}
+	}
+	if len(all) == 0 {
+		return scope{unknown: match, why: "selects none of the namespaces that were read: give the Namespace objects too"}
+	}
+	return scope{namespaces: all}
+}
+
+// expandPatterns are the namespaces of a list of names and patterns, and a pattern that none of
+// the namespaces in the input has.
+func expandPatterns(d *draft.Draft, patterns source.Field) (names []string, unknown string) {
+	for _, pattern := range patterns.Texts() {
+		if !strings.Contains(pattern, "*") {
+			names = append(names, pattern)
+			continue
+		}
+		before := len(names)
+		for _, name := range readNames(d) {
+			if gatekeeper.Globs(pattern, name) {
+				names = append(names, name)
+			}
+		}
+		if len(names) == before {
+			return nil, pattern
+		}
+	}
+	return names, ""
+}
+
+func globs(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return gatekeeper.Globs(pattern, name) })
+}
+
+// readNames are the names of the namespaces in the input.
+func readNames(d *draft.Draft) []string {
+	var names []string
+	for _, o := range d.Of("", "Namespace") {
+		names = append(names, o.Name)
+	}
+	return names
+}
+
+// labelsOf are the labels of a namespace, and whether its object was read.
+func labelsOf(d *draft.Draft, name string) (labels.Set, bool) {
+	marks := labels.Set{corev1.LabelMetadataName: name}
+	o := d.Named("", "Namespace", name)
+	if o == nil {
+		return marks, false
+	}
+	maps.Copy(marks, o.At("metadata", "labels").TextMap())
+	return marks, true
+}
+
+func selectorOf(f source.Field) (labels.Selector, error) {
+	var s metav1.LabelSelector
+	if !f.Found() {
+		return labels.Everything(), nil
+	}
+	if err := f.Into(&s); err != nil {
+		return nil, err
+	}
+	return metav1.LabelSelectorAsSelector(&s)
+}
+
+// namesIn are the namespaces that a selector names by the label which every namespace has
+// of its name.
+func namesIn(selector labels.Selector) []string {
+	var names []string
+	requirements, _ := selector.Requirements()
+	for _, r := range requirements {
+		if r.Key() == corev1.LabelMetadataName {
+			switch r.Operator() {
+			case "in", "=", "==":
+				names = append(names, r.Values().List()...)
+			}
+		}
+	}
+	return names
+}
+
+func onlyByName(selector labels.Selector) bool {
+	requirements, _ := selector.Requirements()
+	return !slices.ContainsFunc(requirements, func(r labels.Requirement) bool { return r.Key() != corev1.LabelMetadataName })
 }

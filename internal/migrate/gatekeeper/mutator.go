@@ -1,8 +1,9 @@
 package gatekeeper
 
 import (
-	"regexp"
-	"strings"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"croft.dev/croft/internal/migrate/draft"
 	"croft.dev/croft/internal/migrate/source"
@@ -11,53 +12,169 @@ import (
 // Mutator is a Gatekeeper Assign or ModifySet.
 type Mutator struct{ *source.Object }
 
-// Mutators are the mutators in the input, in its order, Assigns first.
+// Mutators are the mutators in the input, in its order, Assigns first. Those that croft
+// wrote place pods as its TenantRules say, and are left out.
 func Mutators(d *draft.Draft) []Mutator {
 	var all []Mutator
 	for _, o := range append(d.Of(draft.MutationsGroup, "Assign"), d.Of(draft.MutationsGroup, "ModifySet")...) {
-		all = append(all, Mutator{o})
+		if !draft.Managed(o) {
+			all = append(all, Mutator{o})
+		}
 	}
 	return all
 }
 
-// keyed is a location that leads to one entry: spec.nodeSelector["node-pool"].
-var keyed = regexp.MustCompile(`^spec\.nodeSelector(?:\["?([^"\]]+)"?\]|\."?([^"]+)"?)$`)
-
-func (m Mutator) location() string { return strings.Trim(m.At("spec", "location").Text(), " ") }
-
-// Selector is the nodeSelector that the mutator gives to pods, if it gives one.
-func (m Mutator) Selector() source.Field {
-	value := m.At("spec", "parameters", "assign", "value")
-	if m.Kind != "Assign" {
-		return source.Field{}
-	}
-	if m.location() == "spec.nodeSelector" {
-		return value
-	}
-	if key := keyed.FindStringSubmatch(m.location()); key != nil && value.Text() != "" {
-		name := key[1] + key[2]
-		return value.With(map[string]any{name: value.Text()})
-	}
-	return source.Field{}
+// placement is the part of a mutator's change that decides where pods run.
+type placement struct {
+	// terms are alternatives of selections of nodes.
+	terms [][]draft.Selection
+	// tolerations are added to the pods.
+	tolerations []source.Field
+	// unread is why migrate cannot convert it.
+	unread string
 }
 
-// Tolerations are those that the mutator adds to pods.
-func (m Mutator) Tolerations() []source.Field {
-	if !strings.HasPrefix(m.location(), "spec.tolerations") {
+// placement reads a mutator; it is nil if the mutator does not decide where pods run.
+func (m Mutator) placement() *placement {
+	at := m.inPodSpec()
+	if len(at) == 0 {
 		return nil
 	}
-	if m.Kind == "ModifySet" {
-		if m.At("spec", "parameters", "operation").Text() == "prune" {
-			return nil
-		}
-		return m.At("spec", "parameters", "values", "fromList").Items()
-	}
-	value := m.At("spec", "parameters", "assign", "value")
-	if items := value.Items(); len(items) > 0 {
-		return items
-	}
-	if value.At("key").Found() {
-		return []source.Field{value}
+	switch at[0] {
+	case "nodeSelector":
+		return m.selectorAt(at[1:])
+	case "affinity":
+		return m.affinityAt(at[1:])
+	case "tolerations":
+		return m.tolerationsAt(at[1:])
+	case "nodeName", "schedulerName":
+		return &placement{unread: "croft refuses " + at[0] + " to tenants' pods"}
 	}
 	return nil
+}
+
+func (m Mutator) value() source.Field { return m.At("spec", "parameters", "assign", "value") }
+
+// selectorAt reads an Assign of spec.nodeSelector, or of one entry of it.
+func (m Mutator) selectorAt(at []string) *placement {
+	value, from := m.value(), m.At("spec", "parameters", "assign", "fromMetadata", "field")
+	var term []draft.Selection
+	switch {
+	case m.Kind != "Assign" || len(at) > 1:
+	case len(at) == 0:
+		for _, f := range value.Fields() {
+			term = append(term, draft.Selected(f.Key(), f.Text(), f))
+		}
+	case value.Text() != "":
+		term = append(term, draft.Selected(at[0], value.Text(), value))
+	case from.Text() == "namespace":
+		s := draft.Selected(at[0], "", from)
+		s.ByNamespace = true
+		term = append(term, s)
+	}
+	if len(term) == 0 {
+		return &placement{unread: "the nodeSelector that it sets depends on more than the namespace"}
+	}
+	return &placement{terms: [][]draft.Selection{term}}
+}
+
+// affinityAt reads required node affinity. Affinity to pods does not choose a pool.
+func (m Mutator) affinityAt(at []string) *placement {
+	value := m.value()
+	whole := []string{"nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"}
+	for i, key := range whole {
+		switch {
+		case i >= len(at) && key == "nodeAffinity" && !value.At(key).Found():
+			return nil
+		case i >= len(at):
+			value = value.At(key)
+		case at[i] != key && i == 0:
+			return nil
+		case at[i] != key:
+			return &placement{unread: "pods only prefer the nodes that it names, and croft binds pods to their pool"}
+		}
+	}
+	terms := value.Items()
+	if m.Kind == "ModifySet" {
+		terms = m.At("spec", "parameters", "values", "fromList").Items()
+	}
+	p := &placement{}
+	for _, t := range terms {
+		var term []draft.Selection
+		for _, e := range t.At("matchExpressions").Items() {
+			s, ok := draft.SelectionOf(e)
+			if !ok {
+				return &placement{unread: "its node affinity is not valid"}
+			}
+			term = append(term, s)
+		}
+		if len(term) == 0 || t.At("matchFields").Found() {
+			return &placement{unread: "it selects nodes otherwise than by their labels"}
+		}
+		p.terms = append(p.terms, term)
+	}
+	if len(p.terms) == 0 || len(at) > len(whole) {
+		p.unread = "the node affinity that it sets cannot be read"
+	}
+	return p
+}
+
+// tolerationsAt reads an Assign or a ModifySet of tolerations.
+func (m Mutator) tolerationsAt(at []string) *placement {
+	p := &placement{}
+	switch value := m.value(); {
+	case m.Kind == "ModifySet" && m.At("spec", "parameters", "operation").Text() == "prune":
+		p.unread = "croft refuses pods with tolerations of other pools, and takes none away"
+	case m.Kind == "ModifySet" && len(at) == 0:
+		p.tolerations = m.At("spec", "parameters", "values", "fromList").Items()
+	case m.Kind == "Assign" && len(value.Items()) > 0 && len(at) == 0:
+		p.tolerations = value.Items()
+	case m.Kind == "Assign" && len(at) <= 1 && len(value.Fields()) > 0:
+		p.tolerations = []source.Field{value}
+	}
+	if p.unread == "" && len(p.tolerations) == 0 {
+		p.unread = "the tolerations that it sets cannot be read"
+	}
+	return p
+}
+
+// Keys are the labels and taints by which the mutator chooses nodes, and how much each
+// says about the key of pools.
+func (m Mutator) Keys() map[string]int {
+	keys := map[string]int{}
+	p := m.placement()
+	if p == nil {
+		return keys
+	}
+	for _, term := range p.terms {
+		for _, s := range term {
+			if s.ChoosesPools() {
+				keys[s.Key] += 2
+			}
+		}
+	}
+	for _, t := range p.tolerations {
+		if t.At("value").Text() != "" {
+			keys[t.At("key").Text()]++
+		}
+	}
+	return keys
+}
+
+// resolve fills in the selections of the pods of one namespace.
+func resolve(term []draft.Selection, namespace string) []draft.Selection {
+	term = slices.Clone(term)
+	for i := range term {
+		if term[i].ByNamespace {
+			term[i].Values = []string{namespace}
+		}
+	}
+	return term
+}
+
+func toleration(f source.Field) corev1.Toleration {
+	return corev1.Toleration{
+		Key: f.At("key").Text(), Operator: corev1.TolerationOperator(f.At("operator").Text()),
+		Value: f.At("value").Text(), Effect: corev1.TaintEffect(f.At("effect").Text()),
+	}
 }

@@ -3,104 +3,119 @@ package gatekeeper
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/migrate/draft"
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Pools read which namespace's pods run on which pool.
+// placed is a mutator that places the pods of some namespaces.
+type placed struct {
+	Mutator
+	*placement
+	namespaces []string
+}
+
+// Pools read which namespace's pods run on which pool. A mutator of the placement of pods
+// that is not converted is a problem.
 func Pools(d *draft.Draft) {
-	var selecting, tolerating, others []Mutator
+	var selecting, tolerating []placed
 	for _, m := range Mutators(d) {
-		switch {
-		case len(m.Selector().Fields()) > 0:
-			selecting = append(selecting, m)
-		case len(m.Tolerations()) > 0:
-			tolerating = append(tolerating, m)
+		p := m.placement()
+		if p == nil {
+			otherMutator(m.Object)
+			continue
+		}
+		switch s := scopeOf(d, m); {
+		case s.nothing != "":
+			m.Root().Other("%s: it stays as it is", s.nothing)
+		case p.unread != "":
+			lose(d, m, m.At("spec", "location"), p.unread)
+		case s.why != "":
+			lose(d, m, s.unknown, s.why)
+		case len(p.terms) > 0:
+			selecting = append(selecting, placed{m, p, s.namespaces})
 		default:
-			others = append(others, m)
+			tolerating = append(tolerating, placed{m, p, s.namespaces})
 		}
 	}
 	for _, m := range selecting {
-		readSelector(d, m, m.Selector().Fields())
+		readSelector(d, m)
 	}
 	for _, m := range tolerating {
 		readTolerations(d, m)
 	}
-	for _, m := range others {
-		otherMutator(m.Object)
+	placeByTolerations(d, tolerating)
+	for _, m := range selecting {
+		keepSelections(d, m)
 	}
-	for _, kind := range []string{"AssignMetadata", "AssignImage"} {
+	for _, o := range slices.Concat(d.Of(draft.MutationsGroup, "AssignMetadata"), d.Of(draft.MutationsGroup, "AssignImage")) {
+		otherMutator(o)
+	}
+	keepWritten(d)
+}
+
+// keepWritten accounts for the mutators that croft wrote.
+func keepWritten(d *draft.Draft) {
+	for _, kind := range []string{"Assign", "ModifySet"} {
 		for _, o := range d.Of(draft.MutationsGroup, kind) {
-			otherMutator(o)
+			if draft.Managed(o) {
+				d.Platform.Placement = v1alpha1.PlacementGatekeeper
+				o.Root().Kept("platform.placement")
+			}
 		}
 	}
 }
 
 func otherMutator(o *source.Object) {
-	o.Root().NotKept("croft changes of a pod only where it runs and its images' pull policy: this stays with Gatekeeper, or becomes a MutatingAdmissionPolicy of yours")
+	o.Root().NotKept("does not decide where pods run: it stays with Gatekeeper, or becomes a MutatingAdmissionPolicy of yours")
 }
 
-// readSelector reads a nodeSelector.
-func readSelector(d *draft.Draft, m Mutator, entries []source.Field) {
-	source.Frame(m.Object, "tenants")
-	match(d, m)
-	for _, e := range entries {
-		value := m.At("spec", "parameters", "assign", "value")
-		if e.Key() != d.Key {
-			said := value.At(e.Key())
-			if !said.Found() {
-				said = value
-			}
-			said.NotKept("croft selects nodes by %s alone: pods that need %s ask for it themselves, by nodeAffinity", d.Key, e.Key())
+// lose reports a placement that is not converted.
+func lose(d *draft.Draft, m Mutator, at source.Field, why string) {
+	m.Root().NotKept("places pods, and was not converted: %s", why)
+	d.Problem(at, "places pods, and was not converted: %s; write the pool of each tenant into croft.yaml yourself, and take this mutator away once croft runs", why)
+}
+
+// Placing are the mutators that decide where pods run, and the namespaces of the pods as
+// far as they are known.
+func Placing(d *draft.Draft) map[*source.Object][]string {
+	all := map[*source.Object][]string{}
+	for _, m := range Mutators(d) {
+		if p := m.placement(); p == nil || len(p.terms) > 0 && isEverywhere(d, p.terms) {
 			continue
 		}
-		for _, namespace := range matched(d, m) {
-			tenant := d.TenantOf(namespace)
-			if tenant == "" {
-				tenant = draft.AsName(namespace)
+		if s := scopeOf(d, m); s.nothing == "" {
+			all[m.Object] = s.namespaces
+		}
+	}
+	return all
+}
+
+// Chosen are the pools that mutators put namespaces on.
+func Chosen(d *draft.Draft) []string {
+	var all []string
+	tolerations := map[string][]corev1.Toleration{}
+	for _, m := range Mutators(d) {
+		p := m.placement()
+		s := scopeOf(d, m)
+		if p == nil || p.unread != "" || s.why != "" {
+			continue
+		}
+		for _, namespace := range s.namespaces {
+			for _, term := range p.terms {
+				all = append(all, d.PoolsFor(resolve(term, namespace))...)
 			}
-			t := d.AddTenant(tenant, m.Object)
-			d.Place(t, tenant, value, d.PoolNamed(e.Text()))
+			for _, t := range p.tolerations {
+				tolerations[namespace] = append(tolerations[namespace], toleration(t))
+			}
 		}
 	}
-	m.At("spec").Kept("tenants")
-}
-
-// readTolerations reads tolerations: croft adds that of the pool itself.
-func readTolerations(d *draft.Draft, m Mutator) {
-	source.Frame(m.Object, "tenants")
-	match(d, m)
-	for _, t := range m.Tolerations() {
-		key, value := t.At("key").Text(), t.At("value").Text()
-		switch {
-		case key == d.Key && value != "":
-			tolerated(d, m, t, d.PoolNamed(value))
-		case key == d.Key || key == "":
-			t.NotKept("lets pods onto the nodes of every pool: croft's pods tolerate their own tenant's pools alone")
-		default:
-			t.NotKept("croft's pods tolerate their pool and nothing else: if nodes need the taint %s, give tenants a pool of their own on nodes without it", key)
+	for _, list := range tolerations {
+		if pools := toleratedPools(d, list); len(pools) == 1 {
+			all = append(all, pools...)
 		}
 	}
-	m.At("spec").Kept("tenants")
-}
-
-func tolerated(d *draft.Draft, m Mutator, t source.Field, pool string) {
-	for _, namespace := range matched(d, m) {
-		name := d.TenantOf(namespace)
-		if name == "" {
-			name = draft.AsName(namespace)
-		}
-		tenant := d.AddTenant(name, m.Object)
-		switch {
-		case tenant.Spec.Pool == "":
-			d.Place(tenant, name, t, pool)
-			t.Changed(draft.TenantField(name, "pool"), "pods only tolerated the pool's taint, and could run elsewhere too: croft also selects the pool")
-		case tenant.Spec.Pool != pool && !slices.Contains(tenant.Spec.Pools, pool):
-			t.NotKept("tolerates pool %s, and %s puts the pods of %s on pool %s: croft lets them run there alone", pool, tenant.Placed.Object().ID(), namespace, tenant.Spec.Pool)
-			d.Problem(t, "pods of namespace %s tolerate pool %s, but run on pool %s as %s at %s says: make the two agree",
-				namespace, pool, tenant.Spec.Pool, tenant.Placed.Object().ID(), tenant.Placed.Object().Place())
-		default:
-			t.KeptAs(draft.TenantField(name, "pool"), "croft adds it to pods itself")
-		}
-	}
+	return draft.Distinct(all)
 }

@@ -16,32 +16,6 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// node are a Provisioner's or a NodePool's settings of its nodes, in any version of its
-// API.
-type node struct {
-	labels, taints source.Field
-}
-
-func nodeOf(o *source.Object) node {
-	if o.Kind == "Provisioner" {
-		return node{o.At("spec", "labels"), o.At("spec", "taints")}
-	}
-	return node{o.At("spec", "template", "metadata", "labels"), o.At("spec", "template", "spec", "taints")}
-}
-
-// ties are labels with a taint of the same key and value: they keep other pods off the
-// nodes and its own on them.
-func (n node) ties() map[string]string {
-	ties := map[string]string{}
-	for _, t := range n.taints.Items() {
-		key, value := t.At("key").Text(), t.At("value").Text()
-		if value != "" && n.labels.At(key).Text() == value {
-			ties[key] = value
-		}
-	}
-	return ties
-}
-
 // ChooseKey finds the key that ties most nodes to their pools.
 func ChooseKey(d *draft.Draft) {
 	votes := votes(d)
@@ -52,8 +26,8 @@ func ChooseKey(d *draft.Draft) {
 		return key == "" || strings.HasPrefix(key, "karpenter.") || strings.HasPrefix(key, "kubernetes.io/") ||
 			strings.HasPrefix(key, "node.kubernetes.io/") || key == corev1.LabelTopologyZone
 	})
-	d.Key = v1alpha1.DefaultNodePoolKey
-	if len(keys) == 0 {
+	d.Key = cmp.Or(d.Platform.NodePoolKey, v1alpha1.DefaultNodePoolKey)
+	if len(keys) == 0 || len(d.Of(v1alpha1.GroupVersion.Group, "Platform")) > 0 {
 		return
 	}
 	d.Key = keys[0]
@@ -75,28 +49,22 @@ func ChooseKey(d *draft.Draft) {
 const tied = 3
 
 // votes weigh for each key the evidence that it ties nodes to pools: labels and taints
-// most, and nodeSelectors by it.
+// most, then nodeSelectors by it. Among those, labels with the name of the pool count more.
 func votes(d *draft.Draft) map[string]int {
 	votes := map[string]int{}
-	for _, o := range d.KarpenterPools() {
-		n := nodeOf(o)
-		for key := range n.ties() {
+	for _, n := range d.Nodes() {
+		for key := range n.Ties() {
 			votes[key] += tied
 		}
-		for _, t := range n.taints.Items() {
+		for _, t := range n.Taints.Items() {
 			if key := t.At("key").Text(); t.At("value").Text() != "" && strings.Contains(key, "pool") {
 				votes[key]++
 			}
 		}
 	}
-	for _, a := range gatekeeper.Mutators(d) {
-		for key := range a.Selector().TextMap() {
-			votes[key] += 2
-		}
-		for _, t := range a.Tolerations() {
-			if key := t.At("key").Text(); t.At("value").Text() != "" {
-				votes[key]++
-			}
+	for _, m := range gatekeeper.Mutators(d) {
+		for key, weight := range m.Keys() {
+			votes[key] += weight
 		}
 	}
 	for key := range capsule.NodeSelectors(d) {
@@ -107,30 +75,37 @@ func votes(d *draft.Draft) map[string]int {
 			votes[key]++
 		}
 	}
+	for _, n := range d.Nodes() {
+		for _, l := range n.Labels.Fields() {
+			if votes[l.Key()] > 0 && l.Text() == n.From.Name {
+				votes[l.Key()]++
+			}
+		}
+	}
 	return votes
 }
 
 // tieTo accounts for the labels and taints of a pool's nodes.
 func tieTo(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
-	n := nodeOf(o)
-	ties := n.ties()
-	puts := slices.ContainsFunc(n.taints.Items(), func(t source.Field) bool { return isEvicting(d, t) })
-	for _, t := range n.taints.Items() {
+	n := d.NodesOf(o)
+	ties := n.Ties()
+	puts := slices.ContainsFunc(n.Taints.Items(), func(t source.Field) bool { return isEvicting(d, t) })
+	for _, t := range n.Taints.Items() {
 		taint(d, name, t, ties, p, puts)
 	}
-	n.taints.Kept("platform.nodePoolKey")
-	for _, l := range n.labels.Fields() {
-		label(d, name, l, ties, p)
+	n.Taints.Kept("platform.nodePoolKey")
+	for _, l := range n.Labels.Fields() {
+		label(d, name, l, p)
 	}
 	p.Values = append(p.Values, name)
 	if value, tied := ties[d.Key]; tied {
 		if value != name {
 			p.Values = append(p.Values, value)
-			n.labels.At(d.Key).Changed("platform.nodePoolKey", "nodes will have the value %s, the pool's name, and no longer %s: change what selects nodes by it", name, value)
+			n.Labels.At(d.Key).Changed("platform.nodePoolKey", "nodes will have the value %s, the pool's name, and no longer %s: change what selects nodes by it", name, value)
 		}
 		return
 	}
-	n.taints.UnsetChanged("platform.nodePoolKey", "this pool's nodes are not tied to it by a label and a taint of %s: croft gives them both, "+
+	n.Taints.UnsetChanged("platform.nodePoolKey", "this pool's nodes are not tied to it by a label and a taint of %s: croft gives them both, "+
 		"so only pods of tenants of this pool run here, and all others are put out; take pool %s out of croft.yaml if the platform's own run here", d.Key, name)
 }
 
@@ -151,24 +126,23 @@ func taint(d *draft.Draft, name string, t source.Field, ties map[string]string, 
 		t.Kept("platform.nodePoolKey")
 		t.At("effect").Changed("platform.nodePoolKey", "croft taints its nodes NoSchedule and NoExecute: a pod that came around the scheduler is put out again")
 		p.Values = append(p.Values, value)
-	case ties[key] != "":
-		t.Changed("platform.nodePoolKey", "ties nodes to the pool by another key than %s, which croft uses for all pools: change what tolerates it", d.Key)
-		p.Values = append(p.Values, value)
+	case ties[key] != "" || chosen(d)[name]:
+		// The pods that tolerate it are those of the pool's tenants.
+		t.Changed("platform.nodePoolKey", "the taint of %s takes its place, and croft's pods tolerate that", d.Key)
 	default:
-		t.NotKept("a Pool's nodes have the taint of their pool alone, which keeps off every pod but its tenants': " +
-			"if this one says more, keep a NodePool of your own outside of croft for those nodes")
+		t.NotKept("a Pool's nodes have the taint of their pool alone, which keeps off every pod but its tenants'")
+		d.Problem(t, "a Pool's nodes have no taint but that of %s, and no tenant is put on pool %s that could take the place of those who tolerate this one: "+
+			"name the tenant in the input, take the taint away, or keep a NodePool of your own outside of croft", d.Key, name)
 	}
 }
 
 // label accounts for a label of nodes. A label without a field in croft becomes a
 // requirement, which Karpenter writes on the nodes as the label.
-func label(d *draft.Draft, name string, l source.Field, ties map[string]string, p *draft.Pool) {
+func label(d *draft.Draft, name string, l source.Field, p *draft.Pool) {
 	key, value := l.Key(), l.Text()
 	switch {
 	case key == d.Key:
 		l.Kept("platform.nodePoolKey")
-	case ties[key] != "":
-		l.Changed("platform.nodePoolKey", "ties nodes to the pool by another key than %s, which croft uses for all pools: change what selects nodes by it", d.Key)
 	case key == v1alpha1.CostCodeLabel:
 		p.Spec.CostCode = value
 		l.Kept(draft.PoolField(name, "costCode"))

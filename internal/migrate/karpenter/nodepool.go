@@ -12,7 +12,7 @@ import (
 // NodePools of v1 and v1beta1 become pools.
 func NodePools(d *draft.Draft) {
 	for _, o := range d.Of(draft.KarpenterGroup, "NodePool") {
-		if isOpen(d, o) {
+		if isOutside(d, o) {
 			continue
 		}
 		name := poolName(o)
@@ -38,23 +38,31 @@ func nodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	requirements(d, name, node.At("requirements"), p)
 	anything(name, node.At("requirements"), &p.Spec.Instances)
 	tieTo(d, name, o, p)
-	tagAnnotations(name, spec.At("template", "metadata", "annotations"), p)
-	unsupported(node.At("startupTaints"))
+	startupTaints(d, name, node.At("startupTaints"))
 	lifetimes(d, name, o, p)
 	limits(d, name, spec.At("limits"), &p.Spec)
 	weight(name, spec.At("weight"), &p.Spec)
-	spec.At("replicas").NotKept("a Pool has as many nodes as its tenants' pods need: keep a NodePool of a fixed size outside of croft")
+	reportStatic(d, name, o)
 	budgets(name, spec.At("disruption", "budgets"), &p.Spec)
+	tagAnnotations(name, spec.At("template", "metadata", "annotations"), p)
 	nodeclass.OfNodePool(d, name, o, p)
 	if d.Options.HoldNodes && o.At("metadata", "labels", "app.kubernetes.io/managed-by").Text() != v1alpha1.ManagedBy {
-		p.Spec.Budgets = append(p.Spec.Budgets, v1alpha1.Budget{Nodes: "0", Reasons: []string{"Drifted"}})
+		addBudget(&p.Spec, v1alpha1.Budget{Nodes: "0", Reasons: []string{"Drifted"}})
 		spec.At("disruption", "budgets").UnsetChanged(draft.PoolField(name, "budgets"), "added: nodes that run are not replaced because croft taints them NoExecute too, which Karpenter calls drift; "+
 			"take {nodes: \"0\", reasons: [Drifted]} out once replacing them is welcome")
-		if len(p.Spec.Budgets) == 1 {
-			// A budget of one's own takes the place of the default.
-			p.Spec.Budgets = append([]v1alpha1.Budget{{Nodes: "10%"}}, p.Spec.Budgets...)
-		}
 	}
+}
+
+// reportStatic reports a NodePool with a fixed number of nodes. Its pool has another name, since
+// Karpenter refuses to change a NodePool with replicas into one without.
+func reportStatic(d *draft.Draft, name string, o *source.Object) {
+	if !draft.IsStatic(o) {
+		return
+	}
+	replicas := o.At("spec", "replicas")
+	replicas.NotKept("a Pool has as many nodes as its tenants' pods need")
+	d.Problem(replicas, "a Pool has no fixed number of nodes, and Karpenter refuses to take replicas away from a NodePool: croft.yaml has a new pool of the name %s; "+
+		"once its nodes run the tenants' pods, delete NodePool %s", name, o.Name)
 }
 
 // tagAnnotations are how croft keeps a pool's tags where there is no cloud.
@@ -68,7 +76,7 @@ func tagAnnotations(name string, f source.Field, p *draft.Pool) {
 			a.Kept(draft.PoolField(name, "tags"))
 		}
 	}
-	unsupported(f)
+	nodeAnnotations(name, f, &p.Spec)
 }
 
 // lifetimes writes out Karpenter's defaults, since a Pool's are others.

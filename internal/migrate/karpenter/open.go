@@ -8,56 +8,64 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// isOpen leaves a NodePool alone whose nodes take every pod, and that has no tenant: it
-// is the platform's own, and as a Pool it would evict the platform's pods. A Provisioner
-// cannot stay: no present Karpenter reads it.
-func isOpen(d *draft.Draft, o *source.Object) bool {
-	n := nodeOf(o)
-	if len(n.ties()) > 0 {
+// isOutside leaves a NodePool alone that no tenant is put on, unless a label and a taint
+// tie its nodes to it: as a Pool it would evict the pods that run there. If its nodes take
+// every pod, it is the platform's own; if they are kept for some pods, these are not known,
+// which is a problem. A Provisioner cannot stay: no present Karpenter reads it.
+func isOutside(d *draft.Draft, o *source.Object) bool {
+	n := d.NodesOf(o)
+	if len(n.Ties()) > 0 || chosen(d)[n.Pool] {
 		return false
 	}
-	for _, value := range []string{o.Name, draft.AsName(o.Name), n.labels.At(d.Key).Text()} {
-		if chosen(d)[value] {
-			return false
+	switch at, value := n.Labels.At(d.Key), n.Label(d.Key); {
+	case n.IsDedicated():
+		reportOutside(d, n, n.Taints, "its taints keep the nodes for pods that tolerate them")
+	case value != "":
+		if !at.Found() {
+			at = o.Root()
 		}
+		reportOutside(d, n, at, "its nodes have the label "+d.Key+"="+value)
+	default:
+		o.Root().Other("its nodes take every pod, and no tenant is put on it: it is the platform's own, and stays as it is outside of croft")
 	}
-	o.Root().Other("its nodes are not tied to it by a label and a taint, and no tenant is put on it: it is the platform's own, and stays as it is outside of croft")
 	return true
 }
 
-// chosen are the values of the key that tenants are put on pools by.
+// reportOutside reports a NodePool that some tenant seems to have.
+func reportOutside(d *draft.Draft, n *draft.Nodes, at source.Field, why string) {
+	n.From.Root().NotKept("%s, and nothing that was read puts a namespace on it: it stays as it is outside of croft", why)
+	d.Problem(at, "%s, and nothing that was read puts a namespace on it: add what does, such as a mutator or a namespace's node-selector, "+
+		"or give its nodes the label and the taint %s=%s; if it is the platform's own, leave it out of the input, or ignore this", why, d.Key, n.Pool)
+}
+
+// chosen are the pools that tenants are put on.
 func chosen(d *draft.Draft) map[string]bool {
-	if d.Choices != nil {
-		return d.Choices
+	if d.Chosen != nil {
+		return d.Chosen
 	}
-	d.Choices = map[string]bool{}
-	for _, m := range gatekeeper.Mutators(d) {
-		d.Choices[m.Selector().At(d.Key).Text()] = true
-		for _, t := range m.Tolerations() {
-			if t.At("key").Text() == d.Key {
-				d.Choices[t.At("value").Text()] = true
-			}
+	d.Chosen = map[string]bool{}
+	choose := func(pools ...string) {
+		for _, p := range pools {
+			d.Chosen[p] = true
 		}
 	}
+	choose(gatekeeper.Chosen(d)...)
 	for _, o := range d.ValuesFiles() {
 		for _, t := range o.At("tenants").Fields() {
-			d.Choices[t.At("nodePool").Text()] = true
+			choose(draft.AsName(t.At("nodePool").Text()))
 		}
 		for _, p := range o.At("nodePools").Fields() {
-			d.Choices[p.Key()] = true
+			choose(draft.AsName(p.Key()))
 		}
 	}
 	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {
-		d.Choices[o.At("spec", "nodeSelector", d.Key).Text()] = true
+		choose(d.PoolsFor(draft.SelectedBy(o.At("spec", "nodeSelector").TextMap(), source.Field{}))...)
 	}
 	for _, o := range d.Of("", "Namespace") {
-		d.Choices[kubernetes.NodeSelectorOf(o)[d.Key]] = true
+		choose(d.PoolsFor(draft.SelectedBy(kubernetes.NodeSelectorOf(o), source.Field{}))...)
 	}
 	for _, o := range d.Of(v1alpha1.GroupVersion.Group, "TenantRules") {
-		for _, p := range o.At("spec", "pools").Texts() {
-			d.Choices[p] = true
-		}
+		choose(o.At("spec", "pools").Texts()...)
 	}
-	delete(d.Choices, "")
-	return d.Choices
+	return d.Chosen
 }

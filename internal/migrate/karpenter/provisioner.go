@@ -49,9 +49,12 @@ func Provisioners(d *draft.Draft) {
 // poolName is the name of the pool that an object becomes: its own, where that
 // can be one.
 func poolName(o *source.Object) string {
-	name := draft.AsName(o.Name)
+	name := draft.PoolName(o)
 	source.Frame(o, "pools."+name)
-	if name != o.Name {
+	switch {
+	case draft.IsStatic(o):
+		o.At("metadata", "name").Changed("pools."+name, "Karpenter does not let a NodePool with replicas become one without")
+	case name != o.Name:
 		o.At("metadata", "name").Changed("pools."+name, "a pool's name becomes a label and a taint, and has no dots")
 	}
 	return name
@@ -61,13 +64,12 @@ func provisioner(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	spec := o.At("spec")
 	requirements(d, name, spec.At("requirements"), p)
 	tieTo(d, name, o, p)
-	webhookDefaults(name, spec.At("requirements"), &p.Spec.Instances)
+	webhookDefaults(name, spec, &p.Spec.Instances)
 	provisionerTTLs(name, spec, &p.Spec)
 	limits(d, name, spec.At("limits", "resources"), &p.Spec)
 	weight(name, spec.At("weight"), &p.Spec)
-	for _, key := range []string{"startupTaints", "annotations"} {
-		unsupported(spec.At(key))
-	}
+	startupTaints(d, name, spec.At("startupTaints"))
+	nodeAnnotations(name, spec.At("annotations"), &p.Spec)
 	nodeclass.OfProvisioner(d, name, spec, p)
 }
 
@@ -128,20 +130,43 @@ func weight(name string, f source.Field, p *v1alpha1.PoolSpec) {
 	}
 }
 
-// unsupported accounts for settings of nodes that a Pool does not have.
-func unsupported(f source.Field) {
+// nodeAnnotations accounts for annotations of nodes, which a Pool does not have.
+func nodeAnnotations(name string, f source.Field, p *v1alpha1.PoolSpec) {
 	for _, a := range f.Fields() {
-		if a.Said() {
-			continue
-		}
-		switch a.Key() {
-		case "karpenter.sh/do-not-consolidate", "karpenter.sh/do-not-disrupt":
-			a.NotKept("a Pool has no annotations for its nodes: keep them with consolidation: WhenEmpty, or a budget of 0 nodes for the reason Underutilized")
+		switch {
+		case a.Said():
+		case a.Key() == "karpenter.sh/do-not-disrupt" && a.True():
+			addBudget(p, v1alpha1.Budget{Nodes: "0"})
+			a.KeptAs(draft.PoolField(name, "budgets"), "a budget of 0 nodes keeps Karpenter from disrupting any")
+		case a.Key() == "karpenter.sh/do-not-consolidate" && a.True():
+			addBudget(p, v1alpha1.Budget{Nodes: "0", Reasons: []string{"Underutilized"}})
+			a.KeptAs(draft.PoolField(name, "budgets"), "a budget of 0 nodes for the reason Underutilized keeps Karpenter from consolidating any")
 		default:
 			a.NotKept("a Pool has no annotations for its nodes: have whatever reads it read a label, which instances.requirements can give")
 		}
 	}
-	if f.Key() == "startupTaints" {
-		f.NotKept("a Pool has no startup taints: pods may start before whatever removes them is ready; keep a NodePool of your own outside of croft if they must not")
+}
+
+// addBudget adds a budget. The first of a pool's own takes the place of the default, which
+// then is written out for other reasons.
+func addBudget(p *v1alpha1.PoolSpec, b v1alpha1.Budget) {
+	if len(p.Budgets) == 0 && len(b.Reasons) > 0 {
+		p.Budgets = []v1alpha1.Budget{{Nodes: "10%"}}
+	}
+	p.Budgets = append(p.Budgets, b)
+}
+
+// startupTaints accounts for taints that another program removes from new nodes. Without
+// them pods start before it is ready, such as the network plugin that enforces policies.
+func startupTaints(d *draft.Draft, name string, f source.Field) {
+	for _, t := range f.Items() {
+		key := t.At("key").Text()
+		if key == v1alpha1.NetworksTaint {
+			t.NotKept("is croft's own: write secondaryNetworks and waitForNetworks to pool %s", name)
+			continue
+		}
+		t.NotKept("a Pool has no startup taint but that of waitForNetworks, which is about secondary networks")
+		d.Problem(t, "pool %s cannot have this startup taint, so that pods would start before what removes %s is ready: let it taint new nodes itself, "+
+			"or keep a NodePool of your own outside of croft", name, key)
 	}
 }

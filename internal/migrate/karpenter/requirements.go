@@ -8,6 +8,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/nodeclass"
 	"croft.dev/croft/internal/migrate/source"
 )
 
@@ -39,10 +40,11 @@ func requirements(d *draft.Draft, name string, list source.Field, p *draft.Pool)
 		field := draft.PoolField(name, "instances.requirements")
 		plain := operator == string(corev1.NodeSelectorOpIn) && !r.At("minValues").Found()
 		switch {
-		case key == corev1.LabelOSStable && operator == string(corev1.NodeSelectorOpIn):
+		case key == corev1.LabelOSStable:
 			r.Kept(draft.PoolField(name, "instances"))
-			if !slices.Equal(values, []string{"linux"}) {
-				r.At("values").NotKept("croft's nodes run Linux: keep a NodePool of your own outside of croft for others")
+			if operator != string(corev1.NodeSelectorOpIn) || !slices.Equal(values, []string{string(corev1.Linux)}) {
+				r.NotKept("croft's nodes run Linux")
+				d.Problem(r, "croft's nodes run Linux, and pool %s would have no others: keep a NodePool of your own outside of croft for pods that need them", name)
 			}
 			continue
 		case key == capacityKey && plain && in.CapacityTypes == nil:
@@ -96,7 +98,8 @@ func says(in *v1alpha1.Instances, keys ...string) bool {
 
 // webhookDefaults are the defaults that Karpenter's webhook wrote into a Provisioner; no
 // webhook does so today.
-func webhookDefaults(name string, list source.Field, in *v1alpha1.Instances) {
+func webhookDefaults(name string, spec source.Field, in *v1alpha1.Instances) {
+	list := spec.At("requirements")
 	if in.CapacityTypes == nil && !says(in, capacityKey) {
 		in.CapacityTypes = []v1alpha1.CapacityType{"on-demand"}
 		list.Unset(draft.PoolField(name, "instances.capacityTypes"), "no capacity type: Karpenter's webhook made it on-demand, and croft.yaml says so")
@@ -105,7 +108,7 @@ func webhookDefaults(name string, list source.Field, in *v1alpha1.Instances) {
 		in.Architectures = []v1alpha1.Architecture{"amd64"}
 		list.Unset(draft.PoolField(name, "instances.architectures"), "no architecture: Karpenter's webhook made it amd64, and croft.yaml says so")
 	}
-	if in.InstanceTypes == nil && !says(in, corev1.LabelInstanceTypeStable, awsInstance+"family", awsInstance+"category", awsInstance+"generation") {
+	if nodeclass.IsAWS(spec) && in.InstanceTypes == nil && !says(in, corev1.LabelInstanceTypeStable, awsInstance+"family", awsInstance+"category", awsInstance+"generation") {
 		in.Requirements = append(in.Requirements,
 			v1alpha1.Requirement{Key: awsInstance + "category", Operator: corev1.NodeSelectorOpIn, Values: []string{"c", "m", "r"}},
 			v1alpha1.Requirement{Key: awsInstance + "generation", Operator: corev1.NodeSelectorOpGt, Values: []string{"2"}})

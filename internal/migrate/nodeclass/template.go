@@ -26,7 +26,13 @@ type template struct {
 func OfProvisioner(d *draft.Draft, name string, spec source.Field, p *draft.Pool) {
 	t := template{name: p.From.Name, spec: spec.At("provider"), kubelet: spec.At("kubeletConfiguration")}
 	ref := spec.At("providerRef")
-	if ref.Found() {
+	switch {
+	case !IsAWS(spec):
+		ref.NotKept("is of another provider than AWS")
+		t.kubelet.NotKept("goes to the node class, which was not read")
+		d.Problem(ref.At("kind"), "%s is no node class of AWS', and croft migrate converts no other: write %s yourself", ref.At("kind").Text(), draft.PoolField(name, "nodeClass.ref"))
+		return
+	case ref.Found():
 		o := d.Named(draft.AWSGroup, "AWSNodeTemplate", ref.At("name").Text())
 		if o == nil {
 			ref.NotKept("the AWSNodeTemplate was not read: give its file too")
@@ -38,7 +44,7 @@ func OfProvisioner(d *draft.Draft, name string, spec source.Field, p *draft.Pool
 		ref.Kept(draft.PoolField(name, "nodeClass"))
 		source.Frame(o, draft.PoolField(name, "nodeClass"))
 		t.name, t.spec = o.Name, o.At("spec")
-	} else if !t.spec.Found() {
+	case !t.spec.Found():
 		t.kubelet.NotKept("goes to the node class, and this pool has none")
 		spec.At("providerRef").UnsetChanged(draft.PoolField(name, "nodeClass"), "neither provider nor providerRef: nothing says what the nodes are made from")
 		return
@@ -52,6 +58,12 @@ func OfProvisioner(d *draft.Draft, name string, spec source.Field, p *draft.Pool
 		return
 	}
 	giveClass(d, name, t, p)
+}
+
+// IsAWS reports whether a Provisioner's nodes are AWS': it did not have to name a kind.
+func IsAWS(spec source.Field) bool {
+	kind := spec.At("providerRef", "kind").Text()
+	return kind == "" || kind == "AWSNodeTemplate"
 }
 
 func (t template) launchTemplate() source.Field {

@@ -1,0 +1,112 @@
+package gatekeeper
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// readSelector places the namespaces of a mutator that selects nodes.
+func readSelector(d *draft.Draft, m placed) {
+	source.Frame(m.Object, "tenants")
+	for _, namespace := range m.namespaces {
+		var pools []string
+		chooses := false
+		for _, term := range m.terms {
+			term = resolve(term, namespace)
+			found := d.PoolsFor(term)
+			pools = append(pools, found...)
+			if slices.ContainsFunc(term, draft.Selection.ChoosesPools) {
+				chooses = true
+				if len(found) == 0 {
+					d.Problem(term[0].At, "no NodePool among what was read makes nodes for %s, which pods of namespace %s need: give its file too", describe(term), namespace)
+				}
+			}
+		}
+		switch {
+		case len(pools) > 0:
+			name, t := d.TenantFor(namespace, m.Object)
+			d.Place(t, name, m.at(), draft.Distinct(pools)...)
+		case !chooses && !isEverywhere(d, m.terms):
+			d.TenantFor(namespace, m.Object) // reported as a tenant without a pool, if it gets none
+		}
+	}
+	m.At("spec").Kept("tenants")
+}
+
+// isEverywhere reports whether the nodes of every pool meet the selections.
+func isEverywhere(d *draft.Draft, terms [][]draft.Selection) bool {
+	return !slices.ContainsFunc(slices.Concat(terms...), func(s draft.Selection) bool {
+		return s.Key != corev1.LabelOSStable && len(d.Nodes()) == 0 ||
+			slices.ContainsFunc(d.Nodes(), func(n *draft.Nodes) bool { return n.Fit(s) != draft.EveryNode })
+	})
+}
+
+// at is the field that decides where pods run.
+func (m placed) at() source.Field {
+	if m.Kind == "Assign" {
+		if value := m.value(); value.Found() {
+			return value
+		}
+		return m.At("spec", "parameters", "assign")
+	}
+	return m.At("spec", "parameters", "values")
+}
+
+func describe(term []draft.Selection) string {
+	all := make([]string, len(term))
+	for i, s := range term {
+		all[i] = s.String()
+	}
+	return strings.Join(all, " and ")
+}
+
+// keepSelections compares what a mutator selects with the nodes of the pools that the
+// tenants are on: croft selects the pool, and nothing of a pool's nodes.
+func keepSelections(d *draft.Draft, m placed) {
+	for _, namespace := range m.namespaces {
+		name := d.TenantOf(namespace)
+		t := d.Tenants[name]
+		if t == nil || len(t.Pools()) == 0 {
+			continue // reported as a tenant without a pool
+		}
+		for _, term := range m.terms {
+			for _, s := range resolve(term, namespace) {
+				pool := unmetPool(d, t, s)
+				if pool == "" {
+					s.At.Kept(draft.TenantField(name, "pool"))
+					continue
+				}
+				s.At.NotKept("croft selects the pool alone, and not every node of pool %s has %s", pool, s)
+				d.Problem(s.At, "pods of namespace %s need nodes with %s, which not every node of pool %s has: write it into %s, or select it in the pods",
+					namespace, s, pool, draft.PoolField(pool, "instances.requirements"))
+			}
+		}
+	}
+}
+
+// unmetPool is a pool of the tenant's with nodes that do not meet a selection.
+func unmetPool(d *draft.Draft, t *draft.Tenant, s draft.Selection) string {
+	for _, pool := range t.Pools() {
+		if (s.Key == d.Key || draft.IsPoolLabel(s.Key)) && slices.ContainsFunc(s.Values, func(v string) bool { return d.PoolNamed(v) == pool }) {
+			continue
+		}
+		read := false
+		for _, n := range d.Nodes() {
+			if n.Pool == pool {
+				read = true
+				if n.Fit(s) != draft.EveryNode {
+					return pool
+				}
+			}
+		}
+		if !read {
+			return pool
+		}
+	}
+	return ""
+}

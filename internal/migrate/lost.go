@@ -1,0 +1,83 @@
+package migrate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/gatekeeper"
+	"croft.dev/croft/internal/migrate/kubernetes"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// lostPlacements are problems of objects that place pods, or keep nodes for some pods, and
+// of which croft.yaml has nothing. The readers report such objects with the reason; this
+// finds those that they missed.
+func lostPlacements(d *draft.Draft, r *Result) manifest.Problems {
+	var all manifest.Problems
+	lose := func(o *source.Object, what string) {
+		if !isNamed(r.Problems, o) {
+			all = append(all, o.Problem(nil, "%s, and croft.yaml has nothing of it: write it into croft.yaml yourself", what))
+		}
+	}
+	for o, namespaces := range placingObjects(d) {
+		if !hasTenants(d, r, namespaces) {
+			lose(o, "places the pods of "+strings.Join(namespaces, ", "))
+		}
+	}
+	for _, n := range d.Nodes() {
+		_, kept := r.File.Pools[n.Pool]
+		if !kept && n.IsDedicated() && !mentions(r.Problems, "pools."+n.Pool) {
+			lose(n.From, "keeps its nodes for pods that tolerate their taints")
+		}
+	}
+	slices.SortFunc(all, func(a, b manifest.Problem) int { return strings.Compare(a.Path, b.Path) })
+	return all
+}
+
+// placingObjects are the objects that decide where the pods of namespaces run.
+func placingObjects(d *draft.Draft) map[*source.Object][]string {
+	all := map[*source.Object][]string{}
+	maps.Copy(all, gatekeeper.Placing(d))
+	for _, o := range d.Of("", "Namespace") {
+		if chooses(kubernetes.NodeSelectorOf(o)) && !strings.HasPrefix(o.Name, "kube-") {
+			all[o] = []string{o.Name}
+		}
+	}
+	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {
+		if chooses(o.At("spec", "nodeSelector").TextMap()) {
+			all[o] = d.Namespaces(draft.AsName(o.Name))
+		}
+	}
+	return all
+}
+
+// chooses reports whether a nodeSelector tells pools apart.
+func chooses(nodeSelector map[string]string) bool {
+	return slices.ContainsFunc(draft.SelectedBy(nodeSelector, source.Field{}), draft.Selection.ChoosesPools)
+}
+
+// hasTenants reports whether each namespace is a tenant's, which croft.yaml has or a
+// problem names.
+func hasTenants(d *draft.Draft, r *Result, namespaces []string) bool {
+	return len(namespaces) > 0 && !slices.ContainsFunc(namespaces, func(namespace string) bool {
+		name := d.TenantOf(namespace)
+		_, kept := r.File.Tenants[name]
+		return !kept && (name == "" || !d.Told[name] && !mentions(r.Problems, "tenants."+name))
+	})
+}
+
+// isNamed reports whether a problem is one of an object.
+func isNamed(problems manifest.Problems, o *source.Object) bool {
+	return slices.ContainsFunc(problems, func(p manifest.Problem) bool {
+		return p.File == o.File && (p.Path == o.ID() || strings.HasPrefix(p.Path, o.ID()+": "))
+	})
+}
+
+// mentions reports whether a problem is one of a field of croft.yaml, or below it.
+func mentions(problems manifest.Problems, field string) bool {
+	field = "croft.yaml: " + field
+	return slices.ContainsFunc(problems, func(p manifest.Problem) bool { return p.Path == field || strings.HasPrefix(p.Path, field+".") })
+}
