@@ -2,6 +2,7 @@ package nodeclass
 
 import (
 	"slices"
+	"strings"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/migrate/draft"
@@ -9,22 +10,20 @@ import (
 )
 
 // OfNodePool gives a pool the node class that its NodePool names: in croft.yaml if croft
-// wrote it, otherwise as a reference to it.
+// wrote it, or if it is one of AWS' in a version that Karpenter no longer reads; otherwise
+// as a reference to it.
 func OfNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	ref := o.At("spec", "template", "spec", "nodeClassRef")
-	group, kind, class := ref.At("group").Text(), ref.At("kind").Text(), ref.At("name").Text()
-	if version := ref.At("apiVersion"); version.Found() {
-		group = (&source.Object{APIVersion: version.Text()}).Group()
-	}
-	if kind == "" {
-		kind = "EC2NodeClass" // v1beta1 did not have to say
-	}
-	if group == "" && kind == "EC2NodeClass" {
-		group = draft.AWSGroup
+	group, kind, class := classOf(d, o)
+	kubelet := o.At("spec", "template", "spec", "kubelet")
+	if kind == "" || group == "" {
+		ref.NotKept("names no kind of node class")
+		kubelet.NotKept("goes to the node class, which is not known")
+		d.Problem(ref, "names no group and kind of node class, and no node class of this name was read: write them, or give its file too")
+		return
 	}
 	ref.Kept(draft.PoolField(name, "nodeClass"))
 	from := d.Named(group, kind, class)
-	kubelet := o.At("spec", "template", "spec", "kubelet")
 	switch {
 	case group == draft.KwokGroup:
 		p.Spec.NodeClass = &v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}
@@ -38,16 +37,51 @@ func OfNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 		}
 	case from != nil && from.At("metadata", "labels", v1alpha1.PoolLabel).Text() == name:
 		croftsClass(d, name, from, p)
-	case from != nil && (from.Version() == "v1beta1" || kubelet.Found()):
+	case from != nil && group == draft.AWSGroup && (from.Version() == "v1beta1" || kubelet.Found()):
 		giveClass(d, name, template{name: from.Name, spec: from.At("spec"), kubelet: kubelet, standing: true}, p)
 	default:
 		p.Spec.NodeClass = &v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: group, Kind: kind, Name: class}}
-		kubelet.NotKept("goes to the node class, which was not read: give its file too")
+		if kubelet.Found() {
+			kubelet.NotKept("Karpenter v1 has these settings in the node class")
+			d.Problem(kubelet, "Karpenter v1 has no kubelet settings in a NodePool: write them into %s/%s, and take them away here", kind, class)
+		}
 		if from != nil {
-			from.Root().Kept(draft.PoolField(name, "nodeClass.ref"))
 			from.Root().KeptAs(draft.PoolField(name, "nodeClass.ref"), "stays as it is, and croft refers to it")
 		}
 	}
+}
+
+// classOf is the node class that a NodePool names. In v1beta1 a name was enough: the class
+// of this name among what was read then tells the provider, and so do AWS' own labels.
+func classOf(d *draft.Draft, o *source.Object) (group, kind, name string) {
+	ref := o.At("spec", "template", "spec", "nodeClassRef")
+	group, kind, name = ref.At("group").Text(), ref.At("kind").Text(), ref.At("name").Text()
+	if version := ref.At("apiVersion"); version.Found() {
+		group = (&source.Object{APIVersion: version.Text()}).Group()
+	}
+	if group != "" && kind != "" {
+		return group, kind, name
+	}
+	for _, class := range d.Objects {
+		if strings.HasSuffix(class.Kind, "NodeClass") && class.Name == name && !class.Skip &&
+			(kind == "" || class.Kind == kind) && (group == "" || class.Group() == group) {
+			return class.Group(), class.Kind, name
+		}
+	}
+	if (kind == "" || kind == ec2) && (group == "" || group == draft.AWSGroup) && (kind == ec2 || group == draft.AWSGroup || hasAWSLabels(o)) {
+		return draft.AWSGroup, ec2, name
+	}
+	return group, kind, name
+}
+
+// ec2 is the kind of AWS' node classes.
+const ec2 = "EC2NodeClass"
+
+// hasAWSLabels reports whether a NodePool has requirements for labels of AWS' instances.
+func hasAWSLabels(o *source.Object) bool {
+	return slices.ContainsFunc(o.At("spec", "template", "spec", "requirements").Items(), func(r source.Field) bool {
+		return strings.HasPrefix(r.At("key").Text(), draft.AWSGroup+"/")
+	})
 }
 
 // standingSpec says an EC2NodeClass in v1, with the kubelet that its NodePool had
