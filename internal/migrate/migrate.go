@@ -15,6 +15,7 @@ import (
 	"croft.dev/croft/internal/migrate/gatekeeper"
 	"croft.dev/croft/internal/migrate/karpenter"
 	"croft.dev/croft/internal/migrate/kubernetes"
+	"croft.dev/croft/internal/migrate/multus"
 	"croft.dev/croft/internal/migrate/network"
 	"croft.dev/croft/internal/migrate/source"
 )
@@ -69,6 +70,7 @@ func Migrate(objects []*source.Object, problems manifest.Problems, o draft.Optio
 		kubernetes.Sharing,
 		kubernetes.Quotas,
 		func(d *draft.Draft) { network.Policies(d, capsule.Policies(d)) },
+		multus.Definitions,
 		others,
 		complete,
 	} {

@@ -3,7 +3,9 @@ package migrate
 import (
 	"strings"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/multus"
 	"croft.dev/croft/internal/migrate/source"
 )
 
@@ -21,19 +23,29 @@ func others(d *draft.Draft) {
 			o.Root().Other("no binding of a tenant's namespace becomes access by it: it stays as it is")
 			continue
 		}
-		o.Root().Other("croft does not read %s: it stays as it is", o.Kind)
-		o.Leaves(former)
+		o.Root().Other("croft migrate does not read %s: it stays as it is", o.Kind)
+		o.Leaves(func(f source.Field) { refused(d, o, f) })
 	}
 }
 
-// former finds the names of old that a workload may still say.
-func former(f source.Field) {
+// refused finds what a workload asks for that croft refuses to tenants' pods, or that
+// Karpenter no longer reads. In a tenant's namespace it is a problem.
+func refused(d *draft.Draft, o *source.Object, f source.Field) {
+	var why string
 	switch key := f.Key(); {
 	case key == "karpenter.sh/do-not-evict":
-		f.NotKept("Karpenter v1 reads karpenter.sh/do-not-disrupt in its place: write that, and give the tenant policy.doNotDisrupt: true, without which croft refuses it")
+		why = "Karpenter v1 reads karpenter.sh/do-not-disrupt in its place: write that, and give the tenant policy.doNotDisrupt: true, without which croft refuses it"
 	case key == "karpenter.sh/do-not-disrupt":
-		f.NotKept("croft refuses it to tenants' pods unless the tenant has policy.doNotDisrupt: true")
+		why = "croft refuses it to tenants' pods unless the tenant has policy.doNotDisrupt: true"
 	case strings.HasPrefix(key, "karpenter.sh/provisioner-name"):
-		f.NotKept("Karpenter v1 has karpenter.sh/nodepool in its place; pods of tenants need neither, since croft places them")
+		why = "Karpenter v1 has karpenter.sh/nodepool in its place; pods of tenants need neither, since croft places them"
+	case key == multus.Annotation && !draft.Managed(o):
+		why = "croft attaches tenants' pods to the networks that they are granted: declare secondaryNetworks, name them in tenants.*.networks, and ask for them by " + v1alpha1.NetworksAnnotation
+	default:
+		return
+	}
+	f.NotKept("%s", why)
+	if d.TenantOf(o.Namespace) != "" {
+		d.Problem(f, "%s", why)
 	}
 }

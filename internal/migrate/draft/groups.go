@@ -18,6 +18,7 @@ const (
 	RBACGroup            = "rbac.authorization.k8s.io"
 	ClusterPoliciesGroup = "policy.networking.k8s.io"
 	AWSPoliciesGroup     = "networking.k8s.aws"
+	MultusGroup          = "k8s.cni.cncf.io"
 )
 
 // DiscoveryTag is the tag by which Karpenter's own guides find a cluster's resources.
@@ -42,6 +43,7 @@ var handled = map[string][]string{
 	KwokGroup:                   {"KWOKNodeClass"},
 	MutationsGroup:              {"Assign", "ModifySet", "AssignMetadata", "AssignImage"},
 	CapsuleGroup:                {"Tenant"},
+	MultusGroup:                 {"NetworkAttachmentDefinition"},
 	v1alpha1.GroupVersion.Group: {"Platform", "Pool", "Tenant", "SecondaryNetwork", "TenantRules"},
 	"templates.gatekeeper.sh":   {"ConstraintTemplate"},
 }

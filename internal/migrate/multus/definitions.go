@@ -1,0 +1,56 @@
+package multus
+
+import (
+	"encoding/json"
+	"strings"
+
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// Annotation is the annotation of pods that names their networks to Multus.
+const Annotation = "k8s.v1.cni.cncf.io/networks"
+
+// Definitions report the NetworkAttachmentDefinitions in tenants' namespaces: croft
+// refuses pods that name them, and a SecondaryNetwork has facts that they do not, such as
+// the zone and the subnet.
+func Definitions(d *draft.Draft) {
+	for _, o := range d.Of(draft.MultusGroup, "NetworkAttachmentDefinition") {
+		name := d.TenantOf(o.Namespace)
+		switch {
+		case draft.Managed(o):
+			o.Root().KeptAs("secondaryNetworks", "croft wrote it itself, from a SecondaryNetwork, which is not read back from here")
+		case name == "":
+			o.Root().Other("is in no tenant's namespace, and stays as it is: tenants' pods are attached to the networks of secondaryNetworks alone")
+		default:
+			o.Root().NotKept("croft writes the definitions of tenants' networks itself, from secondaryNetworks")
+			d.Problem(o.At("spec", "config"), "pods of tenant %s are attached to networks that croft grants, and to no others: declare it below secondaryNetworks%s, with the zone and the subnet, "+
+				"and name it in %s", name, network(o.At("spec", "config")), draft.TenantField(name, "networks"))
+		}
+	}
+}
+
+// network is as much of a SecondaryNetwork as a definition has: the type and the network.
+func network(config source.Field) string {
+	var c struct {
+		Type    string
+		Plugins []struct{ Type string }
+		IPAM    struct{ Range, Gateway string }
+	}
+	if json.Unmarshal([]byte(config.Text()), &c) != nil {
+		return ""
+	}
+	if c.Type == "" && len(c.Plugins) > 0 {
+		c.Type = c.Plugins[0].Type
+	}
+	var all []string
+	for _, f := range []struct{ field, value string }{{"type", c.Type}, {"zones[0].cidr", c.IPAM.Range}, {"zones[0].gateway", c.IPAM.Gateway}} {
+		if f.value != "" {
+			all = append(all, f.field+": "+f.value)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(all, ", ") + ")"
+}
