@@ -84,7 +84,7 @@ func result(d *draft.Draft) *Result {
 	r := &Result{Manifests: d.Manifests, Notes: d.Notes}
 	r.File = d.File()
 	r.Problems = slices.Concat(d.Problems, r.File.Settle(d.Told))
-	r.Problems = append(r.Problems, lostPlacements(d, r)...)
+	r.Problems = append(r.Problems, slices.Concat(lostPlacements(d, r), misplacedWorkloads(d, r))...)
 	for _, object := range d.Objects {
 		for _, f := range object.Findings() {
 			d.Rename(&f)

@@ -1,0 +1,86 @@
+package migrate
+
+import (
+	"slices"
+	"strings"
+
+	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// misplacedWorkloads are problems of workloads that select a pool which is not their
+// tenant's: croft refuses their pods, and the pool's taint evicts those of no tenant.
+func misplacedWorkloads(d *draft.Draft, r *Result) manifest.Problems {
+	var all manifest.Problems
+	for _, o := range d.Objects {
+		if o.Skip || draft.Reads(o) || o.Namespace == "" {
+			continue
+		}
+		for _, term := range selectedBy(podSpec(o)) {
+			if why := explainMisplacement(d, r, o.Namespace, term); why != "" {
+				all = append(all, term[0].At.Problem("%s", why))
+			}
+		}
+	}
+	return all
+}
+
+// podSpec is the spec of a workload's pods; unset for other objects.
+func podSpec(o *source.Object) source.Field {
+	for _, path := range [][]string{{"spec", "jobTemplate", "spec", "template", "spec"}, {"spec", "template", "spec"}, {"template", "spec"}, {"spec"}} {
+		if f := o.At(path...); f.At("containers").Found() {
+			return f
+		}
+	}
+	return source.Field{}
+}
+
+// selectedBy are the alternatives of nodes that pods select, by nodeSelector and required
+// affinity.
+func selectedBy(spec source.Field) [][]draft.Selection {
+	always := draft.SelectedBy(spec.At("nodeSelector").TextMap(), spec.At("nodeSelector"))
+	var terms [][]draft.Selection
+	for _, t := range spec.At("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms").Items() {
+		term := slices.Clone(always)
+		for _, e := range t.At("matchExpressions").Items() {
+			if s, ok := draft.SelectionOf(e); ok {
+				term = append(term, s)
+			}
+		}
+		if len(term) > 0 {
+			terms = append(terms, term)
+		}
+	}
+	if len(terms) == 0 && len(always) > 0 {
+		terms = append(terms, always)
+	}
+	return terms
+}
+
+// explainMisplacement returns why pods of a namespace can no longer run where they ask to; empty if
+// they can, or run outside of croft.
+func explainMisplacement(d *draft.Draft, r *Result, namespace string, term []draft.Selection) string {
+	pools := slices.DeleteFunc(d.PoolsFor(term), func(pool string) bool {
+		_, kept := r.File.Pools[pool]
+		return !kept
+	})
+	if len(pools) == 0 {
+		return ""
+	}
+	wanted := strings.Join(pools, " or ")
+	t := d.Tenants[d.TenantOf(namespace)]
+	if t == nil {
+		return "asks for nodes of pool " + wanted + ", which takes pods of its tenants alone, and nothing that was read makes namespace " + namespace + " a tenant's: its pods are evicted"
+	}
+	own := slices.DeleteFunc(pools, func(pool string) bool { return !slices.Contains(t.Pools(), pool) })
+	if len(own) == 0 {
+		return "asks for nodes of pool " + wanted + ", and the tenant of namespace " + namespace + " runs on pool " + strings.Join(t.Pools(), " or ") + ": croft refuses its pods"
+	}
+	for _, s := range term {
+		if (s.Key == d.Key || draft.IsPoolLabel(s.Key)) && s.ChoosesPools() && !slices.ContainsFunc(own, func(pool string) bool { return slices.Contains(s.Values, pool) }) {
+			return "asks for nodes with " + s.String() + ", which have " + s.Key + "=" + own[0] + " under croft: write that, or leave it out"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,31 @@
+package migrate_test
+
+import (
+	"testing"
+)
+
+// TestWorkloads expects a problem for workloads that ask for a pool which is not their
+// tenant's.
+func TestWorkloads(t *testing.T) {
+	pools := tiedPool("jobs") + tiedPool("apps") + pool("open", "zone: far", "expireAfter: Never") + selecting("namespaces: [a]", "node-pool: jobs")
+	deployment := func(namespace, spec string) string {
+		return "\n---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: " + namespace + "}, spec: {template: {spec: {containers: [], " + spec + "}}}}\n"
+	}
+	affinity := func(key, value string) string {
+		return "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: " + key + ", operator: In, values: [" + value + "]}]}]}}}"
+	}
+	for name, r := range map[string]row{
+		"its own pool":              {read: pools + deployment("a", "nodeSelector: {node-pool: jobs}"), options: demo},
+		"its own pool, by affinity": {read: pools + deployment("a", affinity("karpenter.sh/nodepool", "jobs")), options: demo},
+		"an instance":               {read: pools + deployment("a", affinity("node.kubernetes.io/instance-type", "m5.large")), options: demo},
+		"another pool":              {read: pools + deployment("a", "nodeSelector: {node-pool: apps}"), options: demo, problems: []string{"Deployment/a/d: spec.template.spec.nodeSelector: asks for nodes of pool apps, and the tenant of namespace a runs on pool jobs"}},
+		"another pool, by affinity": {read: pools + deployment("a", affinity("karpenter.sh/nodepool", "apps")), options: demo, problems: []string{"matchExpressions[0]: asks for nodes of pool apps"}},
+		"no tenant's":               {read: pools + deployment("b", "nodeSelector: {node-pool: apps}"), options: demo, problems: []string{"nothing that was read makes namespace b a tenant's: its pods are evicted"}},
+		"the platform's own nodes":  {read: pools + deployment("b", "nodeSelector: {zone: far}"), options: demo},
+		"a CronJob":                 {read: pools + "\n---\n{apiVersion: batch/v1, kind: CronJob, metadata: {name: d, namespace: a}, spec: {jobTemplate: {spec: {template: {spec: {containers: [], nodeSelector: {node-pool: apps}}}}}}}\n", options: demo, problems: []string{"CronJob/a/d: spec.jobTemplate.spec.template.spec.nodeSelector"}},
+		"a Pod":                     {read: pools + "\n---\n{apiVersion: v1, kind: Pod, metadata: {name: d, namespace: a}, spec: {containers: [], nodeSelector: {node-pool: apps}}}\n", options: demo, problems: []string{"Pod/a/d: spec.nodeSelector"}},
+		"a value that changes":      {read: pool("jobs", "node-pool: ci", "taints: [{key: node-pool, value: ci, effect: NoSchedule}]") + selecting("namespaces: [a]", "node-pool: ci") + deployment("a", "nodeSelector: {node-pool: ci}"), options: demo, problems: []string{"asks for nodes with node-pool=ci, which have node-pool=jobs under croft"}},
+	} {
+		t.Run(name, r.check)
+	}
+}
