@@ -171,13 +171,14 @@ func TestNetworkPolicies(t *testing.T) {
 		"a network":               {read: policy("{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 10.20.0.0/16}}]}]}"), options: demo, gives: []string{`"network":{"allowCIDRs":["10.20.0.0/16"],"egress":"Restricted"}`}},
 		"everywhere":              {read: policy("{podSelector: {}, policyTypes: [Egress], egress: [{}]}"), options: demo, not: []string{`"network"`}, findings: []want{{source.Changed, at, "metadata"}}},
 		"an ingress controller":   {read: policy("{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress-nginx}}}]}]}"), options: demo, gives: []string{`"platformNamespaces":["ingress-nginx"]`}},
-		"everybody":               {read: policy("{podSelector: {}, ingress: [{from: [{namespaceSelector: {}}]}]}"), options: demo, findings: []want{{source.NotKept, at, "every namespace"}}},
+		"everybody":               {read: policy("{podSelector: {}, ingress: [{from: [{namespaceSelector: {}}]}]}"), options: demo, findings: []want{{source.NotKept, at, "every namespace"}}, problems: []string{"NetworkPolicy/shop/p: spec: lets pods of every namespace in"}},
 		"another tenant": {read: policy("{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: bank}}}]}]}") + strings.Replace(strings.Replace(onJobs, "[shop]", "[bank]", 1), "name: selector", "name: other", 1),
-			options: demo, findings: []want{{source.NotKept, at, "bank, another tenant's"}}},
-		"some pods":    {read: policy("{podSelector: {matchLabels: {app: db}}, ingress: [{from: [{podSelector: {matchLabels: {app: web}}}]}]}"), options: demo, findings: []want{{source.Changed, at, "no longer"}}},
-		"not valid":    {read: policy("{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: nonsense}}]}]}"), options: demo, problems: []string{"is no valid NetworkPolicy"}},
-		"of Calico":    {read: in("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {order: 20, selector: all(), types: [Ingress], ingress: [{action: Deny, source: {namespaceSelector: \"a == 'b'\"}}]}}"), options: demo, findings: []want{{source.Changed, at, "replaces it"}, {source.Changed, at + ".order", "no order"}}},
-		"Calico, else": {read: in("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {selector: \"app == 'db'\", ingress: [{action: Allow}]}}"), options: demo, findings: []want{{source.NotKept, at, "Calico goes by both"}}},
+			options: demo, findings: []want{{source.NotKept, at, "bank, another tenant's"}}, problems: []string{"NetworkPolicy/shop/p: spec: lets in pods of bank, another tenant's"}},
+		"some pods":              {read: policy("{podSelector: {matchLabels: {app: db}}, ingress: [{from: [{podSelector: {matchLabels: {app: web}}}]}]}"), options: demo, findings: []want{{source.Changed, at, "no longer"}}},
+		"not valid":              {read: policy("{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: nonsense}}]}]}"), options: demo, problems: []string{"is no valid NetworkPolicy"}},
+		"of Calico":              {read: in("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {order: 20, selector: all(), types: [Ingress], ingress: [{action: Deny, source: {namespaceSelector: \"a == 'b'\"}}]}}"), options: demo, findings: []want{{source.Changed, at, "replaces it"}, {source.Changed, at + ".order", "none comes before croft's"}}},
+		"Calico, before croft's": {read: in("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {order: 20, selector: \"app == 'db'\", egress: [{action: Allow}]}}"), options: demo, problems: []string{"NetworkPolicy/shop/p: spec.order: comes before croft's policies"}},
+		"Calico, else":           {read: in("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {selector: \"app == 'db'\", ingress: [{action: Allow}]}}"), options: demo, findings: []want{{source.NotKept, at, "Calico goes by both"}}},
 	} {
 		t.Run(name, r.check)
 	}

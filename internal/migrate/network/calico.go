@@ -1,6 +1,7 @@
 package network
 
 import (
+	"slices"
 	"strings"
 
 	"croft.dev/croft/internal/migrate/draft"
@@ -39,12 +40,25 @@ func calicoPolicy(d *draft.Draft, o *source.Object) {
 	if !deniesOthers(spec) {
 		spec.NotKept("croft writes Kubernetes NetworkPolicies: this one stays, and Calico goes by both; one of a lower order than 1000 comes before croft's, "+
 			"so see that it allows nothing that they deny%s", where)
+		if order, ok := spec.At("order").Number(); ok && order < kubernetesOrder && allows(spec) && where == "" {
+			d.Problem(spec.At("order"), "comes before croft's policies, which Calico gives order %d, and lets in or out what they deny: give it a higher order, or take it away", kubernetesOrder)
+		}
 		return
 	}
 	spec.Account(source.Changed, Wall, "croft's own wall replaces it: it lets in the tenant's own pods and platform.network.platformNamespaces, and nobody else. "+
 		"This one denied namespaces by a label, the tenant's own among them if it has it; name your ingress controller's and Prometheus' namespaces there. "+
 		"Take it away once croft stands"+where)
-	spec.At("order").Changed(Wall, "croft's policies have no order: no tenant can write one that comes before them, as one with a lower order could")
+	spec.At("order").Changed(Wall, "tenants write Kubernetes policies, which have no order: none comes before croft's, as one of Calico's with a lower order could")
+}
+
+// kubernetesOrder is the order that Calico gives Kubernetes' policies.
+const kubernetesOrder = 1000
+
+// allows reports whether a policy lets something in or out.
+func allows(spec source.Field) bool {
+	return slices.ContainsFunc(append(spec.At("ingress").Items(), spec.At("egress").Items()...), func(rule source.Field) bool {
+		return rule.At("action").Text() == "Allow"
+	})
 }
 
 // deniesOthers reports whether a policy does nothing but deny ingress from some

@@ -89,6 +89,9 @@ func Judged(d *draft.Draft, name string, p Policy) {
 		if message != "" {
 			whole.Account(outcome, Wall, message)
 		}
+		if outcome == source.NotKept && (name != "" || p.Namespace == "") {
+			d.Problem(whole, "%s", message)
+		}
 	}
 	report(ingressOf(d, p, m, where))
 	report(egressOf(m, where))
