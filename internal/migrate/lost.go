@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/migrate/draft"
 	"croft.dev/croft/internal/migrate/gatekeeper"
@@ -42,7 +44,8 @@ func placingObjects(d *draft.Draft) map[*source.Object][]string {
 	all := map[*source.Object][]string{}
 	maps.Copy(all, gatekeeper.Placing(d))
 	for _, o := range d.Of("", "Namespace") {
-		if chooses(kubernetes.NodeSelectorOf(o)) && !strings.HasPrefix(o.Name, "kube-") {
+		openShifts, _ := labels.ConvertSelectorToLabelsMap(o.At("metadata", "annotations", "openshift.io/node-selector").Text())
+		if (chooses(kubernetes.NodeSelectorOf(o)) || chooses(openShifts)) && !strings.HasPrefix(o.Name, "kube-") {
 			all[o] = []string{o.Name}
 		}
 	}

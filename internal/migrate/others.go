@@ -1,6 +1,8 @@
 package migrate
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -21,6 +23,12 @@ func others(d *draft.Draft) {
 		}
 		if strings.HasSuffix(o.Kind, "Role") && o.Group() == draft.RBACGroup {
 			o.Root().Other("no binding of a tenant's namespace becomes access by it: it stays as it is")
+			continue
+		}
+		if isPlacingPolicy(o) {
+			const why = "may decide where pods run, and croft migrate does not read policies of its kind"
+			o.Root().NotKept(why)
+			d.Problem(o.Root(), "%s: write the pools of its namespaces into croft.yaml yourself, and take it away once croft runs", why)
 			continue
 		}
 		o.Root().Other("croft migrate does not read %s: it stays as it is", o.Kind)
@@ -48,4 +56,16 @@ func refused(d *draft.Draft, o *source.Object, f source.Field) {
 	if d.TenantOf(o.Namespace) != "" {
 		d.Problem(f, "%s", why)
 	}
+}
+
+// isPlacingPolicy reports whether an object is a policy of another engine that changes
+// where pods run.
+func isPlacingPolicy(o *source.Object) bool {
+	if draft.Managed(o) || o.Group() != "kyverno.io" && o.Group() != "policies.kyverno.io" && o.Kind != "MutatingAdmissionPolicy" {
+		return false
+	}
+	text, err := json.Marshal(o.Content)
+	return err == nil && slices.ContainsFunc([]string{"nodeSelector", "nodeAffinity", "tolerations", "nodeName"}, func(field string) bool {
+		return strings.Contains(string(text), field)
+	})
 }

@@ -113,10 +113,17 @@ func (m Mutator) affinityAt(at []string) *placement {
 		}
 		p.terms = append(p.terms, term)
 	}
-	if len(p.terms) == 0 || len(at) > len(whole) {
+	switch {
+	case len(p.terms) == 0 || len(at) > len(whole):
 		p.unread = "the node affinity that it sets cannot be read"
+	case slices.ContainsFunc(p.terms, choosesPools) && slices.ContainsFunc(p.terms, func(t []draft.Selection) bool { return !choosesPools(t) }):
+		p.unread = "one of its alternatives allows nodes of any pool"
 	}
 	return p
+}
+
+func choosesPools(term []draft.Selection) bool {
+	return slices.ContainsFunc(term, draft.Selection.ChoosesPools)
 }
 
 // tolerationsAt reads an Assign or a ModifySet of tolerations.

@@ -20,7 +20,7 @@ func readSelector(d *draft.Draft, m placed) {
 			term = resolve(term, namespace)
 			found := d.PoolsFor(term)
 			pools = append(pools, found...)
-			if slices.ContainsFunc(term, draft.Selection.ChoosesPools) {
+			if choosesPools(term) {
 				chooses = true
 				if len(found) == 0 {
 					d.Problem(term[0].At, "no NodePool among what was read makes nodes for %s, which pods of namespace %s need: give its file too", describe(term), namespace)
@@ -89,12 +89,13 @@ func keepSelections(d *draft.Draft, m placed) {
 	}
 }
 
-// unmetPool is a pool of the tenant's with nodes that do not meet a selection.
+// unmetPool is a pool of the tenant's with nodes that do not meet a selection. The pool's
+// own label is left to Place.
 func unmetPool(d *draft.Draft, t *draft.Tenant, s draft.Selection) string {
+	if s.ChoosesPools() && (s.Key == d.Key || draft.IsPoolLabel(s.Key)) {
+		return ""
+	}
 	for _, pool := range t.Pools() {
-		if (s.Key == d.Key || draft.IsPoolLabel(s.Key)) && slices.ContainsFunc(s.Values, func(v string) bool { return d.PoolNamed(v) == pool }) {
-			continue
-		}
 		read := false
 		for _, n := range d.Nodes() {
 			if n.Pool == pool {

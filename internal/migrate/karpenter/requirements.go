@@ -57,7 +57,11 @@ func requirements(d *draft.Draft, name string, list source.Field, p *draft.Pool)
 			field = draft.PoolField(name, "instances.architectures")
 			in.Architectures = draft.Typed[v1alpha1.Architecture](values)
 		case key == d.Key:
-			r.KeptAs("platform.nodePoolKey", "croft sets this label itself")
+			if operator == string(corev1.NodeSelectorOpIn) && slices.Equal(values, []string{name}) {
+				r.KeptAs("platform.nodePoolKey", "croft sets this label itself")
+			} else {
+				r.Changed("platform.nodePoolKey", "nodes will have the value %s, the pool's name: change what selects nodes by it", name)
+			}
 			continue
 		default:
 			requirement := v1alpha1.Requirement{Key: key}
