@@ -120,7 +120,11 @@ func departures(s *Snapshot) []Finding {
 			continue
 		}
 		object := "Node/" + node.Name
-		holders, waited := why.Holders(node, s.Pods, s.Budgets), s.Now.Sub(since)
+		var holders []string
+		for _, h := range why.Holders(s.Now, node, s.Pods, s.Budgets) {
+			holders = append(holders, h.Text)
+		}
+		waited := s.Now.Sub(since)
 		if len(holders) > 0 && waited > lingers {
 			severity := Problem
 			if claim.Spec.TerminationGracePeriod != nil {

@@ -89,6 +89,8 @@ func TestWhy(t *testing.T) {
 		{"volume-zone", whyVolumeZone},
 		{"anti-affinity", whyAntiAffinity},
 		{"held", whyHeld},
+		{"budgets-overlap", whyBudgetsOverlap},
+		{"budget-uncounted", whyBudgetUncounted},
 		{"rights", whyRights},
 		{"node-class-unknown", whyNodeClassUnknown},
 		{"node-class-terminating", whyNodeClassTerminating},
@@ -482,25 +484,55 @@ func whyNodeClassTerminating(t *testing.T, c *whyer) {
 	keep(`null`)
 }
 
-func whyHeld(t *testing.T, c *whyer) {
-	held := nginx("tenant-b", "held")
-	held.Labels = map[string]string{"app": "held"}
-	budget := &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-b", Name: "held"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: held.Labels}},
+// budgetOf is a PodDisruptionBudget of tenant-b for a pod with the label app=NAME.
+func budgetOf(app, name string, edits ...func(*policyv1.PodDisruptionBudgetSpec)) *policyv1.PodDisruptionBudget {
+	b := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-b", Name: name},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
+		},
 	}
-	create(t, c.member(t, "team-b"), budget, held)
-	t.Cleanup(func() { c.remove(t, budget, held) })
-	held = c.runs(t, held)
-	claim := c.claimOf(t, held.Spec.NodeName)
+	for _, edit := range edits {
+		edit(&b.Spec)
+	}
+	return b
+}
+
+// holds deletes the node of a pod, and expects `croft why` to name the budgets that keep
+// it. The node is deleted once the budgets are.
+func (c *whyer) holds(t *testing.T, id, text string, pod *corev1.Pod, budgets ...client.Object) {
+	t.Helper()
+	pod.Labels = map[string]string{"app": pod.Name}
+	create(t, c.member(t, "team-b"), append(budgets, pod)...)
+	t.Cleanup(func() { c.remove(t, append(budgets, pod)...) })
+	pod = c.runs(t, pod)
+	claim := c.claimOf(t, pod.Spec.NodeName)
 	c.remove(t, claim)
-	story := c.tells(t, "node-held", "", "node/"+held.Spec.NodeName)
-	if !strings.Contains(story.First.Seen, "PodDisruptionBudget held lets no pod go") {
+	story := c.tells(t, id, "", "node/"+pod.Spec.NodeName)
+	if !strings.Contains(story.First.Seen, text) {
 		t.Errorf("it does not say what holds it: %s", story.First.Seen)
 	}
-	c.tells(t, "node-held", "", "nodeclaim/"+claim.Name)
-	c.remove(t, budget)
-	c.isGone(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: held.Spec.NodeName}})
+	c.tells(t, id, "", "nodeclaim/"+claim.Name)
+	c.remove(t, budgets...)
+	c.isGone(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}})
+}
+
+func whyHeld(t *testing.T, c *whyer) {
+	c.holds(t, "budget-never-allows", "PodDisruptionBudget held requires 1 ready pods of 1", nginx("tenant-b", "held"), budgetOf("held", "held"))
+}
+
+// whyBudgetsOverlap has two budgets that both allow an eviction.
+func whyBudgetsOverlap(t *testing.T, c *whyer) {
+	none := func(s *policyv1.PodDisruptionBudgetSpec) { s.MinAvailable = ptr.To(intstr.FromInt32(0)) }
+	c.holds(t, "budgets-overlap", "PodDisruptionBudgets one and two select the same pod", nginx("tenant-b", "twice"), budgetOf("twice", "one", none), budgetOf("twice", "two", none))
+}
+
+// whyBudgetUncounted has a budget for a share of the replicas of a pod without a controller.
+func whyBudgetUncounted(t *testing.T, c *whyer) {
+	half := func(s *policyv1.PodDisruptionBudgetSpec) {
+		s.MinAvailable, s.MaxUnavailable = nil, ptr.To(intstr.FromString("50%"))
+	}
+	c.holds(t, "budget-uncounted", "PodDisruptionBudget alone allows no eviction", nginx("tenant-b", "alone"), budgetOf("alone", "alone", half))
 }
 
 // claimOf is the NodeClaim of a node.

@@ -9,10 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/internal/catalog"
+	"croft.dev/croft/internal/disruption"
 )
 
 // nodeSteps judge a node.
@@ -60,14 +61,15 @@ func Undeclared(node *corev1.Node, claim *karpenterv1.NodeClaim) *corev1.Taint {
 
 // held names the obstacles to a node's removal.
 func held(s *Snapshot, node *corev1.Node, claim *karpenterv1.NodeClaim) []Step {
-	going, _ := Leaving(time.Now(), node, claim)
+	now := time.Now()
+	going, _ := Leaving(now, node, claim)
 	if going == "" {
 		return nil
 	}
 	object := "node/" + node.Name
 	var steps []Step
-	for _, holder := range Holders(node, s.Pods, s.Budgets) {
-		steps = append(steps, judged(LinkNode, object, "it is "+going+", and held: "+holder, "node-held"))
+	for _, h := range Holders(now, node, s.Pods, s.Budgets) {
+		steps = append(steps, judged(LinkNode, object, "it is "+going+", and held: "+h.Text, h.Row))
 	}
 	if len(steps) == 0 {
 		steps = append(steps, waiting(LinkNode, object, "it is "+going+", and nothing holds it"))
@@ -103,38 +105,56 @@ func Leaving(now time.Time, node *corev1.Node, claim *karpenterv1.NodeClaim) (ho
 	}
 }
 
-// Holders are the obstacles to a node's removal.
-func Holders(node *corev1.Node, pods []corev1.Pod, budgets []policyv1.PodDisruptionBudget) []string {
-	var all []string
-	if node.Annotations[karpenterv1.DoNotDisruptAnnotationKey] == "true" {
-		all = append(all, "it is annotated "+karpenterv1.DoNotDisruptAnnotationKey)
+// Holder is an obstacle to a node's removal.
+type Holder struct {
+	// Row is a row of the catalogue.
+	Row string
+	// Text names the obstacle.
+	Text string
+}
+
+// Holders are the obstacles to a node's removal by Karpenter: pods that it drains and the
+// API server does not evict, and annotations.
+func Holders(now time.Time, node *corev1.Node, pods []corev1.Pod, budgets []policyv1.PodDisruptionBudget) []Holder {
+	const row = string(disruption.NotNow)
+	var all []Holder
+	// The annotation of a node prevents that Karpenter deletes it, but not its drain.
+	if node.Annotations[karpenterv1.DoNotDisruptAnnotationKey] == "true" && node.DeletionTimestamp == nil {
+		all = append(all, Holder{row, "it is annotated " + karpenterv1.DoNotDisruptAnnotationKey})
 	}
+	index := disruption.New(budgets)
 	for i := range pods {
 		pod := &pods[i]
-		if pod.Spec.NodeName != node.Name {
+		if pod.Spec.NodeName != node.Name || !drained(pod) {
 			continue
 		}
-		if by := holds(pod, budgets); by != "" {
-			all = append(all, fmt.Sprintf("pod %s/%s: %s", pod.Namespace, pod.Name, by))
+		name := fmt.Sprintf("pod %s/%s: ", pod.Namespace, pod.Name)
+		if protected(now, pod) {
+			all = append(all, Holder{row, name + "it is annotated " + karpenterv1.DoNotDisruptAnnotationKey})
+		} else if block := index.BlockOf(pod); block != nil {
+			all = append(all, Holder{string(block.Cause), name + block.Text})
 		}
 	}
 	return all
 }
 
-// holds is the reason why a pod stays on a node that is to be removed; "" if there is
-// none.
-func holds(pod *corev1.Pod, budgets []policyv1.PodDisruptionBudget) string {
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || metav1.GetControllerOf(pod) != nil && metav1.GetControllerOf(pod).Kind == "DaemonSet" {
-		return ""
+// drained reports whether Karpenter waits for a pod to leave a node that it removes.
+func drained(pod *corev1.Pod) bool {
+	static := metav1.GetControllerOf(pod) != nil && metav1.GetControllerOf(pod).Kind == "Node"
+	stays := slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
+		return t.ToleratesTaint(klog.Background(), &karpenterv1.DisruptedNoScheduleTaint, false)
+	})
+	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	return !static && !stays && !ended && pod.DeletionTimestamp == nil
+}
+
+// protected reports whether karpenter.sh/do-not-disrupt is in force: "true", or a time
+// since the pod's start that has not passed.
+func protected(now time.Time, pod *corev1.Pod) bool {
+	value := pod.Annotations[karpenterv1.DoNotDisruptAnnotationKey]
+	if value == "true" {
+		return true
 	}
-	if pod.Annotations[karpenterv1.DoNotDisruptAnnotationKey] == "true" {
-		return "it is annotated " + karpenterv1.DoNotDisruptAnnotationKey
-	}
-	for _, b := range budgets {
-		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err == nil && b.Namespace == pod.Namespace && selector.Matches(labels.Set(pod.Labels)) && b.Status.DisruptionsAllowed == 0 {
-			return "PodDisruptionBudget " + b.Name + " lets no pod go"
-		}
-	}
-	return ""
+	lasts, err := time.ParseDuration(value)
+	return err == nil && lasts > 0 && (pod.Status.StartTime == nil || now.Sub(pod.Status.StartTime.Time) < lasts)
 }
