@@ -8,6 +8,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/internal/boot"
+	"croft.dev/croft/internal/events"
 )
 
 // index finds objects; a cluster may have many.
@@ -52,7 +53,7 @@ func newIndex(o Objects) *index {
 		for _, claim := range nominees(e) {
 			x.nominations[claim] = append(x.nominations[claim], e)
 		}
-		if e.InvolvedObject.Kind == "NodeClaim" {
+		if e.InvolvedObject.Kind == "NodeClaim" && events.By(e, "croft") {
 			x.networks[e.InvolvedObject.Name] = append(x.networks[e.InvolvedObject.Name], e)
 		}
 	}
@@ -62,7 +63,7 @@ func newIndex(o Objects) *index {
 // nominees are the NodeClaims for a pod in Karpenter's event: "Pod should schedule on:
 // nodeclaim/NAME, node/NAME".
 func nominees(e *corev1.Event) []string {
-	if e.Reason != Nominated || e.InvolvedObject.Kind != "Pod" {
+	if e.Reason != Nominated || e.InvolvedObject.Kind != "Pod" || !events.By(e, "karpenter") {
 		return nil
 	}
 	var claims []string

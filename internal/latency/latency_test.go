@@ -66,6 +66,7 @@ func one() *latency.Objects {
 func nomination(pod, uid, targets string) corev1.Event {
 	return corev1.Event{
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: pod, UID: types.UID(uid)},
+		Source:         corev1.EventSource{Component: "karpenter"},
 		Reason:         latency.Nominated, Message: "Pod should schedule on: " + targets, FirstTimestamp: at(3),
 	}
 }
@@ -145,6 +146,7 @@ func TestPhases(t *testing.T) {
 		}, nil, "shop/web", ""},
 		"pod is gone": {func(o *latency.Objects) { o.Pods = nil }, withPod, "shop/web",
 			"pod shop/web, which the node was made for, is gone: its times are not known"},
+		"a nomination by nobody": {func(o *latency.Objects) { o.Pods, o.Events[0].Source.Component = nil, "karpenter-x" }, withPod, "", ""},
 		"pod is another of the same name": {func(o *latency.Objects) {
 			o.Pods[0].UID, o.Pods[0].CreationTimestamp = "2", at(40)
 		}, withPod, "shop/web",

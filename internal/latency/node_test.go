@@ -36,7 +36,7 @@ func booted() *latency.Objects {
 
 func ofClaim(reason string, second int) corev1.Event {
 	return corev1.Event{
-		InvolvedObject: corev1.ObjectReference{Kind: "NodeClaim", Name: "apps-1", UID: "claim"}, Reason: reason,
+		InvolvedObject: corev1.ObjectReference{Kind: "NodeClaim", Name: "apps-1", UID: "claim"}, Reason: reason, ReportingController: "croft",
 		EventTime: metav1.NewMicroTime(at(second).Time),
 	}
 }
@@ -108,6 +108,9 @@ func TestParts(t *testing.T) {
 
 		"networks' events have expired": {func(o *latency.Objects) { o.Events = o.Events[:1] },
 			[]latency.Phase{latency.Interfaces, latency.Networks}, nil, ""},
+		"networks' events by nobody": {func(o *latency.Objects) {
+			o.Events[1].ReportingController, o.Events[2].ReportingController = "croft-x", "croft-y"
+		}, []latency.Phase{latency.Interfaces, latency.Networks}, nil, ""},
 		"events of another NodeClaim of the name": {func(o *latency.Objects) { o.Claims[0].UID = "another" },
 			[]latency.Phase{latency.Interfaces, latency.Networks}, nil, ""},
 		"events again, after a restart": {func(o *latency.Objects) {

@@ -10,6 +10,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/catalog"
+	"croft.dev/croft/internal/events"
 )
 
 // done reports whether nothing of a NodeClaim is still to come.
@@ -60,13 +61,15 @@ func young(claim *karpenterv1.NodeClaim, id string) bool {
 }
 
 // launchesFailed are launches of a pool that the cloud refused: the NodeClaim goes
-// at once, and only the event stays.
+// at once, and only the event stays. A NodeClaim has its pool's name, a hyphen and a
+// generated word.
 func launchesFailed(s *Snapshot, pool string) []Step {
 	var newest *corev1.Event
 	for i := range s.Events {
 		e := &s.Events[i]
-		if e.InvolvedObject.Kind == "NodeClaim" && e.Reason == "InsufficientCapacityError" && strings.HasPrefix(e.InvolvedObject.Name, pool+"-") &&
-			(newest == nil || last(*e).After(last(*newest))) {
+		cut := strings.LastIndex(e.InvolvedObject.Name, "-")
+		if e.InvolvedObject.Kind == "NodeClaim" && e.Reason == "InsufficientCapacityError" && cut > 0 && e.InvolvedObject.Name[:cut] == pool &&
+			events.By(e, karpenter) && (newest == nil || events.Last(e).After(events.Last(newest))) {
 			newest = e
 		}
 	}
@@ -80,7 +83,7 @@ func launchesFailed(s *Snapshot, pool string) []Step {
 // before the node was ready are over, except for those about its registration, which
 // will recur with the next node.
 func warned(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
-	for _, e := range s.about("NodeClaim", claim.Name) {
+	for _, e := range s.about("NodeClaim", claim.Name, karpenter) {
 		found := catalog.Match(e.Message)
 		if e.Type != corev1.EventTypeWarning || len(found) == 0 || done(claim) && found[0].ID != "unregistered-taint-missing" {
 			continue

@@ -26,7 +26,7 @@ var networkOf = regexp.MustCompile(`to network "([^"]+)"`)
 // withoutAddress is the last event of a pod that no network had an address for; nil if there
 // is none.
 func (s *Snapshot) withoutAddress(pod *corev1.Pod) *corev1.Event {
-	for _, e := range s.about("Pod", pod.Name) {
+	for _, e := range s.about("Pod", pod.Name, kubelet) {
 		for _, f := range catalog.Match(e.Message) {
 			if f.ID == rangeFull {
 				return &e

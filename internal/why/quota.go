@@ -13,6 +13,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/catalog"
+	"croft.dev/croft/internal/events"
 	"croft.dev/croft/internal/quotaplan"
 	"croft.dev/croft/internal/wall/policy"
 )
@@ -99,12 +100,12 @@ func exceeded(s *Snapshot, e *corev1.Event, step Step) Step {
 
 // refusedFor is the time since the quota first refused something of the same object.
 func (s *Snapshot) refusedFor(e *corev1.Event) time.Duration {
-	first := last(*e)
-	for _, other := range s.about(e.InvolvedObject.Kind, e.InvolvedObject.Name) {
+	first := events.Last(e)
+	for _, other := range s.about(e.InvolvedObject.Kind, e.InvolvedObject.Name, controllers[e.InvolvedObject.Kind]) {
 		if _, ok := quotaplan.ParseRefusal(other.Message); !ok {
 			continue
 		}
-		for _, t := range []time.Time{other.FirstTimestamp.Time, last(other)} {
+		for _, t := range []time.Time{other.FirstTimestamp.Time, events.Last(&other)} {
 			if !t.IsZero() && t.Before(first) {
 				first = t
 			}

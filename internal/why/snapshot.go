@@ -3,7 +3,6 @@ package why
 import (
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -12,6 +11,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/events"
 )
 
 // Snapshot are the objects about one Target. Kinds that the caller may not read are in
@@ -98,33 +98,26 @@ func find[T any](all []T, is func(*T) bool) *T {
 	return nil
 }
 
-// about are the events about an object, the newest first.
-func (s *Snapshot) about(kind, name string) []corev1.Event {
+// controllers are the names by which controllers that create pods write events.
+var controllers = map[string]string{
+	"ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller", "StatefulSet": "statefulset-controller",
+	"DaemonSet": "daemonset-controller", "Job": "job-controller", "CronJob": "cronjob-controller",
+}
+
+// about are the events about an object by these components, the newest first. Events of
+// other components are not believed: anybody in a namespace may write them.
+func (s *Snapshot) about(kind, name string, components ...string) []corev1.Event {
+	return slices.DeleteFunc(s.unproven(kind, name), func(e corev1.Event) bool { return !events.By(&e, components...) })
+}
+
+// unproven are the events about an object by anybody, the newest first.
+func (s *Snapshot) unproven(kind, name string) []corev1.Event {
 	var all []corev1.Event
 	for _, e := range s.Events {
 		if strings.EqualFold(e.InvolvedObject.Kind, kind) && e.InvolvedObject.Name == name {
 			all = append(all, e)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b corev1.Event) int { return last(b).Compare(last(a)) })
+	slices.SortStableFunc(all, func(a, b corev1.Event) int { return events.Last(&b).Compare(events.Last(&a)) })
 	return all
-}
-
-// last is when an event was seen last. Those of the newer API have it elsewhere.
-func last(e corev1.Event) time.Time {
-	newest := e.CreationTimestamp.Time
-	for _, t := range []time.Time{e.FirstTimestamp.Time, e.EventTime.Time, e.LastTimestamp.Time} {
-		if t.After(newest) {
-			newest = t
-		}
-	}
-	if e.Series != nil && e.Series.LastObservedTime.After(newest) {
-		newest = e.Series.LastObservedTime.Time
-	}
-	return newest
-}
-
-// by reports who wrote an event, in either API's field.
-func by(e corev1.Event, component string) bool {
-	return e.Source.Component == component || strings.HasPrefix(e.ReportingController, component)
 }

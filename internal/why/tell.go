@@ -92,8 +92,8 @@ func refused(s *Snapshot) []Step {
 		return []Step{askAdmin(LinkAdmission, "events of "+s.Target.String(), "croft why "+s.Target.String()+flag(s.Target))}
 	}
 	for _, maker := range s.Workload.Makers {
-		for _, kind := range []string{"ReplicaSet", "StatefulSet", "DaemonSet", "Job"} {
-			for _, e := range s.about(kind, maker) {
+		for kind, controller := range controllers {
+			for _, e := range s.about(kind, maker, controller) {
 				if e.Reason == "FailedCreate" {
 					return []Step{exceeded(s, &e, bad(LinkAdmission, strings.ToLower(kind)+"/"+maker, e.Message))}
 				}
@@ -162,7 +162,7 @@ func started(s *Snapshot, pod *corev1.Pod) []Step {
 			steps = append(steps, waiting(LinkPod, object, "container "+c.Name+" runs and is not ready: look at its readiness probe"))
 		}
 	}
-	for _, e := range s.about("Pod", pod.Name) {
+	for _, e := range s.about("Pod", pod.Name, kubelet, "attachdetach-controller") {
 		if e.Type == corev1.EventTypeWarning && (e.Reason == "FailedCreatePodSandBox" || e.Reason == "FailedMount" || e.Reason == "FailedAttachVolume") {
 			steps = append(steps, bad(LinkPod, object, e.Message))
 			steps = append(steps, networkSteps(s, &e)...)
@@ -175,6 +175,9 @@ func started(s *Snapshot, pod *corev1.Pod) []Step {
 	}
 	return steps
 }
+
+// kubelet is the name by which kubelets write events.
+const kubelet = "kubelet"
 
 func nodeOf(s *Snapshot, pod *corev1.Pod) []Step {
 	node := s.node(pod.Spec.NodeName)

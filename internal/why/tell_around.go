@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/events"
 )
 
 // ofCronJob tells whether it starts Jobs, and how the last of them is.
@@ -26,7 +28,7 @@ func ofCronJob(s *Snapshot) Story {
 	if ptr.Deref(cron.Spec.Suspend, false) {
 		story.Steps = append(story.Steps, waiting(LinkSchedule, object, "spec.suspend is true: it starts no Job until that is taken away"))
 	}
-	for _, e := range s.about("CronJob", cron.Name) {
+	for _, e := range s.about("CronJob", cron.Name, controllers["CronJob"]) {
 		if e.Type == corev1.EventTypeWarning {
 			story.Steps = append(story.Steps, bad(LinkSchedule, object, e.Message))
 			break
@@ -110,12 +112,19 @@ func unbound(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
 	return []Step{waiting(LinkStorage, object, fmt.Sprintf("its volume is made when a pod that uses it has a node: `croft why pod/%s%s`", s.Around.Users[0], flag(s.Target)))}
 }
 
-// provisioning is the provisioner's last event, if it is a warning.
+// provisioning is the last refusal of the claim's provisioner. A provisioner outside of
+// Kubernetes writes events as NAME_HOST_UID, which the name alone does not prove: the
+// reader is told who wrote it.
 func provisioning(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
-	for _, e := range s.about("PersistentVolumeClaim", claim.Name) {
-		if e.Reason == "ProvisioningFailed" {
-			return []Step{bad(LinkStorage, s.Target.String(), e.Message)}
+	for _, e := range s.unproven("PersistentVolumeClaim", claim.Name) {
+		if e.Reason != "ProvisioningFailed" {
+			continue
 		}
+		text := e.Message
+		if !events.By(&e, "persistentvolume-controller") {
+			text += " (reported by " + cmp.Or(e.ReportingController, e.Source.Component) + ")"
+		}
+		return []Step{bad(LinkStorage, s.Target.String(), text)}
 	}
 	return nil
 }

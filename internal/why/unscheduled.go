@@ -18,8 +18,8 @@ func unscheduled(s *Snapshot, pod *corev1.Pod) []Step {
 	}
 	steps := []Step{placed(s, pod)}
 	steps = append(steps, scheduler(s, pod))
-	karpenter, nominated := karpenterSays(s, pod)
-	steps = inTheWay(s, pod, append(steps, karpenter...))
+	said, nominated := karpenterSays(s, pod)
+	steps = inTheWay(s, pod, append(steps, said...))
 	return append(steps, behind(s, pod, nominated)...)
 }
 
@@ -41,10 +41,13 @@ func placed(s *Snapshot, pod *corev1.Pod) Step {
 	}
 }
 
+// karpenter is the name by which Karpenter writes events.
+const karpenter = "karpenter"
+
 // refusedByTaint reports whether Karpenter names the taint of a pool.
 func refusedByTaint(s *Snapshot, pod *corev1.Pod) bool {
-	for _, e := range s.about("Pod", pod.Name) {
-		if e.Reason == "FailedScheduling" && by(e, "karpenter") {
+	for _, e := range s.about("Pod", pod.Name, karpenter) {
+		if e.Reason == "FailedScheduling" {
 			return strings.Contains(e.Message, "did not tolerate taint") && strings.Contains(e.Message, s.Key+"=")
 		}
 	}
@@ -76,9 +79,8 @@ func scheduler(s *Snapshot, pod *corev1.Pod) Step {
 // nominated.
 func karpenterSays(s *Snapshot, pod *corev1.Pod) (steps []Step, nominated string) {
 	object, pool := "pod/"+pod.Name, s.poolOf(pod)
-	for _, e := range s.about("Pod", pod.Name) {
+	for _, e := range s.about("Pod", pod.Name, karpenter) {
 		switch {
-		case !by(e, "karpenter"):
 		case e.Reason == "Nominated":
 			_, of, _ := strings.Cut(e.Message, "nodeclaim/")
 			nominated, _, _ = strings.Cut(of, ",")

@@ -1,0 +1,31 @@
+// Package events reads events: who wrote one, and when. Both of Kubernetes' APIs for events
+// have fields of their own for that; no I/O.
+package events
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// By reports whether one of these components wrote an event. It compares whole names, as
+// the admission rule event-source does: a tenant may write an event as karpenter-x, but
+// not as karpenter.
+func By(e *corev1.Event, components ...string) bool {
+	return slices.Contains(components, e.Source.Component) || slices.Contains(components, e.ReportingController)
+}
+
+// Last is the time when an event was last observed.
+func Last(e *corev1.Event) time.Time {
+	newest := e.CreationTimestamp.Time
+	for _, t := range []time.Time{e.FirstTimestamp.Time, e.EventTime.Time, e.LastTimestamp.Time} {
+		if t.After(newest) {
+			newest = t
+		}
+	}
+	if e.Series != nil && e.Series.LastObservedTime.After(newest) {
+		newest = e.Series.LastObservedTime.Time
+	}
+	return newest
+}
