@@ -104,6 +104,7 @@ func Chapters() []Chapter {
 		{"A pool is not ready", poolRows},
 		{"A node is not launched", launchRows},
 		{"A node takes no pods, or pods do not start on it", nodeRows},
+		{"A pod does not run, or has ended", containerRows},
 		{"A node does not go, and what else is wrong around nodes", disruptionRows},
 	}
 }

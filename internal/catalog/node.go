@@ -104,22 +104,4 @@ var nodeRows = []Row{
 		Who: Platform, Link: "docs/networks.md",
 		Produced: Produced{BySandbox, "internal/e2e TestMultus/NoAddressLeft, by the real whereabouts; internal/why TestRangeFull"},
 	},
-	{
-		ID: "image-pull", Sees: "the pod's containers",
-		Signature: anyOf(`ImagePullBackOff`, `ErrImagePull`, `InvalidImageName`),
-		Texts:     []string{`ImagePullBackOff: Back-off pulling image "nginx:alpne"`},
-		Cause:     "this is not placement: the node cannot get the container's image",
-		Cure:      "check the image's name and tag, and the credentials for its registry (imagePullSecrets)",
-		Who:       Team, Link: kubeDocs + "containers/images/",
-		Produced: Produced{BySandbox, "internal/e2e TestWhy/without-kubelet: the status is written as kubelet writes it"},
-	},
-	{
-		ID: "crash-loop", Sees: "the pod's containers",
-		Signature: anyOf(`CrashLoopBackOff`),
-		Texts:     []string{`CrashLoopBackOff: back-off 5m0s restarting failed container=web pod=web-1_shop(8c2d)`},
-		Cause:     "this is not placement: the container starts, and ends again",
-		Cure:      "`kubectl logs --previous` has what it said last",
-		Who:       Team, Link: "https://kubernetes.io/docs/tasks/debug/debug-application/debug-pods/",
-		Produced: Produced{ByRecord, "text of kubelet; kwok runs no containers"},
-	},
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -63,24 +62,19 @@ func TestAround(t *testing.T) {
 		verdict why.Verdict
 		says    string
 	}{
-		"a claim that is bound":       {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimBound), verdict: why.Good, says: "pv-1"},
-		"whose volume is lost":        {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimLost), verdict: why.Bad, says: "not there any more"},
-		"of no class":                 {kind: "persistentvolumeclaim", object: claim(nil, corev1.ClaimPending), verdict: why.Bad, says: "no default one"},
-		"of a class that is missing":  {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), verdict: why.Bad, says: "there is no StorageClass fast"},
-		"of a class that is hidden":   {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), hidden: []string{"storageclass"}, verdict: why.Good, says: "ask a platform admin"},
-		"that no pod uses":            {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late}, verdict: why.Waiting, says: "none does"},
-		"that a pod uses":             {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late, Users: []string{"web-1"}}, verdict: why.Waiting, says: "croft why pod/web-1 -n shop"},
-		"that cannot be provisioned":  {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late}, events: []corev1.Event{event("PersistentVolumeClaim", "data", "ProvisioningFailed", "ebs", "no quota for volumes")}, verdict: why.Bad, says: "no quota for volumes"},
-		"an Ingress that is served":   {kind: "ingress", object: ingress("nginx"), around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served, Ready: map[string]int{"web": 2}}, verdict: why.Good, says: "ready endpoints"},
-		"of no such class":            {kind: "ingress", object: ingress("nginx"), around: why.Around{Services: served, Ready: map[string]int{"web": 2}}, verdict: why.Bad, says: "no IngressClass nginx"},
-		"of no such Service":          {kind: "ingress", object: ingress("nginx"), around: why.Around{IngressClass: &networkingv1.IngressClass{}}, verdict: why.Bad, says: "there is no Service web"},
-		"whose Service has no pods":   {kind: "ingress", object: ingress("nginx"), around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served}, verdict: why.Bad, says: "no pod with the labels {app=web} is ready"},
-		"endpoints that are hidden":   {kind: "ingress", object: ingress("nginx"), hidden: []string{"endpointslice"}, around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served}, verdict: why.Good},
-		"a CronJob that is suspended": {kind: "cronjob", object: &batchv1.CronJob{Spec: batchv1.CronJobSpec{Suspend: ptr.To(true)}}, verdict: why.Waiting, says: "spec.suspend is true"},
-		"that has started nothing":    {kind: "cronjob", object: &batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: "0 8 * * *"}}, verdict: why.Waiting, says: "0 8 * * *"},
-		"whose last Job has failed": {kind: "cronjob", object: &batchv1.CronJob{}, verdict: why.Bad, says: "BackoffLimitExceeded", around: why.Around{LastJob: &batchv1.Job{Status: batchv1.JobStatus{
-			CompletionTime: ptr.To(metav1.Now()), Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded"}},
-		}}}},
+		"a claim that is bound":        {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimBound), verdict: why.Good, says: "pv-1"},
+		"whose volume is lost":         {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimLost), verdict: why.Bad, says: "not there any more"},
+		"of no class":                  {kind: "persistentvolumeclaim", object: claim(nil, corev1.ClaimPending), verdict: why.Bad, says: "no default one"},
+		"of a class that is missing":   {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), verdict: why.Bad, says: "there is no StorageClass fast"},
+		"of a class that is hidden":    {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), hidden: []string{"storageclass"}, verdict: why.Good, says: "ask a platform admin"},
+		"that no pod uses":             {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late}, verdict: why.Waiting, says: "none does"},
+		"that a pod uses":              {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late, Users: []string{"web-1"}}, verdict: why.Waiting, says: "croft why pod/web-1 -n shop"},
+		"that cannot be provisioned":   {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late}, events: []corev1.Event{event("PersistentVolumeClaim", "data", "ProvisioningFailed", "ebs", "no quota for volumes")}, verdict: why.Bad, says: "no quota for volumes"},
+		"an Ingress that is served":    {kind: "ingress", object: ingress("nginx"), around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served, Ready: map[string]int{"web": 2}}, verdict: why.Good, says: "ready endpoints"},
+		"of no such class":             {kind: "ingress", object: ingress("nginx"), around: why.Around{Services: served, Ready: map[string]int{"web": 2}}, verdict: why.Bad, says: "no IngressClass nginx"},
+		"of no such Service":           {kind: "ingress", object: ingress("nginx"), around: why.Around{IngressClass: &networkingv1.IngressClass{}}, verdict: why.Bad, says: "there is no Service web"},
+		"whose Service has no pods":    {kind: "ingress", object: ingress("nginx"), around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served}, verdict: why.Bad, says: "no pod with the labels {app=web} is ready"},
+		"endpoints that are hidden":    {kind: "ingress", object: ingress("nginx"), hidden: []string{"endpointslice"}, around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served}, verdict: why.Good},
 		"a tenant that is refused":     {kind: "tenant", object: tenant(1, refused), verdict: why.Bad, says: "exists already"},
 		"that is Ready":                {kind: "tenant", object: tenant(1, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}), verdict: why.Good, says: "as the operator last saw it"},
 		"that nobody has looked at":    {kind: "tenant", object: tenant(2), verdict: why.Waiting, says: "has not looked at what it declares now"},

@@ -37,8 +37,8 @@ func TestForgedEvents(t *testing.T) {
 	of := func(kind string) func() *why.Snapshot {
 		return func() *why.Snapshot {
 			return &why.Snapshot{
-				Target: why.Target{Kind: "deployment", Namespace: "tenant-a", Name: "web"},
-				Object: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1)}}, Workload: &why.Workload{Wanted: 1, Makers: []string{"web"}},
+				Target: why.Target{Kind: "statefulset", Namespace: "tenant-a", Name: "web"},
+				Object: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1)}}, Makers: []why.Maker{{Kind: kind, Name: "web"}},
 			}
 		}
 	}

@@ -82,14 +82,14 @@ func difference(a, b resource.Quantity) resource.Quantity {
 
 // exceeded says of an object that the quota refused whether the tenant's quota is
 // used up, or only the namespace's share of it.
-func exceeded(s *Snapshot, e *corev1.Event, step Step) Step {
-	r, ok := quotaplan.ParseRefusal(e.Message)
+func exceeded(s *Snapshot, refused *refusedPod, step Step) Step {
+	r, ok := quotaplan.ParseRefusal(refused.message)
 	if !ok || len(s.Quotas) == 0 || s.hidden("resourcequota") || step.Finding == nil {
 		return step
 	}
 	worst := -1
 	for _, name := range slices.Sorted(maps.Keys(r.Requested)) {
-		how, finding := s.exceeds(name, r.Requested[name], s.refusedFor(e))
+		how, finding := s.exceeds(name, r.Requested[name], time.Since(refused.first))
 		if how > worst {
 			finding.Seen, worst = step.Finding.Seen, how
 			step.Finding = finding
@@ -98,8 +98,8 @@ func exceeded(s *Snapshot, e *corev1.Event, step Step) Step {
 	return step
 }
 
-// refusedFor is the time since the quota first refused something of the same object.
-func (s *Snapshot) refusedFor(e *corev1.Event) time.Duration {
+// refusedSince is when the quota first refused something of the same object.
+func (s *Snapshot) refusedSince(e *corev1.Event) time.Time {
 	first := events.Last(e)
 	for _, other := range s.about(e.InvolvedObject.Kind, e.InvolvedObject.Name, controllers[e.InvolvedObject.Kind]) {
 		if _, ok := quotaplan.ParseRefusal(other.Message); !ok {
@@ -111,7 +111,7 @@ func (s *Snapshot) refusedFor(e *corev1.Event) time.Duration {
 			}
 		}
 	}
-	return time.Since(first)
+	return first
 }
 
 // exceeds judges one resource; a larger result needs more to be done.

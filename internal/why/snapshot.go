@@ -26,8 +26,9 @@ type Snapshot struct {
 	Key string
 	// Rules are those of the namespace; nil if it belongs to no tenant.
 	Rules *v1alpha1.TenantRules
-	// Workload creates the pods; nil if the Target is a pod, or has no pods.
-	Workload *Workload
+	// Makers create the pods of a workload: of a Deployment the ReplicaSets of its current
+	// revision.
+	Makers []Maker
 	// Pods are the Target, the workload's, or those on the node.
 	Pods []corev1.Pod
 	// Events are the events of all objects here.
@@ -54,14 +55,8 @@ type Snapshot struct {
 	Hidden []string
 }
 
-// Workload is a creator of pods.
-type Workload struct {
-	// Wanted and Ready are numbers of pods.
-	Wanted, Ready int32
-	// Makers are the objects whose events tell of pods that were refused: of a
-	// Deployment its ReplicaSets.
-	Makers []string
-}
+// Maker is a creator of pods, by the kind that events about it name.
+type Maker struct{ Kind, Name string }
 
 func (s *Snapshot) hidden(kind string) bool { return slices.Contains(s.Hidden, kind) }
 

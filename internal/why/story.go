@@ -36,6 +36,8 @@ const (
 	LinkScheduler Link = "scheduler"
 	LinkPod       Link = "pod"
 	LinkNetwork   Link = "network"
+	LinkRollout   Link = "rollout"
+	LinkJob       Link = "job"
 	// The others are about pods without a node.
 	LinkSchedule  Link = "schedule"
 	LinkStorage   Link = "storage"
@@ -51,7 +53,7 @@ const (
 )
 
 var explains = []Link{
-	LinkSource, LinkBuild, LinkAdmission, LinkApply, LinkPlacement, LinkClass, LinkPool, LinkClaim, LinkNode, LinkKarpenter, LinkScheduler, LinkPod, LinkNetwork, LinkHealth,
+	LinkSource, LinkBuild, LinkAdmission, LinkApply, LinkPlacement, LinkClass, LinkPool, LinkClaim, LinkNode, LinkKarpenter, LinkScheduler, LinkPod, LinkNetwork, LinkRollout, LinkJob, LinkSchedule, LinkHealth,
 }
 
 // Step is the observation at one link.

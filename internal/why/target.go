@@ -46,6 +46,7 @@ var kinds = []kind{
 	{"pod", []string{"pods", "po"}, true, func() client.Object { return &corev1.Pod{} }, ""},
 	{"deployment", []string{"deployments", "deploy"}, true, func() client.Object { return &appsv1.Deployment{} }, ""},
 	{"replicaset", []string{"replicasets", "rs"}, true, func() client.Object { return &appsv1.ReplicaSet{} }, ""},
+	{"replicationcontroller", []string{"replicationcontrollers", "rc"}, true, func() client.Object { return &corev1.ReplicationController{} }, ""},
 	{"statefulset", []string{"statefulsets", "sts"}, true, func() client.Object { return &appsv1.StatefulSet{} }, ""},
 	{"daemonset", []string{"daemonsets", "ds"}, true, func() client.Object { return &appsv1.DaemonSet{} }, ""},
 	{"job", []string{"jobs"}, true, func() client.Object { return &batchv1.Job{} }, ""},

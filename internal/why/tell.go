@@ -19,6 +19,8 @@ func Tell(s *Snapshot) Story {
 		return ofClaim(s)
 	case "nodepool":
 		return ofPool(s)
+	case "job":
+		return ofJob(s)
 	case "cronjob":
 		return ofCronJob(s)
 	case "persistentvolumeclaim":
@@ -38,71 +40,6 @@ func Tell(s *Snapshot) Story {
 	}
 }
 
-// ofWorkload tells of the pods that were refused, and of the first that does not
-// run.
-func ofWorkload(s *Snapshot) Story {
-	story := Story{Target: s.Target, Summary: fmt.Sprintf("%d of %d pods are ready", s.Workload.Ready, s.Workload.Wanted)}
-	astray := straysOf(s)
-	if len(astray) > 0 {
-		story.Summary += fmt.Sprintf("; %d run where they may not: restart them", len(astray))
-		// Pods of one workload lack the same: it is told once.
-		story.Steps = astray[:1]
-		if more := len(astray) - 1; more > 0 {
-			story.Steps[0].Seen += fmt.Sprintf("; and %d more such", more)
-		}
-	}
-	if s.Workload.Ready >= s.Workload.Wanted {
-		if len(astray) == 0 {
-			story.Summary += ", and nothing is wrong"
-		}
-		return conclude(story)
-	}
-	story.Steps = append(story.Steps, refused(s)...)
-	pods := slices.Clone(s.Pods)
-	slices.SortStableFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	seen := map[string]bool{}
-	for i := range pods {
-		if ready(&pods[i]) || pods[i].DeletionTimestamp != nil {
-			continue
-		}
-		// Pods of one template mostly lack the same: each cause is told once.
-		one := ofPod(s, &pods[i])
-		key := one.Summary
-		if one.First != nil {
-			key = one.First.ID
-		}
-		if !seen[key] {
-			seen[key] = true
-			story.Steps = append(story.Steps, one.Steps...)
-		}
-	}
-	if len(story.Steps) == 0 {
-		story.Steps = []Step{waiting(LinkPod, s.Target.String(), "its pods are about to be made, or to start")}
-	}
-	return conclude(story)
-}
-
-// refused are pods that were never created: the API server's refusal is in an event of
-// their controller.
-func refused(s *Snapshot) []Step {
-	if int(s.Workload.Wanted) <= len(s.Pods) {
-		return nil // all pods exist now; earlier refusals are over
-	}
-	if s.hidden("event") {
-		return []Step{askAdmin(LinkAdmission, "events of "+s.Target.String(), "croft why "+s.Target.String()+flag(s.Target))}
-	}
-	for _, maker := range s.Workload.Makers {
-		for kind, controller := range controllers {
-			for _, e := range s.about(kind, maker, controller) {
-				if e.Reason == "FailedCreate" {
-					return []Step{exceeded(s, &e, bad(LinkAdmission, strings.ToLower(kind)+"/"+maker, e.Message))}
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // ofPod walks the chain of one pod.
 func ofPod(s *Snapshot, pod *corev1.Pod) Story {
 	story := Story{Target: Target{Kind: "pod", Namespace: pod.Namespace, Name: pod.Name}}
@@ -112,15 +49,14 @@ func ofPod(s *Snapshot, pod *corev1.Pod) Story {
 		story.Summary = "is being deleted"
 		story.Steps = []Step{waiting(LinkPod, object, deleting(pod))}
 	case pod.Status.Phase == corev1.PodSucceeded:
-		story.Summary = "has done its work, and nothing is wrong"
+		story.Summary = "has completed, and nothing is wrong"
 	case ready(pod) && len(strays(s, pod)) > 0:
 		story.Summary = "runs where it may not: restart it"
 		story.Steps = strays(s, pod)
 	case ready(pod):
-		story.Summary = fmt.Sprintf("runs on node %s, and nothing is wrong", pod.Spec.NodeName)
+		story.Summary = fmt.Sprintf("runs on node %s, and nothing is wrong%s", pod.Spec.NodeName, restarts(pod))
 	case pod.Status.Phase == corev1.PodFailed:
-		story.Summary = "has failed: that is not placement"
-		story.Steps = []Step{bad(LinkPod, object, strings.TrimSpace(pod.Status.Reason+" "+pod.Status.Message))}
+		story.Summary, story.Steps = "has failed", failedSteps(s, pod)
 	case pod.Spec.NodeName != "":
 		story.Summary = fmt.Sprintf("is placed on node %s, and has not started there", pod.Spec.NodeName)
 		story.Steps = started(s, pod)
@@ -154,14 +90,7 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.Conditio
 func started(s *Snapshot, pod *corev1.Pod) []Step {
 	object := "pod/" + pod.Name
 	steps := []Step{good(LinkScheduler, object, "it has a node: what follows is not placement")}
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if w := c.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			steps = append(steps, bad(LinkPod, object, fmt.Sprintf("container %s: %s", c.Name, strings.TrimSuffix(w.Reason+": "+w.Message, ": "))))
-		}
-		if c.State.Running != nil && !c.Ready && c.Started != nil && *c.Started {
-			steps = append(steps, waiting(LinkPod, object, "container "+c.Name+" runs and is not ready: look at its readiness probe"))
-		}
-	}
+	steps = append(steps, containerSteps(s, pod)...)
 	for _, e := range s.about("Pod", pod.Name, kubelet, "attachdetach-controller") {
 		if e.Type == corev1.EventTypeWarning && (e.Reason == "FailedCreatePodSandBox" || e.Reason == "FailedMount" || e.Reason == "FailedAttachVolume") {
 			steps = append(steps, bad(LinkPod, object, e.Message))

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -16,48 +15,6 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/events"
 )
-
-// ofCronJob tells whether it starts Jobs, and how the last of them is.
-func ofCronJob(s *Snapshot) Story {
-	story := Story{Target: s.Target}
-	cron, ok := s.Object.(*batchv1.CronJob)
-	if !ok {
-		return conclude(story)
-	}
-	object := s.Target.String()
-	if ptr.Deref(cron.Spec.Suspend, false) {
-		story.Steps = append(story.Steps, waiting(LinkSchedule, object, "spec.suspend is true: it starts no Job until that is taken away"))
-	}
-	for _, e := range s.about("CronJob", cron.Name, controllers["CronJob"]) {
-		if e.Type == corev1.EventTypeWarning {
-			story.Steps = append(story.Steps, bad(LinkSchedule, object, e.Message))
-			break
-		}
-	}
-	job := s.Around.LastJob
-	if job == nil {
-		if len(story.Steps) == 0 {
-			story.Steps = []Step{waiting(LinkSchedule, object, "it has no Job: its schedule is "+cron.Spec.Schedule)}
-		}
-		story.Summary = "has no Job"
-		return conclude(story)
-	}
-	last := "its last Job is " + job.Name
-	for _, c := range job.Status.Conditions {
-		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
-			story.Steps = append(story.Steps, bad(LinkPod, "job/"+job.Name, "the Job has failed: "+strings.TrimSuffix(c.Reason+": "+c.Message, ": ")))
-		}
-	}
-	if job.Status.CompletionTime != nil {
-		last += ", which has done its work"
-	} else {
-		inner := *s
-		inner.Target = Target{Kind: "job", Namespace: job.Namespace, Name: job.Name}
-		story.Steps = append(story.Steps, ofWorkload(&inner).Steps...)
-	}
-	story.Summary = last
-	return conclude(story)
-}
 
 // ofVolumeClaim explains a waiting claim.
 func ofVolumeClaim(s *Snapshot) Story {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,7 +74,7 @@ func show(s *why.Snapshot, text string) bool {
 			report(&s.Claims[0].Status, append(all, c)...)
 		case c.Type == "ValidationSucceeded" && c.Reason == "NodePoolValidationFailed", c.Type == "NodeClassReady", c.Type == "NodeRegistrationHealthy":
 			report(&s.Pools[0].Status, c)
-		case c.Type == "Ready":
+		case slices.Contains([]string{"Ready", "Failed", "Progressing"}, c.Type):
 			return false
 		default:
 			entry := map[string]any{"type": c.Type, "status": string(c.Status), "reason": c.Reason, "message": c.Message}
@@ -239,7 +240,7 @@ func TestHiddenEvents(t *testing.T) {
 	if steps := why.Tell(s).Steps; !slices.ContainsFunc(steps, func(step why.Step) bool { return step.Link == why.LinkKarpenter && step.Verdict == why.Hidden }) {
 		t.Errorf("it is told as %+v", steps)
 	}
-	s = &why.Snapshot{Target: why.Target{Kind: "deployment", Namespace: "tenant-a", Name: "web"}, Workload: &why.Workload{Wanted: 1}, Hidden: []string{"event"}}
+	s = &why.Snapshot{Target: why.Target{Kind: "statefulset", Namespace: "tenant-a", Name: "web"}, Object: &appsv1.StatefulSet{}, Hidden: []string{"event"}}
 	if steps := why.Tell(s).Steps; len(steps) != 1 || steps[0].Verdict != why.Hidden {
 		t.Errorf("it is told as %+v", steps)
 	}
@@ -277,8 +278,8 @@ func TestQuotaIsExplained(t *testing.T) {
 				`Error creating: pods "web-x2x9p" is forbidden: exceeded quota: croft, requested: requests.cpu=12, used: requests.cpu=0, limited: requests.cpu=10`)
 			refused.LastTimestamp = metav1.NewTime(time.Now().Add(-c.ago))
 			story := why.Tell(&why.Snapshot{
-				Target: why.Target{Kind: "deployment", Namespace: "prod", Name: "web"}, Events: []corev1.Event{refused},
-				Workload: &why.Workload{Wanted: 1, Makers: []string{"web"}}, Hidden: c.hidden,
+				Target: why.Target{Kind: "statefulset", Namespace: "prod", Name: "web"}, Object: &appsv1.StatefulSet{}, Events: []corev1.Event{refused},
+				Makers: []why.Maker{{Kind: "ReplicaSet", Name: "web"}}, Hidden: c.hidden,
 				Quotas:   map[string]corev1.ResourceQuota{"prod": c.here, "dev": c.there},
 				Minimums: map[string]corev1.ResourceList{"dev": {"requests.cpu": resource.MustParse(c.minimum)}},
 			})

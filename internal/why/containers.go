@@ -1,0 +1,262 @@
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// containerSteps explain the containers of a pod that do not run, or are not ready.
+func containerSteps(s *Snapshot, pod *corev1.Pod) []Step {
+	object := "pod/" + pod.Name
+	var steps []Step
+	for _, c := range statuses(pod) {
+		name := c.kind + " " + c.Name
+		switch {
+		case c.State.Waiting != nil:
+			if id, text := notRunning(s, pod, c); text != "" {
+				steps = append(steps, judged(LinkPod, object, name+" "+text, id))
+			}
+		case c.State.Terminated != nil:
+			if c.State.Terminated.ExitCode != 0 {
+				id, text := ended(s, pod, c, c.State.Terminated)
+				steps = append(steps, judged(LinkPod, object, name+" "+text, id))
+			}
+		case c.State.Running != nil && c.kind == "init container":
+			steps = append(steps, waiting(LinkPod, object, name+" runs: the containers after it start when it has completed"))
+		case c.State.Running != nil && !c.Ready && c.kind != "ephemeral container":
+			steps = append(steps, notReady(s, pod, c))
+		}
+	}
+	return steps
+}
+
+// container is the status of a container, with a word for its kind.
+type container struct {
+	corev1.ContainerStatus
+	kind string
+}
+
+func statuses(pod *corev1.Pod) []container {
+	var all []container
+	add := func(kind string, list []corev1.ContainerStatus) {
+		for _, c := range list {
+			all = append(all, container{c, kind})
+		}
+	}
+	add("init container", pod.Status.InitContainerStatuses)
+	for i := range all {
+		spec := find(pod.Spec.InitContainers, func(c *corev1.Container) bool { return c.Name == all[i].Name })
+		if spec != nil && spec.RestartPolicy != nil && *spec.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			all[i].kind = "sidecar"
+		}
+	}
+	add("container", pod.Status.ContainerStatuses)
+	add("ephemeral container", pod.Status.EphemeralContainerStatuses)
+	return all
+}
+
+// The catalogue's rows about containers.
+const (
+	rowImage       = "image-pull"
+	rowConfig      = "container-config"
+	rowCommand     = "command-not-run"
+	rowMemory      = "out-of-memory"
+	rowKilled      = "container-killed"
+	rowEnds        = "crash-loop"
+	rowProbe       = "probe-fails"
+	rowEvicted     = "pod-evicted"
+	rowNotTaken    = "pod-not-taken"
+	rowDisrupted   = "pod-disrupted"
+	rowNodeLost    = "node-unreachable"
+	rowJobDeadline = "job-deadline"
+	rowJobFailed   = "job-failed"
+)
+
+// notRunning is why a container waits, as a row of the catalogue and a text; "" if it is
+// being created.
+func notRunning(s *Snapshot, pod *corev1.Pod, c container) (id, text string) {
+	w := c.State.Waiting
+	message := strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
+	switch w.Reason {
+	case "", "ContainerCreating", "PodInitializing":
+		if last := c.LastTerminationState.Terminated; last != nil {
+			return ended(s, pod, c, last)
+		}
+		return "", ""
+	case "CrashLoopBackOff":
+		last := c.LastTerminationState.Terminated
+		if last == nil {
+			return rowEnds, "does not stay up: " + message
+		}
+		id, text := ended(s, pod, c, last)
+		return id, fmt.Sprintf("%s; restarted %d times, and the next restart waits (%s)", text, c.RestartCount, w.Reason)
+	case "CreateContainerConfigError", "CreateContainerError":
+		return rowConfig, "cannot be created: " + message
+	case "RunContainerError", "StartError", "PostStartHookError":
+		return rowCommand, "cannot be started: " + message
+	}
+	if strings.Contains(w.Reason, "Image") || w.Reason == "RegistryUnavailable" || w.Reason == "SignatureValidationFailed" {
+		return rowImage, "has no image: " + message
+	}
+	return rowConfig, "waits: " + message
+}
+
+// ended explains the end of a container by its reason and exit code.
+func ended(s *Snapshot, pod *corev1.Pod, c container, t *corev1.ContainerStateTerminated) (id, text string) {
+	switch {
+	case t.Reason == "OOMKilled":
+		return rowMemory, "was killed because it used more memory than " + memoryLimit(pod, c.Name) + " (OOMKilled)"
+	case t.Reason == "ContainerStatusUnknown":
+		return rowNodeLost, "has an unknown end: its node was lost, or forgot it (ContainerStatusUnknown)"
+	}
+	text = fmt.Sprintf("ended with exit code %d%s%s", t.ExitCode, meaning(t), said(t))
+	switch {
+	case t.Reason == "ContainerCannotRun" || t.Reason == "StartError" || t.ExitCode == 126 || t.ExitCode == 127:
+		return rowCommand, text
+	case t.ExitCode == 137 || t.ExitCode == 143:
+		if probe := probeOf(s, pod, c, "Liveness"); probe != "" {
+			return rowProbe, text + ": its liveness probe failed (" + probe + ")"
+		}
+		return rowKilled, text
+	default:
+		return rowEnds, text
+	}
+}
+
+// exits are the meanings of exit codes that are not the program's own.
+var exits = map[int32]string{
+	0:   "it ended by itself, and has to keep running",
+	126: "its command is no program, or may not be executed",
+	127: "its command was not found in the image",
+	128: "the container runtime could not start it",
+	129: "SIGHUP",
+	130: "SIGINT",
+	132: "SIGILL: an instruction that this processor does not have",
+	134: "SIGABRT: the program aborted",
+	135: "SIGBUS",
+	136: "SIGFPE",
+	137: "SIGKILL: it was killed",
+	139: "SIGSEGV: the program crashed",
+	141: "SIGPIPE",
+	143: "SIGTERM: it was told to end",
+	255: "out of range, or the end was not observed",
+}
+
+func meaning(t *corev1.ContainerStateTerminated) string {
+	if text, known := exits[t.ExitCode]; known {
+		return " (" + text + ")"
+	}
+	if t.Signal != 0 {
+		return fmt.Sprintf(" (signal %d)", t.Signal)
+	}
+	return ""
+}
+
+// longMessage is the most of a termination message that is shown: its end.
+const longMessage = 200
+
+// said is what the container left as its termination message.
+func said(t *corev1.ContainerStateTerminated) string {
+	message := []rune(strings.Join(strings.Fields(t.Message), " "))
+	if len(message) == 0 {
+		return ""
+	}
+	if len(message) > longMessage {
+		message = append([]rune("…"), message[len(message)-longMessage:]...)
+	}
+	return ": " + string(message)
+}
+
+func memoryLimit(pod *corev1.Pod, name string) string {
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		if limit, set := c.Resources.Limits[corev1.ResourceMemory]; set && c.Name == name {
+			return "its limit of " + limit.String()
+		}
+	}
+	return "there was"
+}
+
+// notReady explains a container that runs, and is not ready. It is wrong only after some
+// time, and where a probe fails.
+func notReady(s *Snapshot, pod *corev1.Pod, c container) Step {
+	object, probe := "pod/"+pod.Name, "Readiness"
+	if c.Started != nil && !*c.Started {
+		probe = "Startup"
+	}
+	text := fmt.Sprintf("%s %s runs, and is not ready: its %s probe has not succeeded", c.kind, c.Name, strings.ToLower(probe))
+	failure := probeOf(s, pod, c, probe)
+	if failure == "" {
+		return waiting(LinkPod, object, text)
+	}
+	step := judged(LinkPod, object, text+" ("+failure+")", rowProbe)
+	if time.Since(c.State.Running.StartedAt.Time) < Usual {
+		step.Verdict = Waiting
+	}
+	return step
+}
+
+// probeOf is kubelet's last event about a failed probe of a container; "" if there is none.
+func probeOf(s *Snapshot, pod *corev1.Pod, c container, probe string) string {
+	for _, e := range s.about("Pod", pod.Name, kubelet) {
+		of := e.InvolvedObject.FieldPath
+		if e.Reason == "Unhealthy" && strings.HasPrefix(e.Message, probe+" probe") && (of == "" || strings.HasSuffix(of, "{"+c.Name+"}")) {
+			return strings.TrimSpace(e.Message)
+		}
+	}
+	return ""
+}
+
+// restarts tells of the last end of a container that runs again; "" if none has ended.
+func restarts(pod *corev1.Pod) string {
+	for _, c := range statuses(pod) {
+		if t := c.LastTerminationState.Terminated; t != nil && c.RestartCount > 0 && c.State.Running != nil {
+			return fmt.Sprintf("; %s %s was restarted %d times, the last time since it ended with exit code %d (%s)", c.kind, c.Name, c.RestartCount, t.ExitCode, t.Reason)
+		}
+	}
+	return ""
+}
+
+// failedSteps explain a pod that has failed: as a whole, or by its containers.
+func failedSteps(s *Snapshot, pod *corev1.Pod) []Step {
+	object := "pod/" + pod.Name
+	if reason, message := failureOf(pod); reason != "" {
+		return []Step{judged(LinkPod, object, strings.TrimSuffix(reason+": "+message, ": "), cmp.Or(failures[reason], rowNotTaken))}
+	}
+	if steps := containerSteps(s, pod); len(steps) > 0 {
+		return steps
+	}
+	return []Step{judged(LinkPod, object, "neither its containers nor its node report why it failed", rowNodeLost)}
+}
+
+// failureOf is the reason for which kubelet or a controller ended the whole pod; "" if it
+// failed by its containers.
+func failureOf(pod *corev1.Pod) (reason, message string) {
+	if pod.Status.Reason != "" {
+		return pod.Status.Reason, pod.Status.Message
+	}
+	c := find(pod.Status.Conditions, func(c *corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+	})
+	if c == nil {
+		return "", ""
+	}
+	return c.Reason, c.Message
+}
+
+// failures are the rows for reasons of a whole pod. Others are of pods that kubelet did not
+// take, such as OutOfcpu.
+var failures = func() map[string]string {
+	rows := map[string]string{"Evicted": rowEvicted, "DeadlineExceeded": rowJobDeadline, "NodeLost": rowNodeLost, "DeletionByPodGC": rowNodeLost}
+	for _, reason := range []string{
+		"Terminated", "NodeShutdown", "Shutdown", "Preempting", corev1.PodReasonTerminationByKubelet, corev1.PodReasonPreemptionByScheduler,
+		"EvictionByEvictionAPI", "DeletionByTaintManager",
+	} {
+		rows[reason] = rowDisrupted
+	}
+	return rows
+}()
