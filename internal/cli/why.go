@@ -73,12 +73,18 @@ func (a *app) why(ctx context.Context, args []string, o whyOptions) error {
 		namespace = a.namespace()
 	}
 	target, err := why.ParseTarget(args, namespace)
-	if err != nil {
+	var unknown *why.UnknownKindError
+	if err != nil && !errors.As(err, &unknown) {
 		return err
 	}
-	c, err := a.client()
-	if err != nil {
-		return failed(err)
+	c, clientErr := a.client()
+	if clientErr != nil {
+		return failed(clientErr)
+	}
+	if unknown != nil {
+		if target, err = why.Resolve(c.RESTMapper(), args, namespace); err != nil {
+			return err
+		}
 	}
 	seen, err := why.Gather(ctx, c, target)
 	if err != nil {

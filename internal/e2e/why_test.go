@@ -16,6 +16,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -94,6 +95,7 @@ func TestWhy(t *testing.T) {
 		{"held", whyHeld},
 		{"budgets-overlap", whyBudgetsOverlap},
 		{"budget-uncounted", whyBudgetUncounted},
+		{"deletion", whyDeletion},
 		{"rights", whyRights},
 		{"node-class-unknown", whyNodeClassUnknown},
 		{"node-class-terminating", whyNodeClassTerminating},
@@ -291,7 +293,7 @@ func whyRollout(t *testing.T, c *whyer) {
 		}
 	}
 	refused, _ := nginxes("frugal", 1)
-	create(t, c.member(t, "team-frugal"), refused)
+	create(t, c.admin, refused)
 	t.Cleanup(func() { c.remove(t, refused) })
 	c.running(t, "frugal", 1)
 	roll(refused, `{"spec": {"template": {"metadata": {"annotations": {"version": "2"}}}}}`)
@@ -613,6 +615,42 @@ func whyBudgetUncounted(t *testing.T, c *whyer) {
 		s.MinAvailable, s.MaxUnavailable = nil, ptr.To(intstr.FromString("50%"))
 	}
 	c.holds(t, "budget-uncounted", "PodDisruptionBudget alone allows no eviction", nginx("tenant-b", "alone"), budgetOf("alone", "alone", half))
+}
+
+// whyDeletion has a finalizer and an APIService without a server hold up the deletion of a
+// namespace.
+func whyDeletion(t *testing.T, c *whyer) {
+	service := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1.nobody.example.org"},
+		"spec": map[string]any{
+			"group": "nobody.example.org", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
+			"service": map[string]any{"namespace": "kube-system", "name": "nobody"},
+		},
+	}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leaving"}}
+	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "leaving", Name: "held", Finalizers: []string{"example.org/x"}}}
+	create(t, c.admin, namespace, held, service)
+	t.Cleanup(func() { c.remove(t, service) })
+	c.remove(t, namespace)
+	c.waits(t, "api-unavailable", "namespace/leaving")
+	if story, _ := c.asks(t, "", "namespace/leaving"); !strings.Contains(fmt.Sprint(story.Steps), "apiservice/v1.nobody.example.org") {
+		t.Errorf("the APIService is not named: %+v", story.Steps)
+	}
+	c.remove(t, service)
+	c.waits(t, "finalizer-held", "namespace/leaving")
+	eventually(t, patience, "croft why to name the object", func(context.Context) error {
+		story, out := c.asks(t, "", "namespace/leaving")
+		if !strings.Contains(fmt.Sprint(story.Steps), "configmaps/held in leaving") {
+			return fmt.Errorf("it says %s", out)
+		}
+		return nil
+	})
+	c.waits(t, "deletion-waits", "namespace/leaving")
+	c.waits(t, "finalizer-held", "configmap/held", "-n", "leaving")
+	if err := c.admin.Patch(t.Context(), held, client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	c.isGone(t, namespace)
 }
 
 // claimOf is the NodeClaim of a node.

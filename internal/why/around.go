@@ -30,6 +30,11 @@ type Around struct {
 	Ready        map[string]int
 	// Tenant is the tenant in a namespace's label.
 	Tenant *v1alpha1.Tenant
+	// Remainders are the contents of namespaces that are being deleted: the Target, or
+	// those of a Tenant.
+	Remainders []Remainder
+	// Attachments are volumes on nodes, if a node or volume is being deleted.
+	Attachments []storagev1.VolumeAttachment
 	// Source is the GitRepository, OCIRepository or Bucket of a Kustomization.
 	Source *unstructured.Unstructured
 }
@@ -42,11 +47,14 @@ func (g *gatherer) around() map[string]func(context.Context, client.Object) erro
 		"ingress":               g.aroundIngress,
 		"namespace":             g.aroundNamespace,
 		"kustomization":         g.aroundKustomization,
-		"gitrepository":         func(context.Context, client.Object) error { return nil },
-		"ocirepository":         func(context.Context, client.Object) error { return nil },
-		"tenant":                func(context.Context, client.Object) error { return nil },
+		"gitrepository":         nothing,
+		"ocirepository":         nothing,
+		"tenant":                nothing,
+		"persistentvolume":      nothing,
 	}
 }
+
+func nothing(context.Context, client.Object) error { return nil }
 
 func (g *gatherer) aroundCronJob(ctx context.Context, o client.Object) error {
 	if err := g.events(ctx, g.Target.Namespace); err != nil {

@@ -77,7 +77,7 @@ func TestAround(t *testing.T) {
 		"endpoints that are hidden":    {kind: "ingress", object: ingress("nginx"), hidden: []string{"endpointslice"}, around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served}, verdict: why.Good},
 		"a tenant that is refused":     {kind: "tenant", object: tenant(1, refused), verdict: why.Bad, says: "exists already"},
 		"that is Ready":                {kind: "tenant", object: tenant(1, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}), verdict: why.Good, says: "as the operator last saw it"},
-		"that nobody has looked at":    {kind: "tenant", object: tenant(2), verdict: why.Waiting, says: "has not looked at what it declares now"},
+		"that nobody has looked at":    {kind: "tenant", object: tenant(2), verdict: why.Waiting, says: "has not observed its latest declaration"},
 		"a namespace of no tenant":     {kind: "namespace", object: namespaceOf(""), verdict: why.Good, says: "is no tenant's"},
 		"that was kept":                {kind: "namespace", object: namespaceOf("gone"), verdict: why.Good, says: "was kept from tenant gone"},
 		"of a tenant that is not read": {kind: "namespace", object: namespaceOf("gone"), hidden: []string{"tenant"}, verdict: why.Good, says: "is of tenant gone"},

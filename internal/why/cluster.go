@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/latency"
 )
 
@@ -42,19 +43,40 @@ func ofClaim(s *Snapshot) Story {
 	return summed(story, "is launched, registered and initialized, and nothing is wrong")
 }
 
+func ofNodePool(s *Snapshot) Story {
+	story := Story{Target: s.Target, Summary: "the NodePool is not as it should be", Steps: nodePoolSteps(s)}
+	return summed(story, "is ready, and nothing is wrong")
+}
+
+// ofPool tells the operator's conditions of a Pool, and how its NodePool is.
 func ofPool(s *Snapshot) Story {
-	story := Story{Target: s.Target, Summary: "the NodePool is not as it should be"}
+	story := Story{Target: s.Target, Summary: "is not Ready"}
+	pool, ok := s.Object.(*v1alpha1.Pool)
+	if !ok {
+		return conclude(story)
+	}
+	story.Steps = statusSteps(LinkPool, s.Target.String(), pool.Generation, &pool.Status.Status)
+	if s.pool(pool.Name) != nil {
+		story.Steps = append(story.Steps, onlyWrong(nodePoolSteps(s))...)
+	} else if s.hidden("nodepool") {
+		story.Steps = append(story.Steps, askAdmin(LinkPool, "nodepool/"+pool.Name, "croft why "+s.Target.String()))
+	}
+	return summed(story, "is Ready, as the operator last observed it, and nothing is wrong")
+}
+
+// nodePoolSteps are about the Target's NodePool and its NodeClaims.
+func nodePoolSteps(s *Snapshot) []Step {
 	pool := s.pool(s.Target.Name)
-	story.Steps = poolSteps(s, pool)
+	steps := poolSteps(s, pool)
 	for i := range s.Claims {
 		if !done(&s.Claims[i]) {
-			story.Steps = append(story.Steps, claimSteps(s, &s.Claims[i])...)
+			steps = append(steps, claimSteps(s, &s.Claims[i])...)
 		}
 	}
-	if hasBad(story.Steps) || len(s.Claims) == 0 {
-		story.Steps = append(story.Steps, launchesFailed(s, pool.Name)...)
+	if hasBad(steps) || len(s.Claims) == 0 {
+		steps = append(steps, launchesFailed(s, pool.Name)...)
 	}
-	return summed(story, "is ready, and nothing is wrong")
+	return steps
 }
 
 // summed concludes, with a statement if nothing is wrong.

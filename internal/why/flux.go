@@ -23,7 +23,8 @@ const (
 	dependencyMissing = "DependencyNotReady"
 )
 
-func fluxObject(kind schema.GroupVersionKind) func() client.Object {
+// unstructuredOf makes empty objects of a kind that croft has no type for.
+func unstructuredOf(kind schema.GroupVersionKind) func() client.Object {
 	return func() client.Object {
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(kind)

@@ -27,22 +27,39 @@ type gatherer struct {
 // Gather reads the objects about a Target, with the client's rights. Only a Target that
 // cannot be read itself is an error.
 func Gather(ctx context.Context, c client.Reader, target Target) (*Snapshot, error) {
-	k := kindOf(target.Kind)
+	k := kindOfTarget(target)
 	o := k.empty()
 	if err := c.Get(ctx, client.ObjectKey{Namespace: target.Namespace, Name: target.Name}, o); err != nil {
+		if target.Kind == "pool" && (apierrors.IsNotFound(err) || meta.IsNoMatchError(err)) {
+			return Gather(ctx, c, Target{Kind: "nodepool", Name: target.Name}) // of the platform's own
+		}
 		return nil, unreadable(target, err)
 	}
 	g := &gatherer{Reader: c, Snapshot: &Snapshot{Target: target, Object: o, Classes: map[string]*unstructured.Unstructured{}}}
 	if err := g.platform(ctx); err != nil {
 		return nil, err
 	}
-	if around, ok := g.around()[target.Kind]; ok {
-		return g.Snapshot, around(ctx, o)
+	if err := g.surroundings(ctx, k, o); err != nil {
+		return nil, err
 	}
-	if k.namespaced {
-		return g.Snapshot, g.ofNamespace(ctx, o)
+	if o.GetDeletionTimestamp() != nil {
+		return g.Snapshot, g.deletion(ctx, o)
 	}
-	return g.Snapshot, g.ofCluster(ctx, o)
+	return g.Snapshot, nil
+}
+
+func (g *gatherer) surroundings(ctx context.Context, k *kind, o client.Object) error {
+	around, ok := g.around()[k.name]
+	switch {
+	case ok:
+		return around(ctx, o)
+	case g.Target.other.Kind != "":
+		return nil
+	case k.namespaced:
+		return g.ofNamespace(ctx, o)
+	default:
+		return g.ofCluster(ctx, o)
+	}
 }
 
 func unreadable(target Target, err error) error {
@@ -56,7 +73,7 @@ func unreadable(target Target, err error) error {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("you may not read %s%s: ask a platform admin: `croft why %s%s`", target, where, target, flag(target))
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("this cluster does not know the kind %s: is %s installed?", target.Kind, cmp.Or(kindOf(target.Kind).installed, "croft"))
+		return fmt.Errorf("this cluster does not know the kind %s: is %s installed?", target.Kind, cmp.Or(kindOfTarget(target).installed, "croft"))
 	default:
 		return err
 	}
@@ -168,6 +185,8 @@ func (g *gatherer) ofCluster(ctx context.Context, o client.Object) error {
 	switch o := o.(type) {
 	case *karpenterv1.NodePool:
 		pool = o.Name
+	case *v1alpha1.Pool:
+		pool = o.Name
 	case *karpenterv1.NodeClaim:
 		g.Claims = append(g.Claims, *o)
 		node = o.Status.NodeName
@@ -194,7 +213,10 @@ func (g *gatherer) onNode(ctx context.Context, name string) error {
 	if err := g.list(ctx, "pod", &pods, client.MatchingFields{"spec.nodeName": name}); err != nil {
 		return err
 	}
-	g.Pods = pods.Items
+	g.Pods = append(g.Pods, pods.Items...)
+	if g.Budgets != nil {
+		return nil
+	}
 	var budgets policyv1.PodDisruptionBudgetList
 	err := g.list(ctx, "poddisruptionbudget", &budgets)
 	g.Budgets = budgets.Items

@@ -13,13 +13,13 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-func meta(generation int64) metav1.ObjectMeta {
+func metaOf(generation int64) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: generation}
 }
 
 // deployment has 3 replicas of which all are ready; edit changes its status.
 func deployment(edits ...func(*appsv1.Deployment)) *appsv1.Deployment {
-	d := &appsv1.Deployment{ObjectMeta: meta(2), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](3)}, Status: appsv1.DeploymentStatus{
+	d := &appsv1.Deployment{ObjectMeta: metaOf(2), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](3)}, Status: appsv1.DeploymentStatus{
 		ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3,
 	}}
 	for _, edit := range edits {
@@ -37,7 +37,7 @@ func withCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionS
 }
 
 func statefulSet(edits ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
-	set := &appsv1.StatefulSet{ObjectMeta: meta(2), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](3)}, Status: appsv1.StatefulSetStatus{
+	set := &appsv1.StatefulSet{ObjectMeta: metaOf(2), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](3)}, Status: appsv1.StatefulSetStatus{
 		ObservedGeneration: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3, CurrentRevision: "web-1", UpdateRevision: "web-1", CurrentReplicas: 3, UpdatedReplicas: 3,
 	}}
 	for _, edit := range edits {
@@ -53,7 +53,7 @@ func newTemplate(set *appsv1.StatefulSet) {
 
 func daemonSet(edits ...func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	set := &appsv1.DaemonSet{
-		ObjectMeta: meta(2),
+		ObjectMeta: metaOf(2),
 		Status: appsv1.DaemonSetStatus{
 			ObservedGeneration: 2, DesiredNumberScheduled: 3, CurrentNumberScheduled: 3, UpdatedNumberScheduled: 3, NumberReady: 3, NumberAvailable: 3,
 		},
@@ -152,10 +152,10 @@ func TestRollouts(t *testing.T) {
 		})}, verdict: why.Waiting, says: "example.org/drain"},
 		"an evicted pod that is replaced": {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 2 }), makers: []why.Maker{fresh}, pods: []corev1.Pod{podOf("web-2-a", fresh.Kind, fresh.Name, func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted" }), podOf("web-2-b", fresh.Kind, fresh.Name, waits("ErrImagePull", "no such image"))}, verdict: why.Bad, first: "image-pull"},
 
-		"a ReplicaSet by quota": {kind: "replicaset", object: &appsv1.ReplicaSet{ObjectMeta: meta(1), Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](3)}, Status: appsv1.ReplicaSetStatus{ObservedGeneration: 1, Replicas: 1, AvailableReplicas: 1,
+		"a ReplicaSet by quota": {kind: "replicaset", object: &appsv1.ReplicaSet{ObjectMeta: metaOf(1), Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](3)}, Status: appsv1.ReplicaSetStatus{ObservedGeneration: 1, Replicas: 1, AvailableReplicas: 1,
 			Conditions: []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: "True", Message: overQuota}}}}, makers: []why.Maker{{Kind: "ReplicaSet", Name: "web"}}, verdict: why.Bad, first: "quota-exceeded"},
-		"a ReplicaSet that is complete": {kind: "replicaset", object: &appsv1.ReplicaSet{ObjectMeta: meta(1), Status: appsv1.ReplicaSetStatus{ObservedGeneration: 1, Replicas: 1, AvailableReplicas: 1}}, verdict: why.Good},
-		"a ReplicationController by quota": {kind: "replicationcontroller", object: &corev1.ReplicationController{ObjectMeta: meta(1), Status: corev1.ReplicationControllerStatus{ObservedGeneration: 1,
+		"a ReplicaSet that is complete": {kind: "replicaset", object: &appsv1.ReplicaSet{ObjectMeta: metaOf(1), Status: appsv1.ReplicaSetStatus{ObservedGeneration: 1, Replicas: 1, AvailableReplicas: 1}}, verdict: why.Good},
+		"a ReplicationController by quota": {kind: "replicationcontroller", object: &corev1.ReplicationController{ObjectMeta: metaOf(1), Status: corev1.ReplicationControllerStatus{ObservedGeneration: 1,
 			Conditions: []corev1.ReplicationControllerCondition{{Type: corev1.ReplicationControllerReplicaFailure, Status: "True", Message: insecure}}}}, makers: []why.Maker{{Kind: "ReplicationController", Name: "web"}}, verdict: why.Bad, first: "pod-security"},
 
 		"a StatefulSet that is complete":    {kind: "statefulset", object: statefulSet(), verdict: why.Good},

@@ -45,6 +45,8 @@ const (
 	LinkService   Link = "service"
 	LinkTenant    Link = "tenant"
 	LinkNamespace Link = "namespace"
+	LinkDeletion  Link = "deletion"
+	LinkObject    Link = "object"
 	// Those of Flux: the source, the build, and the applied objects.
 	LinkSource Link = "source"
 	LinkBuild  Link = "build"
@@ -53,7 +55,7 @@ const (
 )
 
 var explains = []Link{
-	LinkSource, LinkBuild, LinkAdmission, LinkApply, LinkPlacement, LinkClass, LinkPool, LinkClaim, LinkNode, LinkKarpenter, LinkScheduler, LinkPod, LinkNetwork, LinkRollout, LinkJob, LinkSchedule, LinkHealth,
+	LinkSource, LinkBuild, LinkAdmission, LinkApply, LinkPlacement, LinkClass, LinkPool, LinkClaim, LinkNode, LinkKarpenter, LinkScheduler, LinkPod, LinkNetwork, LinkRollout, LinkJob, LinkSchedule, LinkHealth, LinkDeletion, LinkNamespace,
 }
 
 // Step is the observation at one link.

@@ -13,6 +13,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -22,10 +24,12 @@ import (
 
 // Target is the object in question.
 type Target struct {
-	// Kind is one of Kinds.
+	// Kind is one of Kinds, or another one with its group.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
+	// other is a kind that is not one of Kinds.
+	other schema.GroupVersionKind
 }
 
 // String is how people write it.
@@ -52,15 +56,17 @@ var kinds = []kind{
 	{"job", []string{"jobs"}, true, func() client.Object { return &batchv1.Job{} }, ""},
 	{"cronjob", []string{"cronjobs", "cj"}, true, func() client.Object { return &batchv1.CronJob{} }, ""},
 	{"persistentvolumeclaim", []string{"persistentvolumeclaims", "pvc"}, true, func() client.Object { return &corev1.PersistentVolumeClaim{} }, ""},
+	{"persistentvolume", []string{"persistentvolumes", "pv"}, false, func() client.Object { return &corev1.PersistentVolume{} }, ""},
 	{"ingress", []string{"ingresses", "ing"}, true, func() client.Object { return &networkingv1.Ingress{} }, ""},
-	{"kustomization", []string{"kustomizations", "ks"}, true, fluxObject(gitops.Kustomization), "Flux"},
-	{"gitrepository", []string{"gitrepositories", "gitrepo"}, true, fluxObject(gitops.GitRepository), "Flux"},
-	{"ocirepository", []string{"ocirepositories", "ocirepo"}, true, fluxObject(gitops.OCIRepository), "Flux"},
+	{"kustomization", []string{"kustomizations", "ks"}, true, unstructuredOf(gitops.Kustomization), "Flux"},
+	{"gitrepository", []string{"gitrepositories", "gitrepo"}, true, unstructuredOf(gitops.GitRepository), "Flux"},
+	{"ocirepository", []string{"ocirepositories", "ocirepo"}, true, unstructuredOf(gitops.OCIRepository), "Flux"},
 	{"namespace", []string{"namespaces", "ns"}, false, func() client.Object { return &corev1.Namespace{} }, ""},
 	{"tenant", []string{"tenants"}, false, func() client.Object { return &v1alpha1.Tenant{} }, ""},
 	{"node", []string{"nodes", "no"}, false, func() client.Object { return &corev1.Node{} }, ""},
 	{"nodeclaim", []string{"nodeclaims"}, false, func() client.Object { return &karpenterv1.NodeClaim{} }, "Karpenter"},
-	{"nodepool", []string{"nodepools", "pool", "pools"}, false, func() client.Object { return &karpenterv1.NodePool{} }, "Karpenter"},
+	{"pool", []string{"pools"}, false, func() client.Object { return &v1alpha1.Pool{} }, ""},
+	{"nodepool", []string{"nodepools"}, false, func() client.Object { return &karpenterv1.NodePool{} }, "Karpenter"},
 }
 
 // Kinds are the names of the kinds that can be asked about.
@@ -72,9 +78,55 @@ func Kinds() []string {
 	return names
 }
 
+// UnknownKindError is a kind that is not one of Kinds. Resolve looks for it in the cluster.
+type UnknownKindError struct{ word string }
+
+// Error implements error.
+func (e *UnknownKindError) Error() string {
+	return fmt.Sprintf("%s: there is no such kind: write one of %s, or the name of another kind with its group, such as rollout.argoproj.io", e.word, strings.Join(Kinds(), ", "))
+}
+
 // ParseTarget reads KIND/NAME, or KIND and NAME as kubectl takes them too.
 func ParseTarget(args []string, namespace string) (Target, error) {
-	var word, name string
+	word, name, err := split(args)
+	if err != nil {
+		return Target{}, err
+	}
+	k := kindOf(word)
+	if k == nil {
+		return Target{}, &UnknownKindError{word}
+	}
+	if !k.namespaced {
+		namespace = ""
+	}
+	return Target{Kind: k.name, Namespace: namespace, Name: name}, nil
+}
+
+// Resolve reads KIND/NAME of any kind that the cluster serves. The kind has its group.
+func Resolve(mapper meta.RESTMapper, args []string, namespace string) (Target, error) {
+	word, name, err := split(args)
+	if err != nil {
+		return Target{}, err
+	}
+	gvk, err := mapper.KindFor(schema.ParseGroupResource(strings.ToLower(word)).WithVersion(""))
+	if err != nil {
+		return Target{}, &UnknownKindError{word}
+	}
+	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return Target{}, &UnknownKindError{word}
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		namespace = ""
+	}
+	kind := strings.ToLower(gvk.Kind)
+	if gvk.Group != "" {
+		kind += "." + gvk.Group
+	}
+	return Target{Kind: kind, Namespace: namespace, Name: name, other: gvk}, nil
+}
+
+func split(args []string) (word, name string, err error) {
 	switch {
 	case len(args) == 1:
 		word, name, _ = strings.Cut(args[0], "/")
@@ -82,16 +134,17 @@ func ParseTarget(args []string, namespace string) (Target, error) {
 		word, name = args[0], args[1]
 	}
 	if word == "" || name == "" || strings.Contains(name, "/") {
-		return Target{}, fmt.Errorf("%s: write what to ask about as KIND/NAME, such as pod/web-1 or node/ip-10-0-0-1", strings.Join(args, " "))
+		return "", "", fmt.Errorf("%s: write what to ask about as KIND/NAME, such as pod/web-1 or node/ip-10-0-0-1", strings.Join(args, " "))
 	}
-	k := kindOf(word)
-	if k == nil {
-		return Target{}, fmt.Errorf("%s: there is nothing to tell of a %s: write one of %s", strings.Join(args, " "), word, strings.Join(Kinds(), ", "))
+	return word, name, nil
+}
+
+// kindOfTarget is the kind of a Target, one of Kinds or another one.
+func kindOfTarget(t Target) *kind {
+	if t.other.Kind == "" {
+		return kindOf(t.Kind)
 	}
-	if !k.namespaced {
-		namespace = ""
-	}
-	return Target{Kind: k.name, Namespace: namespace, Name: name}, nil
+	return &kind{name: t.Kind, namespaced: t.Namespace != "", empty: unstructuredOf(t.other), installed: "its add-on"}
 }
 
 func kindOf(word string) *kind {

@@ -3,21 +3,26 @@ package why
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
 // Tell judges the Snapshot.
 func Tell(s *Snapshot) Story {
-	switch s.Target.Kind {
-	case "pod":
+	switch {
+	case s.Target.Kind == "pod":
 		return ofPod(s, &s.Pods[0])
+	case s.Object != nil && s.Object.GetDeletionTimestamp() != nil:
+		return ofDeletion(s)
+	}
+	switch s.Target.Kind {
 	case "node":
 		return ofNode(s)
 	case "nodeclaim":
 		return ofClaim(s)
 	case "nodepool":
+		return ofNodePool(s)
+	case "pool":
 		return ofPool(s)
 	case "job":
 		return ofJob(s)
@@ -27,6 +32,8 @@ func Tell(s *Snapshot) Story {
 		return ofVolumeClaim(s)
 	case "ingress":
 		return ofIngress(s)
+	case "persistentvolume":
+		return ofVolume(s)
 	case "namespace":
 		return ofNamespace(s)
 	case "tenant":
@@ -35,19 +42,20 @@ func Tell(s *Snapshot) Story {
 		return ofKustomization(s)
 	case "gitrepository", "ocirepository":
 		return ofSource(s)
-	default:
+	case "deployment", "replicaset", "replicationcontroller", "statefulset", "daemonset":
 		return ofWorkload(s)
+	default:
+		return ofAny(s)
 	}
 }
 
 // ofPod walks the chain of one pod.
 func ofPod(s *Snapshot, pod *corev1.Pod) Story {
 	story := Story{Target: Target{Kind: "pod", Namespace: pod.Namespace, Name: pod.Name}}
-	object := "pod/" + pod.Name
 	switch {
 	case pod.DeletionTimestamp != nil:
 		story.Summary = "is being deleted"
-		story.Steps = []Step{waiting(LinkPod, object, deleting(pod))}
+		story.Steps = deletingPod(s, pod)
 	case pod.Status.Phase == corev1.PodSucceeded:
 		story.Summary = "has completed, and nothing is wrong"
 	case ready(pod) && len(strays(s, pod)) > 0:
@@ -65,13 +73,6 @@ func ofPod(s *Snapshot, pod *corev1.Pod) Story {
 		story.Steps = unscheduled(s, pod)
 	}
 	return conclude(story)
-}
-
-func deleting(pod *corev1.Pod) string {
-	if len(pod.Finalizers) > 0 {
-		return "it goes when somebody takes these finalizers off: " + strings.Join(pod.Finalizers, ", ")
-	}
-	return fmt.Sprintf("it goes when its containers have ended, or its node says so (asked at %s)", pod.DeletionTimestamp.Format("15:04:05"))
 }
 
 func ready(pod *corev1.Pod) bool {

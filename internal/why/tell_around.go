@@ -10,6 +10,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -25,13 +26,6 @@ func ofVolumeClaim(s *Snapshot) Story {
 	}
 	object := s.Target.String()
 	switch {
-	case claim.DeletionTimestamp != nil:
-		story.Summary = "is being deleted"
-		says := "it waits for its finalizers: " + strings.Join(claim.Finalizers, ", ")
-		if len(s.Around.Users) > 0 {
-			says = "it goes when no pod uses it any more: " + strings.Join(s.Around.Users, ", ")
-		}
-		story.Steps = []Step{waiting(LinkStorage, object, says)}
 	case claim.Status.Phase == corev1.ClaimBound:
 		story.Summary = "is bound to volume " + claim.Spec.VolumeName + ", and nothing is wrong"
 	case claim.Status.Phase == corev1.ClaimLost:
@@ -40,6 +34,30 @@ func ofVolumeClaim(s *Snapshot) Story {
 	default:
 		story.Summary = "is not bound"
 		story.Steps = unbound(s, claim)
+	}
+	return conclude(story)
+}
+
+// ofVolume explains a PersistentVolume that no claim can use.
+func ofVolume(s *Snapshot) Story {
+	story := Story{Target: s.Target}
+	volume, ok := s.Object.(*corev1.PersistentVolume)
+	if !ok {
+		return conclude(story)
+	}
+	object := s.Target.String()
+	switch volume.Status.Phase {
+	case corev1.VolumeBound:
+		story.Summary = "is bound to claim " + volume.Spec.ClaimRef.Namespace + "/" + volume.Spec.ClaimRef.Name + ", and nothing is wrong"
+	case corev1.VolumeReleased:
+		story.Summary = "is released"
+		story.Steps = []Step{waiting(LinkStorage, object, "its claim was deleted, and persistentVolumeReclaimPolicy is "+string(volume.Spec.PersistentVolumeReclaimPolicy)+": with Retain it keeps its data, and no claim can use it until spec.claimRef is removed")}
+	case corev1.VolumeFailed:
+		story.Summary = "could not be reclaimed"
+		story.Steps = []Step{bad(LinkStorage, object, strings.TrimSpace(volume.Status.Reason+" "+volume.Status.Message))}
+	case corev1.VolumeAvailable, corev1.VolumePending:
+		story.Summary = "is not bound to a claim"
+		story.Steps = []Step{waiting(LinkStorage, object, "no claim of its class, size and access modes asks for it")}
 	}
 	return conclude(story)
 }
@@ -170,7 +188,7 @@ func ofNamespace(s *Snapshot) Story {
 	if !ok {
 		return conclude(story)
 	}
-	object, name := s.Target.String(), namespace.Labels[v1alpha1.TenantLabel]
+	name := namespace.Labels[v1alpha1.TenantLabel]
 	tenant := s.Around.Tenant
 	switch {
 	case name == "" && namespace.Annotations[v1alpha1.AdoptAnnotation] != "":
@@ -187,15 +205,6 @@ func ofNamespace(s *Snapshot) Story {
 		story.Summary = "is of tenant " + name
 		story.Steps = onlyWrong(tenantSteps(tenant))
 	}
-	if namespace.DeletionTimestamp != nil {
-		story.Summary = "is being deleted"
-		story.Steps = nil
-		for _, c := range namespace.Status.Conditions {
-			if c.Status == corev1.ConditionTrue {
-				story.Steps = append(story.Steps, waiting(LinkNamespace, object, c.Message))
-			}
-		}
-	}
 	return conclude(story)
 }
 
@@ -211,25 +220,47 @@ func ofTenant(s *Snapshot) Story {
 }
 
 func tenantSteps(tenant *v1alpha1.Tenant) []Step {
-	object := "tenant/" + tenant.Name
-	if tenant.Status.ObservedGeneration != tenant.Generation {
-		return []Step{waiting(LinkTenant, object, "the operator has not looked at what it declares now: is it running? (`croft doctor`)")}
+	return statusSteps(LinkTenant, "tenant/"+tenant.Name, tenant.Generation, &tenant.Status.Status)
+}
+
+// statusSteps are the conditions that croft's operator writes.
+func statusSteps(link Link, object string, generation int64, status *v1alpha1.Status) []Step {
+	if status.ObservedGeneration != generation {
+		return []Step{waiting(link, object, "the operator has not observed its latest declaration: does it run? (`croft doctor`)")}
 	}
 	var steps []Step
-	for _, c := range tenant.Status.Conditions {
-		// Ready sums up the others, except for a tenant that is being deleted.
-		if c.Status == metav1.ConditionTrue || c.Type == v1alpha1.ConditionReady && tenant.DeletionTimestamp == nil {
+	for _, c := range status.Conditions {
+		// Ready sums up the others.
+		if c.Status == metav1.ConditionTrue || c.Type == v1alpha1.ConditionReady {
 			continue
 		}
 		text := c.Reason + ": " + c.Message
-		if c.Reason == v1alpha1.ReasonNotEnforcedYet || tenant.DeletionTimestamp != nil {
-			steps = append(steps, waiting(LinkTenant, object, text))
+		if c.Reason == v1alpha1.ReasonNotEnforcedYet {
+			steps = append(steps, waiting(link, object, text))
 			continue
 		}
-		steps = append(steps, bad(LinkTenant, object, c.Type+"="+string(c.Status)+" "+text))
+		steps = append(steps, bad(link, object, c.Type+"="+string(c.Status)+" "+text))
 	}
 	if len(steps) == 0 {
-		steps = []Step{good(LinkTenant, object, "it is Ready")}
+		steps = []Step{good(link, object, "it is Ready")}
 	}
 	return steps
+}
+
+// healthy are conditions that are True of a healthy object, whatever its kind.
+var healthy = []string{"Ready", "Available", "Accepted", "Programmed", "Established", "Healthy", "Synced"}
+
+// ofAny explains an object of a kind that croft knows nothing of, by its conditions.
+func ofAny(s *Snapshot) Story {
+	story := Story{Target: s.Target, Summary: "is not as it should be"}
+	o, ok := s.Object.(*unstructured.Unstructured)
+	if !ok {
+		return conclude(story)
+	}
+	for _, c := range conditionsOf(o) {
+		if slices.Contains(healthy, c.kind) && c.status != string(metav1.ConditionTrue) || c.kind == "Stalled" && c.status == string(metav1.ConditionTrue) {
+			story.Steps = append(story.Steps, bad(LinkObject, s.Target.String(), c.String()))
+		}
+	}
+	return summed(story, "is of a kind that croft does not know; its conditions report nothing wrong. `croft why pod/NAME` explains its pods, if it has any")
 }

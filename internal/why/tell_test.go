@@ -293,7 +293,7 @@ func TestQuotaIsExplained(t *testing.T) {
 func TestParseTarget(t *testing.T) {
 	for args, want := range map[string]string{
 		"pod/web": "pod/web", "pod web": "pod/web", "po/web": "pod/web", "Pods/web": "pod/web", "deploy/web": "deployment/web",
-		"no/a": "node/a", "pool/a": "nodepool/a", "nodeclaims a": "nodeclaim/a", "ns/a": "namespace/a", "tenants/a": "tenant/a",
+		"no/a": "node/a", "pool/a": "pool/a", "pools/a": "pool/a", "nodepool/a": "nodepool/a", "pv/a": "persistentvolume/a", "rc/web": "replicationcontroller/web", "nodeclaims a": "nodeclaim/a", "ns/a": "namespace/a", "tenants/a": "tenant/a",
 		"": "", "pod": "", "pod/": "", "/web": "", "pod/a/b": "", "gateway/web": "", "a b c": "",
 	} {
 		target, err := why.ParseTarget(strings.Fields(args), "ns")
@@ -303,7 +303,7 @@ func TestParseTarget(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || target.String() != want || (target.Namespace == "ns") != (target.Kind == "pod" || target.Kind == "deployment") {
+		if err != nil || target.String() != want || (target.Namespace == "ns") != slices.Contains([]string{"pod", "deployment", "replicationcontroller"}, target.Kind) {
 			t.Errorf("%q: %+v, %v", args, target, err)
 		}
 	}

@@ -1,0 +1,115 @@
+// Package terminating explains why an object that is being deleted still exists: by its
+// finalizers, and for a namespace by the conditions of the namespace controller; no I/O.
+package terminating
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// finalizers are the conditions under which well-known finalizers are removed.
+var finalizers = map[string]string{
+	"kubernetes.io/pvc-protection":                        "Kubernetes removes it when no pod uses the claim",
+	"kubernetes.io/pv-protection":                         "Kubernetes removes it when no claim is bound to the volume",
+	metav1.FinalizerDeleteDependents:                      "the garbage collector removes it when it has deleted the object's dependents",
+	metav1.FinalizerOrphanDependents:                      "the garbage collector removes it when it has released the object's dependents",
+	"batch.kubernetes.io/job-tracking":                    "the job controller removes it when it has counted the pod",
+	"service.kubernetes.io/load-balancer-cleanup":         "the cloud's service controller removes it when it has deleted the load balancer",
+	"external-provisioner.volume.kubernetes.io/finalizer": "the CSI driver's provisioner removes it when it has deleted the volume",
+	"karpenter.sh/termination":                            "Karpenter removes it when it has drained the node and ended its instance",
+	"karpenter.k8s.aws/termination":                       "Karpenter removes it when no NodeClaim uses the node class",
+	v1alpha1.TenantFinalizer:                              "croft's operator removes it",
+	v1alpha1.PoolFinalizer:                                "croft's operator removes it",
+	"finalizers.fluxcd.io":                                "Flux removes it when it has deleted what it applied",
+	"resources-finalizer.argocd.argoproj.io":              "Argo CD removes it when it has deleted what it applied",
+	"foregroundDeletion.argocd.argoproj.io":               "Argo CD removes it when it has deleted what it applied",
+	"service.k8s.aws/resources":                           "the AWS Load Balancer Controller removes it when it has deleted the load balancer",
+	"ingress.k8s.aws/resources":                           "the AWS Load Balancer Controller removes it when it has deleted the load balancer",
+	"elbv2.k8s.aws/resources":                             "the AWS Load Balancer Controller removes it when it has deregistered the targets",
+}
+
+// prefixes are the same for finalizers that end in a generated name.
+var prefixes = map[string]string{
+	"external-attacher/":      "the CSI driver's attacher removes it when it has detached the volume",
+	"group.ingress.k8s.aws/":  "the AWS Load Balancer Controller removes it when it has deleted the load balancer",
+	"snapshot.storage.":       "the snapshot controller removes it",
+	"wait-for-delete-volume.": "the CSI driver removes it",
+}
+
+// Finalizer names a finalizer, and who removes it.
+func Finalizer(name string) string {
+	text, known := finalizers[name]
+	for prefix, other := range prefixes {
+		if !known && strings.HasPrefix(name, prefix) {
+			text, known = other, true
+		}
+	}
+	if !known {
+		text = "the controller that set it has to remove it"
+	}
+	return "finalizer " + name + ": " + text
+}
+
+// Namespace returns why the content of a namespace is not deleted, as the namespace
+// controller reports it, and the namespace's own finalizers.
+func Namespace(n *corev1.Namespace) []string {
+	var all []string
+	for _, c := range n.Status.Conditions {
+		if c.Status == corev1.ConditionTrue {
+			all = append(all, strings.TrimSuffix(string(c.Type)+": "+c.Message, ": "))
+		}
+	}
+	for _, f := range n.Spec.Finalizers {
+		if f != corev1.FinalizerKubernetes {
+			all = append(all, Finalizer(string(f)))
+		}
+	}
+	for _, f := range n.Finalizers {
+		all = append(all, Finalizer(f))
+	}
+	return all
+}
+
+// remaining is one kind in the condition NamespaceContentRemaining.
+var remaining = regexp.MustCompile(`([a-z0-9-]+)\.([a-z0-9.-]*) has \d+ resource instances`)
+
+// Remaining returns the resources of which a namespace that is being deleted has objects.
+func Remaining(n *corev1.Namespace) []schema.GroupResource {
+	var all []schema.GroupResource
+	for _, c := range n.Status.Conditions {
+		if c.Type != corev1.NamespaceContentRemaining || c.Status != corev1.ConditionTrue {
+			continue
+		}
+		for _, m := range remaining.FindAllStringSubmatch(c.Message, -1) {
+			all = append(all, schema.GroupResource{Group: m[2], Resource: m[1]})
+		}
+	}
+	return all
+}
+
+// failedGroup is a version of a group in the condition NamespaceDeletionDiscoveryFailure.
+var failedGroup = regexp.MustCompile(`([a-z0-9.-]+\.[a-z0-9-]+)/(v[0-9]+(?:(?:alpha|beta)[0-9]+)?)\b`)
+
+// Unserved returns the names of the APIServices whose resources the namespace controller
+// cannot list: until they answer, it deletes no namespace.
+func Unserved(n *corev1.Namespace) []string {
+	var all []string
+	for _, c := range n.Status.Conditions {
+		if c.Type != corev1.NamespaceDeletionDiscoveryFailure || c.Status != corev1.ConditionTrue {
+			continue
+		}
+		for _, m := range failedGroup.FindAllStringSubmatch(c.Message, -1) {
+			if name := m[2] + "." + m[1]; !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
