@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -158,7 +160,9 @@ func (a *app) awaitDeleted(ctx context.Context, c client.Reader, object client.O
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	p := newProgress(a.err)
-	p.update("waiting until %s %s is gone", kind, object.GetName())
+	waiting := fmt.Sprintf("waiting until %s %s is deleted", kind, object.GetName())
+	p.update("%s", waiting)
+	holder := ""
 	for {
 		live, err := emptyLike(object)
 		if err != nil {
@@ -170,15 +174,36 @@ func (a *app) awaitDeleted(ctx context.Context, c client.Reader, object client.O
 			p.done()
 			return nil
 		}
+		if err == nil {
+			holder = heldUpBy(live)
+			p.update("%s%s", waiting, holder)
+		}
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return interrupted(fmt.Sprintf(": %s %s is being deleted; `croft status` shows whether it is gone", kind, object.GetName()))
 			}
-			return failedf("%s %s is being deleted, but is not gone yet: is croft's operator running? `kubectl describe %s %s` shows what it waits for", kind, object.GetName(), kind+"s.croft.dev", object.GetName())
+			return failedf("%s %s is being deleted, but still exists%s: `croft why %s/%s` names what holds it up, and `croft doctor` checks that croft's operator runs",
+				kind, object.GetName(), holder, kind, object.GetName())
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
+}
+
+// heldUpBy is what croft's operator reports that the deletion of an object waits for.
+func heldUpBy(o client.Object) string {
+	var conditions []metav1.Condition
+	switch o := o.(type) {
+	case *v1alpha1.Tenant:
+		conditions = o.Status.Conditions
+	case *v1alpha1.Pool:
+		conditions = o.Status.Conditions
+	}
+	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Reason != v1alpha1.ReasonDeleting && ready.Reason != v1alpha1.ReasonInUse {
+		return ""
+	}
+	return ": " + ready.Message
 }
 
 // emptyLike is an object of the same type that nothing was read into.

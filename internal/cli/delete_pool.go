@@ -62,7 +62,7 @@ func (a *app) deletePool(ctx context.Context, c client.Client, name string, yes 
 	if left, err := retainedOn(ctx, c, live.Tenants, name); err != nil {
 		return failed(unreachable(err))
 	} else if len(left) > 0 && nodes != 0 {
-		return failedf("pods of deleted tenants may run on the nodes of pool %s: declare the tenants of %s %s again, or delete what they left, first",
+		return failedf("pool %s has nodes, and deleted tenants have left %s whose pods belong on them: %s: declare these tenants again, or delete what they left, first",
 			name, nounOf(len(left), "namespace"), strings.Join(left, ", "))
 	}
 	say(a.err, "Deleting pool %s:\n  - no tenant uses it\n  - its %s drained, and deleted\n", name, going(nodes))
@@ -98,7 +98,7 @@ func retainedOn(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant,
 	for _, n := range admissionpolicy.OnPool(pool, namespaces.Items) {
 		// A tenant may have just left the pool.
 		if !slices.ContainsFunc(tenants, func(t v1alpha1.Tenant) bool { return t.Name == n.Labels[v1alpha1.TenantLabel] }) {
-			names = append(names, n.Name)
+			names = append(names, n.Name+" (of tenant "+n.Labels[v1alpha1.TenantLabel]+")")
 		}
 	}
 	return names, nil

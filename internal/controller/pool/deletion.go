@@ -19,13 +19,13 @@ import (
 	"croft.dev/croft/internal/controller/owner"
 )
 
-// recheck is how soon a pool that is being deleted is looked at again: nothing tells when
-// a retained namespace, or the last node, is gone.
+// recheck is how soon a pool that is being deleted is reconciled again: no event reports
+// that a retained namespace, or the last node, was deleted.
 const recheck = 15 * time.Second
 
 // delete deletes the objects of a pool that no tenant uses, and then removes the Pool's
-// finalizer. Karpenter drains the nodes of a NodePool before its deletion completes. It
-// deletes nothing, and returns the names, if there are retained namespaces.
+// finalizer. Karpenter drains the nodes of a NodePool before its deletion completes. If
+// there are retained namespaces, it deletes nothing and returns them, each with its tenant.
 func (c *Controller) delete(ctx context.Context, pool *v1alpha1.Pool) (retained []string, err error) {
 	if !controllerutil.ContainsFinalizer(pool, v1alpha1.PoolFinalizer) {
 		return nil, nil
@@ -64,7 +64,7 @@ func (c *Controller) retained(ctx context.Context, pool string) ([]string, error
 	}
 	var names []string
 	for _, n := range admissionpolicy.OnPool(pool, namespaces.Items) {
-		names = append(names, n.Name)
+		names = append(names, n.Name+" (of tenant "+n.Labels[v1alpha1.TenantLabel]+")")
 	}
 	return names, nil
 }

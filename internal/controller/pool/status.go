@@ -50,11 +50,11 @@ func (s *observation) report(pool *v1alpha1.Pool) {
 	status.Sum(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionNodesReady)
 	if len(s.retained) > 0 {
 		status.Set(st, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse,
-			fmt.Sprintf("the pool goes when no pods of deleted tenants run on its nodes: "+
-				"declare the tenants of %s again, or delete these namespaces", some(s.retained)))
+			"the pool has nodes, and deleted tenants have left namespaces whose pods belong on them: "+some(s.retained)+
+				": declare these tenants again, or delete the namespaces")
 	} else if s.deleting {
 		status.Set(st, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse,
-			fmt.Sprintf("the pool goes when no tenant uses it: give another pool to %s", some(s.entry.Users)))
+			"tenants use the pool: give another pool to "+some(s.entry.Users))
 	}
 }
 

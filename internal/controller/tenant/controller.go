@@ -169,7 +169,11 @@ func (c *Controller) reconcileTenant(ctx context.Context, req reconcile.Request)
 	}()
 
 	if deleting {
-		return reconcile.Result{}, c.delete(ctx, tenant, before, &seen)
+		err := c.delete(ctx, tenant, before, &seen)
+		if len(seen.leaving) > 0 {
+			result.RequeueAfter = recheck
+		}
+		return result, err
 	}
 	if entry.Value == nil {
 		return reconcile.Result{}, nil

@@ -5,13 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/terminating"
 )
+
+// recheck is how soon a tenant that is being deleted is reconciled again: changes of a
+// namespace's status, which has the reason why it remains, cause no reconcile.
+const recheck = 15 * time.Second
 
 // deletion undoes a tenant that is being deleted. It reads from the API server: a cache
 // may not show new objects yet, and nothing looks for them afterwards.
@@ -21,8 +28,8 @@ type deletion struct {
 }
 
 // undo revokes people's and Flux's access everywhere and, with `deletion: Delete`,
-// deletes the namespaces. It returns the names of namespaces that are still being
-// deleted: the deletion is complete when there are none.
+// deletes the namespaces. It returns the namespaces that are still being deleted, each with
+// the reason: the deletion is complete when there are none.
 func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []string, changes []apply.Change, err error) {
 	changes, err = d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, slices.Concat(apply.SourceKinds, apply.AccessKinds)...)
 	if err != nil || tenant.Spec.Deletion != v1alpha1.DeletionDelete {
@@ -39,7 +46,7 @@ func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []
 		changes = append(changes, withdrawn...)
 		errs = append(errs, err)
 		if namespace.Annotations[v1alpha1.CreatedAnnotation] == "true" {
-			leaving = append(leaving, namespace.Name)
+			leaving = append(leaving, withReason(namespace))
 		}
 	}
 	if err := errors.Join(errs...); err != nil || len(leaving) > 0 {
@@ -48,4 +55,13 @@ func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []
 	// The tenant's cluster-wide objects go last, after everything else.
 	pruned, err := d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, slices.Concat(apply.ClusterDialectKinds, apply.GatekeeperTenantKinds)...)
 	return nil, append(changes, pruned...), err
+}
+
+// withReason is the name of a namespace that is being deleted, with what holds that up.
+func withReason(n *corev1.Namespace) string {
+	reasons := terminating.Namespace(n)
+	if len(reasons) == 0 {
+		return n.Name
+	}
+	return n.Name + " (" + strings.Join(reasons, "; ") + ")"
 }

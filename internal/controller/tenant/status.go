@@ -90,7 +90,7 @@ func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
 	case s.err != nil:
 		message = s.err.Error()
 	case len(s.leaving) > 0:
-		message = "waiting for namespaces to go: " + strings.Join(s.leaving, ", ")
+		message = "waiting until these namespaces are deleted: " + strings.Join(s.leaving, ", ")
 	}
 	tenant.Status.ObservedGeneration = tenant.Generation
 	status.Set(&tenant.Status.Status, tenant.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting, message)

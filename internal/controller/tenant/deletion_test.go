@@ -1,0 +1,26 @@
+package tenant
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// TestReportDeletion fails if a tenant that is being deleted does not name the namespace
+// that it waits for, or what holds that up.
+func TestReportDeletion(t *testing.T) {
+	held := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Status: corev1.NamespaceStatus{Conditions: []corev1.NamespaceCondition{
+		{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionFalse, Message: "All content successfully removed"},
+		{Type: corev1.NamespaceFinalizersRemaining, Status: corev1.ConditionTrue, Message: "Some content in the namespace has finalizers remaining: example.org/x in 1 resource instances"},
+	}}}
+	seen := observation{deleting: true, leaving: []string{withReason(held), withReason(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "dev"}})}}
+	var tenant v1alpha1.Tenant
+	seen.report(&tenant)
+	const want = "waiting until these namespaces are deleted: shop (NamespaceFinalizersRemaining: Some content in the namespace has finalizers remaining: example.org/x in 1 resource instances), dev"
+	if c := tenant.Status.Conditions; len(c) != 1 || c[0].Reason != v1alpha1.ReasonDeleting || c[0].Message != want {
+		t.Errorf("it reports %+v", c)
+	}
+}
