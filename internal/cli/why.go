@@ -30,12 +30,14 @@ func newWhy(a *app) *cobra.Command {
 		Use:   "why KIND/NAME",
 		Short: "Explain why a pod, a workload or a node fails, and what to fix first",
 		Long: `Explain why an object fails, and what to fix first: walks from a pod, a Deployment (or
-another workload), a node, a nodeclaim or a nodepool along the chain of causes:
+another workload), a node, a nodeclaim or a pool along the chain of causes:
 admission, quota, scheduler, Karpenter, the pool and its node class, the NodeClaim, the
-node. For a cronjob it checks the last Job; for a persistentvolumeclaim its class and
-its pods; for an ingress its class, Services and endpoints; for a tenant and a namespace
-the operator's conditions. For a kustomization of Flux it checks the source, and names
-the rule that refused an object in Git.
+node, the containers. For a job or cronjob it checks how it ended; for a
+persistentvolumeclaim its class and its pods; for an ingress its class, Services and
+endpoints; for a tenant, a pool and a namespace the operator's conditions. For a
+kustomization of Flux it checks the source, and names the rule that refused an object in
+Git. For an object that is being deleted, of any kind, it names the finalizers and objects
+that hold the deletion up.
 
 It reads with your own rights. For objects that you may not read, it names the command
 that a platform admin can run. It decodes AWS's messages with your AWS credentials.

@@ -55,10 +55,10 @@ var tenantAlerts = []Alert{
 		Expr: `max by (tenant) (croft_tenant_status_condition{condition="Ready", reason="Deleting"}) > 0`,
 		For:  time.Hour, Severity: Warning,
 		Summary: "Tenant {{ $labels.tenant }} has been on its way out for an hour",
-		Means: "a namespace of the tenant does not go, mostly for a finalizer whose controller is gone. The tenant's " +
+		Means: "a namespace of the tenant is not deleted, mostly for a finalizer whose controller was uninstalled. The tenant's " +
 			"people have no access any more",
-		Cure: "the condition's message names the namespaces; their own conditions name what is left in them",
-		Run:  "kubectl describe tenant NAME; kubectl get namespace NAME -o yaml",
+		Cure: "`croft why tenant/NAME` names the objects and finalizers that hold its namespaces up",
+		Run:  "croft why tenant/NAME",
 	},
 	{
 		Name: "CroftQuotaNearlyUsed", Expr: `max by (tenant, resource) (croft_tenant_quota_used_ratio) > 0.9`,

@@ -22,7 +22,7 @@ func ofNode(s *Snapshot) Story {
 	if claim != nil {
 		story.Latency = latencyOf(s, node, claim)
 	}
-	return summed(story, "is ready, and nothing is wrong")
+	return summed(story, "is ready, and nothing is wrong"+undrainable(s, s.Pods))
 }
 
 // latencyOf is the time that a node took.

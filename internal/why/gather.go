@@ -149,7 +149,17 @@ func (g *gatherer) ofNamespace(ctx context.Context, o client.Object) error {
 	if err := g.quotas(ctx); err != nil {
 		return err
 	}
+	if err := g.budgets(ctx, client.InNamespace(g.Target.Namespace)); err != nil {
+		return err
+	}
 	return g.behindPods(ctx)
+}
+
+func (g *gatherer) budgets(ctx context.Context, opts ...client.ListOption) error {
+	var list policyv1.PodDisruptionBudgetList
+	err := g.list(ctx, "poddisruptionbudget", &list, opts...)
+	g.Budgets = list.Items
+	return err
 }
 
 // guessKey reads the key of pools from the pods themselves: they select one of the
@@ -217,8 +227,5 @@ func (g *gatherer) onNode(ctx context.Context, name string) error {
 	if g.Budgets != nil {
 		return nil
 	}
-	var budgets policyv1.PodDisruptionBudgetList
-	err := g.list(ctx, "poddisruptionbudget", &budgets)
-	g.Budgets = budgets.Items
-	return err
+	return g.budgets(ctx)
 }

@@ -138,6 +138,21 @@ func Holders(now time.Time, node *corev1.Node, pods []corev1.Pod, budgets []poli
 	return all
 }
 
+// undrainable tells of PodDisruptionBudgets that never let pods go, although nothing is
+// wrong now: their nodes, which may have pods of other tenants, cannot be emptied.
+func undrainable(s *Snapshot, pods []corev1.Pod) string {
+	var texts []string
+	for _, b := range disruption.New(s.Budgets).Find(pods) {
+		if b.Lasts() {
+			texts = append(texts, b.Text)
+		}
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return "; but its nodes cannot be drained: " + strings.Join(texts, "; ")
+}
+
 // drained reports whether Karpenter waits for a pod to leave a node that it removes.
 func drained(pod *corev1.Pod) bool {
 	static := metav1.GetControllerOf(pod) != nil && metav1.GetControllerOf(pod).Kind == "Node"

@@ -10,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/internal/why"
@@ -92,5 +93,38 @@ func TestHolders(t *testing.T) {
 				t.Errorf("want %s, %q: %+v", c.row, c.text, got)
 			}
 		})
+	}
+}
+
+// TestUndrainable expects a healthy pod, workload or node to be healthy, and the budgets to
+// be named that never let their pods go. A budget that does so only now is left out.
+func TestUndrainable(t *testing.T) {
+	pod := podOf("web-1", "ReplicaSet", "web", isReady, labelled("app", "web"))
+	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
+	budget := func(name string, desired, expected int32) policyv1.PodDisruptionBudget {
+		return policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: pod.Labels}},
+			Status: policyv1.PodDisruptionBudgetStatus{CurrentHealthy: desired, DesiredHealthy: desired, ExpectedPods: expected},
+		}
+	}
+	for name, c := range map[string]struct {
+		budgets []policyv1.PodDisruptionBudget
+		says    string
+	}{
+		"none":             {nil, ""},
+		"of all":           {[]policyv1.PodDisruptionBudget{budget("web", 1, 1)}, "; but its nodes cannot be drained: PodDisruptionBudget web requires 1 ready pods of 1"},
+		"two":              {[]policyv1.PodDisruptionBudget{budget("web", 1, 2), budget("all", 1, 2)}, "; but its nodes cannot be drained: PodDisruptionBudgets all and web select"},
+		"used up just now": {[]policyv1.PodDisruptionBudget{budget("web", 1, 2)}, ""},
+	} {
+		for kind, object := range map[string]client.Object{"pod": &pod, "deployment": deployment(), "node": &node} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				story := why.Tell(&why.Snapshot{
+					Target: why.Target{Kind: kind, Namespace: "shop", Name: object.GetName()}, Object: object, Pods: []corev1.Pod{pod}, Budgets: c.budgets, Nodes: []corev1.Node{node},
+				})
+				if story.Verdict != why.Good || !strings.Contains(story.Summary, c.says) || c.says == "" && strings.Contains(story.Summary, "drained") {
+					t.Errorf("want good and %q: %+v", c.says, story)
+				}
+			})
+		}
 	}
 }

@@ -268,7 +268,7 @@ func ofWorkload(s *Snapshot) Story {
 	}
 	if r.done() {
 		if len(astray) == 0 {
-			story.Summary += ", and nothing is wrong"
+			story.Summary += ", and nothing is wrong" + undrainable(s, s.Pods)
 		}
 		return conclude(story)
 	}

@@ -62,7 +62,7 @@ func ofPod(s *Snapshot, pod *corev1.Pod) Story {
 		story.Summary = "runs where it may not: restart it"
 		story.Steps = strays(s, pod)
 	case ready(pod):
-		story.Summary = fmt.Sprintf("runs on node %s, and nothing is wrong%s", pod.Spec.NodeName, restarts(pod))
+		story.Summary = fmt.Sprintf("runs on node %s, and nothing is wrong%s", pod.Spec.NodeName, restarts(pod)+undrainable(s, []corev1.Pod{*pod}))
 	case pod.Status.Phase == corev1.PodFailed:
 		story.Summary, story.Steps = "has failed", failedSteps(s, pod)
 	case pod.Spec.NodeName != "":
