@@ -168,6 +168,7 @@ func TestAnyKind(t *testing.T) {
 		"Ready":      {"Ready", "True", why.Good, "report nothing wrong"},
 		"not Ready":  {"Ready", "False", why.Bad, "Ready=False Pending: no DNS"},
 		"Stalled":    {"Stalled", "True", why.Bad, "Stalled=True Pending: no DNS"},
+		"an HPA":     {"ScalingActive", "False", why.Bad, "ScalingActive=False Pending: no DNS"},
 		"of its own": {"Frobnicated", "False", why.Good, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -248,7 +248,7 @@ func statusSteps(link Link, object string, generation int64, status *v1alpha1.St
 }
 
 // healthy are conditions that are True of a healthy object, whatever its kind.
-var healthy = []string{"Ready", "Available", "Accepted", "Programmed", "Established", "Healthy", "Synced"}
+var healthy = []string{"Ready", "Available", "Accepted", "Programmed", "Established", "Healthy", "Synced", "AbleToScale", "ScalingActive"}
 
 // ofAny explains an object of a kind that croft knows nothing of, by its conditions.
 func ofAny(s *Snapshot) Story {
