@@ -80,10 +80,12 @@ func (a *app) why(ctx context.Context, args []string, o whyOptions) error {
 		return err
 	}
 	c, clientErr := a.client()
-	if clientErr != nil {
+	switch {
+	case clientErr != nil && unknown != nil:
+		return err
+	case clientErr != nil:
 		return failed(clientErr)
-	}
-	if unknown != nil {
+	case unknown != nil:
 		if target, err = why.Resolve(c.RESTMapper(), args, namespace); err != nil {
 			return err
 		}

@@ -286,18 +286,19 @@ func whyRollout(t *testing.T, c *whyer) {
 			t.Fatal(err)
 		}
 	}
-	stuck := func(story why.Story) {
-		t.Helper()
-		if !strings.Contains(story.Summary, "1 of 1 pods are ready, but 0 of 1 have the current template") {
-			t.Errorf("the earlier pod is not told apart: %s", story.Summary)
-		}
-	}
 	refused, _ := nginxes("frugal", 1)
 	create(t, c.admin, refused)
 	t.Cleanup(func() { c.remove(t, refused) })
 	c.running(t, "frugal", 1)
 	roll(refused, `{"spec": {"template": {"metadata": {"annotations": {"version": "2"}}}}}`)
-	stuck(c.tells(t, "quota-exceeded", "team-frugal", "deployment/nginx", "-n", "frugal"))
+	eventually(t, patience, "croft why to tell the earlier pod apart", func(context.Context) error {
+		story, out := c.asks(t, "", "deployment/nginx", "-n", "frugal")
+		if !strings.Contains(story.Summary, "1 of 1 pods are ready, and the rollout has not finished: 0 of 1 pods have the current template, and 1 an earlier one") {
+			return fmt.Errorf("it says %s", out)
+		}
+		return nil
+	})
+	c.tells(t, "quota-exceeded", "team-frugal", "deployment/nginx", "-n", "frugal")
 
 	unplaced, _ := nginxes("tenant-b", 1)
 	unplaced.Name = "rolling"
@@ -306,11 +307,11 @@ func whyRollout(t *testing.T, c *whyer) {
 	t.Cleanup(func() { c.remove(t, unplaced) })
 	c.running(t, "tenant-b", 1)
 	roll(unplaced, `{"spec": {"template": {"spec": {"nodeSelector": {"node.kubernetes.io/instance-type": "p4d.24xlarge"}}}}}`)
-	story := c.tells(t, "requirement-unmet", "team-b", "deployment/rolling", "-n", "tenant-b")
-	if !strings.Contains(story.Summary, "the rollout has not finished") {
+	c.tells(t, "requirement-unmet", "team-b", "deployment/rolling", "-n", "tenant-b")
+	c.waits(t, "rollout-stuck", "deployment/rolling", "-n", "tenant-b")
+	if story, _ := c.asks(t, "", "deployment/rolling", "-n", "tenant-b"); !strings.Contains(story.Summary, "1 of 1 pods have the current template, and 1 an earlier one") {
 		t.Errorf("the earlier pod is not told apart: %s", story.Summary)
 	}
-	c.waits(t, "rollout-stuck", "deployment/rolling", "-n", "tenant-b")
 }
 
 // whyJob has a Job pass its deadline without a node, and another one fail: its pod's status

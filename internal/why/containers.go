@@ -108,10 +108,10 @@ func notRunning(s *Snapshot, pod *corev1.Pod, c container) (id, text string) {
 
 // ended explains the end of a container by its reason and exit code.
 func ended(s *Snapshot, pod *corev1.Pod, c container, t *corev1.ContainerStateTerminated) (id, text string) {
-	switch {
-	case t.Reason == "OOMKilled":
+	switch t.Reason {
+	case "OOMKilled":
 		return rowMemory, "was killed because it used more memory than " + memoryLimit(pod, c.Name) + " (OOMKilled)"
-	case t.Reason == "ContainerStatusUnknown":
+	case "ContainerStatusUnknown":
 		return rowNodeLost, "has an unknown end: its node was lost, or forgot it (ContainerStatusUnknown)"
 	}
 	text = fmt.Sprintf("ended with exit code %d%s%s", t.ExitCode, meaning(t), said(t))
@@ -215,7 +215,7 @@ func probeOf(s *Snapshot, pod *corev1.Pod, c container, probe string) string {
 func restarts(pod *corev1.Pod) string {
 	for _, c := range statuses(pod) {
 		if t := c.LastTerminationState.Terminated; t != nil && c.RestartCount > 0 && c.State.Running != nil {
-			return fmt.Sprintf("; %s %s was restarted %d times, the last time since it ended with exit code %d (%s)", c.kind, c.Name, c.RestartCount, t.ExitCode, t.Reason)
+			return fmt.Sprintf("; %s %s was restarted %d times, the last time after exit code %d (%s)", c.kind, c.Name, c.RestartCount, t.ExitCode, t.Reason)
 		}
 	}
 	return ""

@@ -151,7 +151,7 @@ func TestRestarts(t *testing.T) {
 	status.RestartCount, status.LastTerminationState = 3, terminated(137, "OOMKilled", "")
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
 	story := why.Tell(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web"}, Object: &pod, Pods: []corev1.Pod{pod}})
-	if story.Verdict != why.Good || !strings.Contains(story.Summary, "restarted 3 times, the last time since it ended with exit code 137 (OOMKilled)") {
+	if story.Verdict != why.Good || !strings.Contains(story.Summary, "restarted 3 times, the last time after exit code 137 (OOMKilled)") {
 		t.Errorf("it is told as %+v", story)
 	}
 }

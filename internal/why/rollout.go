@@ -48,18 +48,22 @@ func (r *rollout) done() bool {
 	return len(r.steps) == 0 && r.refused == nil && r.complete() && r.existing <= r.desired
 }
 
+// rolling reports whether pods of the current template are missing, or those of earlier
+// ones still exist in addition: a new pod counts as updated before it is ready.
+func (r *rollout) rolling() bool {
+	return r.target > 0 && (r.updated < r.target || r.existing > r.desired && r.existing > r.updated)
+}
+
 // complete reports whether all desired pods have the current template, and are ready.
-func (r *rollout) complete() bool { return r.updated >= r.target && r.available >= r.desired }
+func (r *rollout) complete() bool { return !r.rolling() && r.available >= r.desired }
 
 func (r *rollout) summary() string {
 	text := fmt.Sprintf("%d of %d pods are ready", r.available, r.desired)
 	switch {
 	case r.desired == 0 && r.existing == 0:
 		text = "it has no pods, and needs none"
-	case r.updated < r.target && r.available >= r.desired:
-		text += fmt.Sprintf(", but %d of %d have the current template: the rollout has not finished", r.updated, r.target)
-	case r.updated < r.target:
-		text += fmt.Sprintf(", and %d of %d have the current template", r.updated, r.target)
+	case r.rolling():
+		text += fmt.Sprintf(", and the rollout has not finished: %d of %d pods have the current template, and %d an earlier one", r.updated, r.target, r.existing-r.updated)
 	}
 	return text
 }

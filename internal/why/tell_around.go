@@ -25,13 +25,13 @@ func ofVolumeClaim(s *Snapshot) Story {
 		return conclude(story)
 	}
 	object := s.Target.String()
-	switch {
-	case claim.Status.Phase == corev1.ClaimBound:
+	switch claim.Status.Phase {
+	case corev1.ClaimBound:
 		story.Summary = "is bound to volume " + claim.Spec.VolumeName + ", and nothing is wrong"
-	case claim.Status.Phase == corev1.ClaimLost:
+	case corev1.ClaimLost:
 		story.Summary = "has lost its volume"
 		story.Steps = []Step{bad(LinkStorage, object, "volume "+claim.Spec.VolumeName+" is not there any more, and its data with it")}
-	default:
+	case corev1.ClaimPending, "":
 		story.Summary = "is not bound"
 		story.Steps = unbound(s, claim)
 	}

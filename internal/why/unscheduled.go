@@ -80,12 +80,12 @@ func scheduler(s *Snapshot, pod *corev1.Pod) Step {
 func karpenterSays(s *Snapshot, pod *corev1.Pod) (steps []Step, nominated string) {
 	object, pool := "pod/"+pod.Name, s.poolOf(pod)
 	for _, e := range s.about("Pod", pod.Name, karpenter) {
-		switch {
-		case e.Reason == "Nominated":
+		switch e.Reason {
+		case "Nominated":
 			_, of, _ := strings.Cut(e.Message, "nodeclaim/")
 			nominated, _, _ = strings.Cut(of, ",")
 			return []Step{waiting(LinkKarpenter, object, "Karpenter has a node in mind for it, or makes one")}, nominated
-		case e.Reason == "FailedScheduling":
+		case "FailedScheduling":
 			return failedScheduling(object, pool, discreet(s, ownPart(e.Message, s.Key, pool))), ""
 		}
 	}
