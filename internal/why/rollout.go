@@ -229,7 +229,7 @@ func (s *Snapshot) refusedBy() *refusedPod {
 func refusedSteps(s *Snapshot, r *rollout) []Step {
 	refused := r.refused
 	if !r.reports {
-		if int32(len(s.Pods)) >= r.desired {
+		if r.countCurrent(s.Pods) >= r.desired {
 			return nil
 		}
 		if s.hidden("event") {
@@ -245,6 +245,17 @@ func refusedSteps(s *Snapshot, r *rollout) []Step {
 	}
 	step := bad(LinkAdmission, strings.ToLower(refused.maker.Kind)+"/"+refused.maker.Name, refused.message)
 	return []Step{exceeded(s, refused, step)}
+}
+
+// countCurrent counts the pods that have the current template.
+func (r *rollout) countCurrent(pods []corev1.Pod) int32 {
+	var n int32
+	for i := range pods {
+		if r.isCurrent(&pods[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 func newestPod(pods []corev1.Pod) time.Time {

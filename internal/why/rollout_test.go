@@ -186,6 +186,7 @@ func TestRollouts(t *testing.T) {
 		"whose new pods are refused": {kind: "daemonset", object: daemonSet(func(s *appsv1.DaemonSet) {
 			s.Status.UpdatedNumberScheduled, s.Status.NumberAvailable, s.Status.CurrentNumberScheduled = 0, 2, 2
 		}), makers: []why.Maker{{Kind: "DaemonSet", Name: "web"}}, events: []corev1.Event{event("DaemonSet", "web", "FailedCreate", "daemonset-controller", "Error creating: "+insecure)}, verdict: why.Bad, first: "pod-security"},
+		"whose surplus pods are refused": {kind: "daemonset", object: daemonSet(func(s *appsv1.DaemonSet) { s.Status.UpdatedNumberScheduled = 0 }), makers: []why.Maker{{Kind: "DaemonSet", Name: "web"}}, pods: []corev1.Pod{podOf("web-a", "DaemonSet", "web", isReady), podOf("web-b", "DaemonSet", "web", isReady), podOf("web-c", "DaemonSet", "web", isReady)}, events: []corev1.Event{event("DaemonSet", "web", "FailedCreate", "daemonset-controller", "Error creating: "+overQuota)}, verdict: why.Bad, first: "quota-exceeded"},
 		"a DaemonSet with OnDelete": {kind: "daemonset", object: daemonSet(func(s *appsv1.DaemonSet) {
 			s.Status.UpdatedNumberScheduled = 0
 			s.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType
