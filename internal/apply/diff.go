@@ -65,7 +65,7 @@ func (a *Applier) diff(ctx context.Context, o client.Object) (Differences, error
 		return nil, err
 	}
 	if namespace, ok := found.live.(*corev1.Namespace); ok && o.GetLabels()[v1alpha1.TenantLabel] != "" {
-		if err := claim(namespace, o.GetLabels()[v1alpha1.TenantLabel]); err != nil {
+		if err := Claim(namespace, o.GetLabels()[v1alpha1.TenantLabel]); err != nil {
 			return nil, err
 		}
 	}

@@ -28,7 +28,7 @@ func (a *Applier) namespace(ctx context.Context, o *corev1.Namespace, tenant str
 		_, _, err := a.object(ctx, o)
 		return Created, nil, err
 	}
-	if err := claim(live, tenant); err != nil {
+	if err := Claim(live, tenant); err != nil {
 		return Failed, nil, err
 	}
 	if _, requested := o.Annotations[v1alpha1.RequestedAnnotation]; !requested {
@@ -73,10 +73,10 @@ func (a *Applier) liveNamespace(ctx context.Context, o *corev1.Namespace, tenant
 	return namespace, nil
 }
 
-// claim reports why a namespace does not belong to the tenant. The tenant's namespaces
+// Claim reports why a namespace does not belong to the tenant. The tenant's namespaces
 // are those with its label, those that an admin's annotation offers to it, and those
 // that lost its label.
-func claim(live *corev1.Namespace, tenant string) error {
+func Claim(live *corev1.Namespace, tenant string) error {
 	owner := live.Labels[v1alpha1.TenantLabel]
 	if owner != tenant && live.Annotations[v1alpha1.AdoptAnnotation] != tenant && !unlabelled(live, tenant) {
 		_, created := live.Annotations[v1alpha1.CreatedAnnotation]

@@ -15,14 +15,12 @@ import (
 // the Platform gives to tenants have been reviewed by the author of the Platform.
 func addonsKnown(s *Snapshot) []Finding {
 	declared := map[string]bool{}
-	if s.Estate != nil {
-		for _, a := range s.Estate.Platform.Addons {
-			declared[a.APIGroup] = true
-		}
+	for _, a := range s.platform().Addons {
+		declared[a.APIGroup] = true
 	}
 	var groups []string
 	for _, d := range s.Definitions {
-		if g := d.Spec.Group; addons.Installing(g) == "" && !declared[g] && !slices.Contains(groups, g) {
+		if g := d.Spec.Group; d.DeletionTimestamp == nil && addons.Installing(g) == "" && !declared[g] && !slices.Contains(groups, g) {
 			groups = append(groups, g)
 		}
 	}
@@ -42,6 +40,6 @@ func addonsKnown(s *Snapshot) []Finding {
 func (g *gatherer) ingressClasses(ctx context.Context) error {
 	var list networkingv1.IngressClassList
 	err := g.list(ctx, readIngressClasses, &list)
-	g.IngressClasses = list.Items
+	g.IngressClasses = withoutDeleted(list.Items)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/manifest"
 )
@@ -15,17 +16,34 @@ import (
 // namespaces.
 func (g *gatherer) declared(ctx context.Context) error {
 	if !g.Rendered {
-		if err := g.declarations(ctx); err != nil || g.Declared == nil {
+		if err := g.declarations(ctx); err != nil {
 			return err
 		}
 	}
-	// Invalid objects say so in their own conditions.
-	g.Estate, _ = estate.Build(g.Declared)
-
+	g.buildEstate()
 	var namespaces corev1.NamespaceList
-	err := g.list(ctx, readDeclared, &namespaces, client.HasLabels{v1alpha1.TenantLabel})
+	if err := g.list(ctx, readNamespaces, &namespaces, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
+		return err
+	}
 	g.Namespaces = namespaces.Items
-	return err
+	return g.checkNamespaces(ctx)
+}
+
+// buildEstate makes the estate. Problems of invalid objects are in their own conditions.
+func (g *gatherer) buildEstate() {
+	if reason, unread := g.Unread[readDeclared]; unread {
+		g.Unread[readPlatform] = reason
+		return
+	}
+	g.Declared.Now = g.Now
+	for _, o := range g.owners() {
+		if o.GetDeletionTimestamp() != nil {
+			g.Leaving[o.name] = true
+		}
+	}
+	if g.Estate, _ = estate.Build(g.Declared); g.Estate == nil {
+		g.Unread[readPlatform] = "there is no valid one: see the check platform"
+	}
 }
 
 // declarations reads the cluster's declared objects.
@@ -45,6 +63,39 @@ func (g *gatherer) declarations(ctx context.Context) error {
 	if _, unread := g.Unread[readDeclared]; !unread {
 		g.Declared = &manifest.Declaration{
 			Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items, Requests: requests.Items,
+		}
+	}
+	return nil
+}
+
+// checkNamespaces reads which of the tenants' namespaces croft does not write to, and why.
+func (g *gatherer) checkNamespaces(ctx context.Context) error {
+	if _, unread := g.Unread[readNamespaces]; unread || g.Estate == nil {
+		return nil
+	}
+	labelled := map[string]*corev1.Namespace{}
+	for i := range g.Namespaces {
+		labelled[g.Namespaces[i].Name] = &g.Namespaces[i]
+	}
+	for _, tenant := range g.Estate.Tenants {
+		for _, name := range tenant.Namespaces {
+			live := labelled[name]
+			if live == nil && !g.Rendered {
+				live = &corev1.Namespace{}
+				err := g.Get(ctx, client.ObjectKey{Name: name}, live)
+				if err := g.ask(readNamespaces, err); err != nil {
+					return err
+				}
+				if err != nil {
+					continue
+				}
+			}
+			if live == nil {
+				continue
+			}
+			if err := apply.Claim(live, tenant.Name); err != nil {
+				g.Refused[name] = err
+			}
 		}
 	}
 	return nil

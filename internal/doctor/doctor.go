@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -45,22 +46,27 @@ type Snapshot struct {
 	// none.
 	Declared *manifest.Declaration
 	Estate   *estate.Estate
+	// Leaving are the declared objects that are being deleted, as walls name their owners.
+	Leaving map[string]bool
 	// NodePools, Claims and Nodes are Karpenter's; Classes are its node classes, by
 	// their references.
 	NodePools []karpenterv1.NodePool
 	Claims    []karpenterv1.NodeClaim
 	Nodes     []corev1.Node
 	Classes   map[karpenterv1.NodeClassReference]*unstructured.Unstructured
-	// DaemonSets are all DaemonSets; Pods are those on nodes that are to be removed.
-	DaemonSets []appsv1.DaemonSet
-	Pods       []corev1.Pod
-	Budgets    []policyv1.PodDisruptionBudget
+	// DaemonSets are all DaemonSets. Pods are those on nodes that are to be removed, Guarded
+	// those of tenants' namespaces that have Budgets.
+	DaemonSets    []appsv1.DaemonSet
+	Pods, Guarded []corev1.Pod
+	Budgets       []policyv1.PodDisruptionBudget
 	// Strays are pods on nodes of a pool that is not their tenant's.
 	Strays []move.Stray
 	// Refusals are events of launches that the cloud refused.
 	Refusals []corev1.Event
-	// Namespaces are the tenants'.
+	// Namespaces are the tenants'. Refused are the reasons why croft does not write to some
+	// that are declared.
 	Namespaces []corev1.Namespace
+	Refused    map[string]error
 	// Webhooks, Mutations and Kyverno are components that change pods beside croft.
 	Webhooks  []admissionv1.MutatingWebhookConfiguration
 	Mutations []admissionv1.MutatingAdmissionPolicy
@@ -78,8 +84,10 @@ type Snapshot struct {
 	// Rendered says that the declared objects are a file's, whose walls are kept without
 	// the operator.
 	Rendered bool
-	// Walls are all objects of the walls, compared with the cluster's.
-	Walls []survey.Object
+	// Walls are all objects of the walls, compared with the cluster's. Unserved are the
+	// kinds among them that the API server does not serve.
+	Walls    []survey.Object
+	Unserved map[schema.GroupVersionKind]bool
 	// Tried are attacks that were tried by dry run.
 	Tried []Tries
 	// Absent are the Platform's platformNamespaces that do not exist.
@@ -123,70 +131,44 @@ type Result struct {
 	Unread []string `json:"unread,omitempty"`
 }
 
-// check looks at one thing.
-type check struct {
-	name, says string
-	// reads are the parts of the Snapshot that it needs.
-	reads []string
-	find  func(*Snapshot) []Finding
-}
-
-var checks = []check{
-	{"kubernetes", "the API server is recent enough for the placement engine", nil, kubernetes},
-	{"kinds", "croft's and Karpenter's kinds are there, and know every field that croft writes", []string{readDefinitions}, definitions},
-	{"operator", "the operator is alive", []string{readHeartbeat}, operator},
-	{"platform", "the Platform, its Pools and its Tenants are Ready", []string{readDeclared}, platform},
-	{"walls", "every object of the walls stands as it is declared", []string{readDeclared, readWalls}, walls},
-	{"holds", "a few attacks bounce", []string{readHolds}, holds},
-	{"engine", "the placement engine is there, and lets nothing past it", []string{readWebhooks}, engine},
-	{"node-classes", "node classes are ready", []string{readNodePools, readClasses}, nodeClasses},
-	{"node-pools", "NodePools are ready, and none is croft's in part", []string{readNodePools}, nodePools},
-	{"limits", "no pool is near its limits", []string{readNodePools}, limits},
-	{"addresses", "no secondary network runs out of addresses", []string{readDeclared, readIPPools}, addresses},
-	{"launches", "nodes launch, register and initialize", []string{readClaims, readNodes}, launches},
-	{"taints", "nodes have no taints that Karpenter does not know of", []string{readClaims, readNodes}, taints},
-	{"departures", "nodes that are to go do go", []string{readClaims, readNodes, readPods}, departures},
-	{"strays", "tenants' pods run on their own pools", []string{readDeclared, readNodes, readPods}, strays},
-	{"daemonsets", "the platform's DaemonSets tolerate tenants' pools", []string{readDaemonSets, readNodePools}, daemonSets},
-	{"scratch", "no killed `croft verify` has left anything behind", []string{readDeclared}, leftovers},
-	{"add-ons", "the catalogue knows the add-ons", []string{readDefinitions, readIngressClasses}, addonsKnown},
-	{"flux", "Flux' controllers are locked down for several tenants", []string{readFlux}, flux},
-	{"others", "nobody else changes tenants' pods", []string{readWebhooks}, others},
-}
-
 // instead replaces the statement of a check, where it depends on the Snapshot.
 var instead = map[string]func(*Snapshot) string{"operator": operatorSays, "holds": holdsSays, "engine": engineSays}
 
-// Checks are the names of the checks, and the subject of each.
-func Checks() [][2]string {
-	var all [][2]string
-	for _, c := range checks {
-		all = append(all, [2]string{c.name, c.says})
-	}
-	return all
-}
-
-// Check runs the checks on the Snapshot. A check that lacks data says so, and still
-// reports its findings.
+// Check runs the checks on the Snapshot. A check that may have missed something for want of
+// data lists that data, and still reports its findings.
 func Check(s *Snapshot) []Result {
 	var results []Result
 	for _, c := range checks {
-		r := Result{Check: c.name, Says: c.says, Findings: c.find(s)}
-		if says, ok := instead[c.name]; ok {
-			r.Says = says(s)
-		}
-		for i := range r.Findings {
-			r.Findings[i].Check = c.name
-		}
-		slices.SortStableFunc(r.Findings, func(a, b Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })
-		for _, part := range c.reads {
-			if why, ok := s.Unread[part]; ok {
-				r.Unread = append(r.Unread, part+": "+why)
-			}
-		}
-		results = append(results, r)
+		results = append(results, c.run(s))
 	}
 	return results
+}
+
+func (c *check) run(s *Snapshot) Result {
+	r := Result{Check: c.name, Says: c.says, Unread: s.unread(c.needs)}
+	if len(r.Unread) > 0 {
+		return r
+	}
+	r.Findings, r.Unread = c.find(s), s.unread(c.reads)
+	if says, ok := instead[c.name]; ok {
+		r.Says = says(s)
+	}
+	for i := range r.Findings {
+		r.Findings[i].Check = c.name
+	}
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })
+	return r
+}
+
+// unread lists the parts that could not be read, with the reasons.
+func (s *Snapshot) unread(parts []string) []string {
+	var all []string
+	for _, part := range parts {
+		if reason, ok := s.Unread[part]; ok {
+			all = append(all, part+": "+reason)
+		}
+	}
+	return all
 }
 
 // Problems is the number of problems.
@@ -226,12 +208,27 @@ func Decode(ctx context.Context, results []Result, decode catalog.Decode) {
 	}
 }
 
-// key is the label and taint of tenants' pools.
-func (s *Snapshot) key() string {
-	if s.Estate != nil {
-		return s.Estate.Platform.NodePoolKey
+// platform is the declared Platform, also if it is invalid; empty if there is none.
+func (s *Snapshot) platform() *v1alpha1.PlatformSpec {
+	switch {
+	case s.Estate != nil:
+		return &s.Estate.Platform.PlatformSpec
+	case s.Declared != nil && len(s.Declared.Platforms) > 0:
+		return &s.Declared.Platforms[0].Spec
+	default:
+		return &v1alpha1.PlatformSpec{}
 	}
-	return v1alpha1.DefaultNodePoolKey
+}
+
+// key is the label and taint of tenants' pools.
+func (s *Snapshot) key() string { return cmp.Or(s.platform().NodePoolKey, v1alpha1.DefaultNodePoolKey) }
+
+// tenants are the valid tenants that are not being deleted.
+func (s *Snapshot) tenants() []*estate.Tenant {
+	if s.Estate == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.Estate.Tenants), func(t *estate.Tenant) bool { return s.Leaving["Tenant/"+t.Name] })
 }
 
 // serves reports whether a definition serves a kind.

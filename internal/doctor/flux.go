@@ -53,9 +53,9 @@ func (g *gatherer) fluxControllers(ctx context.Context) error {
 	for i := range g.Namespaces {
 		tenants[g.Namespaces[i].Name] = true
 	}
-	for i := range list.Items {
-		if !tenants[list.Items[i].Namespace] { // a tenant's is none of the platform's
-			g.Flux = append(g.Flux, list.Items[i])
+	for _, d := range withoutDeleted(list.Items) {
+		if !tenants[d.Namespace] { // a tenant's is none of the platform's
+			g.Flux = append(g.Flux, d)
 		}
 	}
 	return err

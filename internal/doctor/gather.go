@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,14 +32,19 @@ import (
 const (
 	readVersion     = "the server's version"
 	readDefinitions = "CustomResourceDefinitions"
-	readDeclared    = "what is declared"
+	readDeclared    = "declared objects"
+	readPlatform    = "Platform"
+	readNamespaces  = "tenants' namespaces"
 	readNodePools   = "NodePools"
 	readClaims      = "NodeClaims"
 	readNodes       = "Nodes"
 	readClasses     = "node classes"
 	readPods        = "Pods"
 	readDaemonSets  = "DaemonSets"
+	readEvents      = "Karpenter's events"
+	readBudgets     = "PodDisruptionBudgets"
 	readWebhooks    = "webhooks and policies"
+	readGatekeeper  = "Gatekeeper's configuration"
 	readHeartbeat   = "the operator's heartbeat"
 	readWalls       = "walls"
 	readHolds       = "attacks"
@@ -63,7 +69,8 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 		return nil, err
 	}
 	g := &gatherer{Client: c, Snapshot: &Snapshot{
-		Now: time.Now(), Own: own, Unread: map[string]string{},
+		Now: time.Now(), Own: own, Unread: map[string]string{readHolds: "none was tried"},
+		Refused: map[string]error{}, Leaving: map[string]bool{}, Unserved: map[schema.GroupVersionKind]bool{},
 		Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{},
 		Classes:     map[karpenterv1.NodeClassReference]*unstructured.Unstructured{},
 	}}
@@ -76,8 +83,8 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	}
 	g.Version = *info
 	for _, step := range []func(context.Context) error{
-		g.definitions, g.declared, g.heartbeat, g.absent, g.survey, g.karpenter, g.classes, g.nodes, g.departing, g.strays, g.workloads, g.mutations, g.gatekeeper, g.ingressClasses, g.fluxControllers,
-		g.addresses,
+		g.definitions, g.declared, g.heartbeat, g.absent, g.survey, g.karpenter, g.classes, g.nodes, g.departing, g.budgets, g.strays, g.workloads,
+		g.mutations, g.gatekeeper, g.ingressClasses, g.fluxControllers, g.addresses,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -86,13 +93,17 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	return g.Snapshot, nil
 }
 
-// ask turns a missing right into a reason in Unread. A missing kind has no objects.
+// ask turns a missing right, and a server of an API group that does not answer, into a reason
+// in Unread. A missing kind has no objects.
 func (g *gatherer) ask(what string, err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil
 	case apierrors.IsForbidden(err):
 		g.Unread[what] = "you may not read them"
+		return nil
+	case apierrors.IsServiceUnavailable(err):
+		g.Unread[what] = "their API group does not answer: see the check api-services"
 		return nil
 	default:
 		return fmt.Errorf("read %s: %w", what, err)
@@ -101,6 +112,14 @@ func (g *gatherer) ask(what string, err error) error {
 
 func (g *gatherer) list(ctx context.Context, what string, into client.ObjectList, opts ...client.ListOption) error {
 	return g.ask(what, g.List(ctx, into, opts...))
+}
+
+// withoutDeleted leaves out objects that are being deleted: nothing has to be mended about them.
+func withoutDeleted[T any, P interface {
+	*T
+	client.Object
+}](items []T) []T {
+	return slices.DeleteFunc(items, func(o T) bool { return P(&o).GetDeletionTimestamp() != nil })
 }
 
 func ownDefinitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
@@ -139,9 +158,9 @@ func (g *gatherer) karpenter(ctx context.Context) error {
 	err := errors.Join(
 		g.list(ctx, readNodePools, &pools),
 		g.list(ctx, readClaims, &claims),
-		g.list(ctx, readClaims, &refusals, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"reason": "InsufficientCapacityError"}),
+		g.list(ctx, readEvents, &refusals, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"reason": "InsufficientCapacityError"}),
 	)
-	g.NodePools, g.Claims, g.Refusals = pools.Items, claims.Items, refusals.Items
+	g.NodePools, g.Claims, g.Refusals = withoutDeleted(pools.Items), claims.Items, refusals.Items
 	return err
 }
 
@@ -191,11 +210,12 @@ func (g *gatherer) departing(ctx context.Context) error {
 		}
 		g.Pods = append(g.Pods, pods.Items...)
 	}
-	if len(g.Pods) == 0 {
-		return nil
-	}
+	return nil
+}
+
+func (g *gatherer) budgets(ctx context.Context) error {
 	var budgets policyv1.PodDisruptionBudgetList
-	err := g.list(ctx, readPods, &budgets)
+	err := g.list(ctx, readBudgets, &budgets)
 	g.Budgets = budgets.Items
 	return err
 }
@@ -203,7 +223,7 @@ func (g *gatherer) departing(ctx context.Context) error {
 func (g *gatherer) workloads(ctx context.Context) error {
 	var sets appsv1.DaemonSetList
 	err := g.list(ctx, readDaemonSets, &sets)
-	g.DaemonSets = sets.Items
+	g.DaemonSets = withoutDeleted(sets.Items)
 	return err
 }
 

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,11 +31,24 @@ type Tries struct {
 	Results []verify.Result
 }
 
-// Try sends a few attacks by dry run, as members of some tenants: first those with
-// broken walls, if there are any. It needs the right to impersonate them.
+// names are the attacks that were really tried.
+func (t *Tries) names() []string {
+	var all []string
+	for _, r := range t.Results {
+		if r.Result != verify.NotTried {
+			all = append(all, r.Name)
+		}
+	}
+	return all
+}
+
+// Try tries a few attacks by dry run as members of some tenants: first of those with broken
+// walls, if there are any. It needs the right to impersonate them.
 func Try(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) error {
+	delete(s.Unread, readHolds)
 	for _, t := range s.testable() {
-		may, err := mayBe(ctx, c, t)
+		existing := verify.NewExisting(s.Estate, t)
+		may, err := mayImpersonate(ctx, c, existing.Needs())
 		if err != nil {
 			return err
 		}
@@ -45,26 +56,28 @@ func Try(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot)
 			s.Unread[readHolds] = "you may not impersonate the people of tenant " + t.Name
 			return nil
 		}
-		results, err := verify.NewExisting(s.Estate, t).Run(ctx, config, scheme.New(),
+		results, err := existing.Run(ctx, config, scheme.New(),
 			func(a attack.Attack) bool { return slices.Contains(Sample, a.Name) }, func(verify.Result) {})
 		if err != nil {
 			return fmt.Errorf("try attacks from inside tenant %s: %w", t.Name, err)
 		}
-		s.Tried = append(s.Tried, Tries{Tenant: t.Name, Results: results})
+		tries := Tries{Tenant: t.Name, Results: results}
+		if len(tries.names()) == 0 {
+			s.Unread[readHolds] = "none could be tried from inside tenant " + t.Name
+			return nil
+		}
+		s.Tried = append(s.Tried, tries)
 	}
 	return nil
 }
 
 // testable are tenants with people and a namespace: those with broken walls first.
 func (s *Snapshot) testable() []*estate.Tenant {
-	if s.Estate == nil {
-		return nil
-	}
 	var trouble, fine []*estate.Tenant
-	for _, t := range s.Estate.Tenants {
+	for _, t := range s.tenants() {
 		switch {
 		case !slices.ContainsFunc(t.Access, func(a v1alpha1.Access) bool { return a.Role == v1alpha1.RoleOperator }):
-		case !slices.ContainsFunc(s.Namespaces, func(n corev1.Namespace) bool { return n.Name == t.Namespaces[0] }):
+		case s.Refused[t.Namespaces[0]] != nil || !s.tenantOf(t.Namespaces[0]):
 		case s.broken("Tenant/" + t.Name):
 			trouble = append(trouble, t)
 		default:
@@ -75,28 +88,16 @@ func (s *Snapshot) testable() []*estate.Tenant {
 	return all[:min(len(all), mostTried)]
 }
 
-// mayBe asks whether the caller may act as the people of a tenant. Without that,
-// every attack would be refused, and not by a wall.
-func mayBe(ctx context.Context, c client.Client, t *estate.Tenant) (bool, error) {
-	asked := []authorizationv1.ResourceAttributes{{Resource: "groups", Name: "system:authenticated"}}
-	for _, a := range t.Access {
-		if a.Group != "" {
-			asked = append(asked, authorizationv1.ResourceAttributes{Resource: "groups", Name: a.Group})
-		} else {
-			asked = append(asked, authorizationv1.ResourceAttributes{Resource: "users", Name: a.User})
-		}
+// mayImpersonate asks whether the caller has rights to impersonate. Without them every request
+// would be refused, and not by a wall. An attempt would not tell: with --as it would be made
+// with the rights behind.
+func mayImpersonate(ctx context.Context, c client.Client, rights []verify.Right) (bool, error) {
+	rights = slices.DeleteFunc(rights, func(r verify.Right) bool { return r.Verb != "impersonate" })
+	lacking, err := verify.Lacking(ctx, c, rights)
+	if err != nil {
+		return false, fmt.Errorf("ask for the right to impersonate: %w", err)
 	}
-	for _, attributes := range asked {
-		attributes.Verb = "impersonate"
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}
-		if err := c.Create(ctx, review); err != nil {
-			return false, fmt.Errorf("ask for the right to impersonate: %w", err)
-		}
-		if !review.Status.Allowed {
-			return false, nil
-		}
-	}
-	return true, nil
+	return len(lacking) == 0, nil
 }
 
 // holds counts the attacks that their stopper stopped.
@@ -130,15 +131,17 @@ func holds(s *Snapshot) []Finding {
 
 // holdsSays is the statement if no attack succeeded.
 func holdsSays(s *Snapshot) string {
-	var names []string
+	var tenants, attacks []string
 	for _, tries := range s.Tried {
-		names = append(names, tries.Tenant)
+		tenants = append(tenants, tries.Tenant)
+		attacks = append(attacks, tries.names()...)
 	}
-	if _, unread := s.Unread[readHolds]; unread && len(names) == 0 {
+	if _, unread := s.Unread[readHolds]; unread && len(tenants) == 0 {
 		return "no attack was tried"
 	}
-	if len(names) == 0 {
+	if len(tenants) == 0 {
 		return "no attack was tried: no tenant has people in the role operator yet"
 	}
-	return fmt.Sprintf("%d attacks bounce in dry runs, as the people of %s", len(Sample), some(names))
+	slices.Sort(attacks)
+	return fmt.Sprintf("%d attacks bounce in dry runs, as the people of %s", len(slices.Compact(attacks)), some(tenants))
 }

@@ -50,13 +50,20 @@ func own(s *Snapshot) []Finding {
 	for _, want := range s.Own {
 		have := s.Definitions[want.Name]
 		if have == nil {
-			all = append(all, missing(want.Spec.Names.Kind, want.Spec.Group+"/"+want.Spec.Versions[0].Name, "`croft install`"))
+			all = append(all, missing(want.Spec.Names.Kind, want.Spec.Group+"/"+want.Spec.Versions[0].Name, s.cureKinds()))
+			continue
+		}
+		if have.DeletionTimestamp != nil {
+			all = append(all, Finding{
+				Severity: Problem, Object: "CustomResourceDefinition/" + want.Name, Message: "it is being deleted, and all objects of its kind with it",
+				Cure: "when it is gone, `croft install` creates it again; then apply the file of the platform again: `croft apply -f FILE`",
+			})
 			continue
 		}
 		for _, version := range want.Spec.Versions {
 			live := versionOf(have, version.Name)
 			if live == nil {
-				all = append(all, missing(want.Spec.Names.Kind, want.Spec.Group+"/"+version.Name, "`croft install`"))
+				all = append(all, missing(want.Spec.Names.Kind, want.Spec.Group+"/"+version.Name, s.cureKinds()))
 				continue
 			}
 			if lacks := lacking(version.Schema.OpenAPIV3Schema, live.Schema.OpenAPIV3Schema, ""); len(lacks) > 0 {
@@ -65,6 +72,14 @@ func own(s *Snapshot) []Finding {
 		}
 	}
 	return all
+}
+
+// cureKinds is what writes croft's definitions. Without an operator another tool applies them.
+func (s *Snapshot) cureKinds() string {
+	if s.Rendered {
+		return "`croft install --export | kubectl apply --server-side -f -`"
+	}
+	return "`croft install`"
 }
 
 func old(name string, fields []string) Finding {
@@ -191,3 +206,9 @@ func strange(value any, have *apiextensionsv1.JSONSchemaProps, path string) []st
 }
 
 func sorted[M ~map[K]V, K ~string, V any](m M) []K { return slices.Sorted(maps.Keys(m)) }
+
+// sortUnique sorts names and removes duplicates.
+func sortUnique(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -22,13 +21,13 @@ func (g *gatherer) mutations(ctx context.Context) error {
 	if err := g.list(ctx, readWebhooks, &webhooks); err != nil {
 		return err
 	}
-	g.Webhooks = webhooks.Items
+	g.Webhooks = withoutDeleted(webhooks.Items)
 	if g.Native {
 		var policies admissionv1.MutatingAdmissionPolicyList
 		if err := g.list(ctx, readWebhooks, &policies); err != nil {
 			return err
 		}
-		g.Mutations = policies.Items
+		g.Mutations = withoutDeleted(policies.Items)
 	}
 	for _, kind := range []string{"ClusterPolicyList", "PolicyList"} {
 		list := &unstructured.UnstructuredList{}
@@ -36,25 +35,28 @@ func (g *gatherer) mutations(ctx context.Context) error {
 		if err := g.list(ctx, readWebhooks, list); err != nil {
 			return err
 		}
-		g.Kyverno = append(g.Kyverno, list.Items...)
+		g.Kyverno = append(g.Kyverno, withoutDeleted(list.Items)...)
 	}
 	return nil
 }
 
-// gatekeeper reads how Gatekeeper is set up, where it is the engine.
+// gatekeeper reads Gatekeeper's configuration, if it is the engine.
 func (g *gatherer) gatekeeper(ctx context.Context) error {
 	if placement(g.Snapshot) != v1alpha1.PlacementGatekeeper {
 		return nil
 	}
+	if reason, unread := g.Unread[readWebhooks]; unread {
+		g.Unread[readGatekeeper] = reason
+	}
 	var validating admissionv1.ValidatingWebhookConfigurationList
-	if err := g.list(ctx, readWebhooks, &validating); err != nil {
+	if err := g.list(ctx, readGatekeeper, &validating); err != nil {
 		return err
 	}
 	in := &g.Gatekeeper
 	in.Mutating, in.Validating = gatekeeper.Webhooks(g.Webhooks, validating.Items)
 	for _, kind := range gatekeeper.Kinds() {
 		mappings, err := g.RESTMapper().RESTMappings(kind)
-		if err != nil && !meta.IsNoMatchError(err) {
+		if err := g.ask(readGatekeeper, err); err != nil {
 			return err
 		}
 		for _, m := range mappings {
@@ -63,7 +65,7 @@ func (g *gatherer) gatekeeper(ctx context.Context) error {
 	}
 	configs := &unstructured.UnstructuredList{}
 	configs.SetGroupVersionKind(schema.GroupVersionKind{Group: "config.gatekeeper.sh", Version: "v1alpha1", Kind: "ConfigList"})
-	if err := g.list(ctx, readWebhooks, configs); err != nil {
+	if err := g.list(ctx, readGatekeeper, configs); err != nil {
 		return err
 	}
 	for i := range configs.Items {

@@ -87,7 +87,7 @@ func taints(s *Snapshot) []Finding {
 	for i := range s.Nodes {
 		node := &s.Nodes[i]
 		claim := s.claimOf(node)
-		if claim == nil {
+		if claim == nil || node.DeletionTimestamp != nil || claim.DeletionTimestamp != nil {
 			continue
 		}
 		if stray := why.Undeclared(node, claim); stray != nil {
@@ -132,7 +132,9 @@ func departures(s *Snapshot) []Finding {
 			}
 			all = append(all, of("node-held", severity, object, "it is "+going+", and held: "+some(holders)))
 		} else if len(holders) == 0 && waited > stays {
-			all = append(all, of("node-outdated", Warning, object, "it is "+going+", and still there"))
+			f := of("node-outdated", Warning, object, "it is "+going+", and still there")
+			f.Run = "croft why node/" + node.Name
+			all = append(all, f)
 		}
 	}
 	return all

@@ -83,7 +83,7 @@ func (g *gatherer) absent(ctx context.Context) error {
 		err := g.Get(ctx, client.ObjectKey{Name: name}, &namespace)
 		if apierrors.IsNotFound(err) {
 			g.Absent = append(g.Absent, name)
-		} else if err := g.ask(readDeclared, err); err != nil {
+		} else if err := g.ask(readNamespaces, err); err != nil {
 			return err
 		}
 	}

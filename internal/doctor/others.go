@@ -39,6 +39,9 @@ func others(s *Snapshot) []Finding {
 		}
 	}
 	for i := range s.Kyverno {
+		if namespace := s.Kyverno[i].GetNamespace(); namespace != "" && !s.tenantOf(namespace) {
+			continue // a Policy is about its own namespace alone
+		}
 		if rule := mutatesPods(&s.Kyverno[i]); rule != "" {
 			all = append(all, of("foreign-mutation", Warning, s.Kyverno[i].GetKind()+"/"+s.Kyverno[i].GetName(), "Kyverno's rule "+rule+" changes pods"))
 		}
@@ -57,7 +60,7 @@ func among(namespaces []corev1.Namespace, selector *metav1.LabelSelector) []stri
 	}
 	var hit []string
 	for _, n := range namespaces {
-		if matches.Matches(labels.Set(n.Labels)) {
+		if n.DeletionTimestamp == nil && matches.Matches(labels.Set(n.Labels)) {
 			hit = append(hit, n.Name)
 		}
 	}

@@ -1,14 +1,20 @@
 package doctor
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/gatekeeper"
 )
 
@@ -35,10 +41,7 @@ func kubernetes(s *Snapshot) []Finding {
 }
 
 func placement(s *Snapshot) v1alpha1.PlacementEngine {
-	if s.Estate != nil {
-		return s.Estate.Platform.Placement
-	}
-	return v1alpha1.PlacementNative
+	return cmp.Or(s.platform().Placement, v1alpha1.PlacementNative)
 }
 
 // engine checks the placement engine itself, and not the operator's conditions about it:
@@ -94,42 +97,60 @@ func platform(s *Snapshot) []Finding {
 			Cure: "run the operator: see the check operator",
 		})
 	}
-	for i := range s.Declared.Platforms {
-		o := &s.Declared.Platforms[i]
-		all = append(all, unready("Platform/"+o.Name, o.Generation, o.Status.Status)...)
-	}
-	for i := range s.Declared.Pools {
-		o := &s.Declared.Pools[i]
-		all = append(all, unready("Pool/"+o.Name, o.Generation, o.Status.Status)...)
-	}
-	for i := range s.Declared.Tenants {
-		o := &s.Declared.Tenants[i]
-		all = append(all, unready("Tenant/"+o.Name, o.Generation, o.Status.Status)...)
-	}
-	for i := range s.Declared.Networks {
-		o := &s.Declared.Networks[i]
-		all = append(all, unready("SecondaryNetwork/"+o.Name, o.Generation, o.Status)...)
+	for _, o := range s.owners() {
+		if o.GetDeletionTimestamp() == nil { // the check deletions has the others
+			all = append(all, s.unready(o)...)
+		}
 	}
 	return all
 }
 
-func unready(object string, generation int64, status v1alpha1.Status) []Finding {
-	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+// soon is the time in which a running operator processes a change, and a policy takes
+// effect.
+const soon = 30 * time.Second
+
+func (s *Snapshot) unready(o owner) []Finding {
+	ready := meta.FindStatusCondition(o.status.Conditions, v1alpha1.ConditionReady)
+	unseen := ready == nil || o.status.ObservedGeneration != o.GetGeneration()
+	pending := unseen || ready.Status == metav1.ConditionUnknown || ready.Reason == v1alpha1.ReasonNotEnforcedYet
 	switch {
-	case ready == nil || status.ObservedGeneration != generation:
+	case pending && s.believable() && s.Now.Sub(declaredAt(o)) < soon:
+		return nil
+	case unseen:
 		return []Finding{{
-			Severity: Problem, Object: object, Message: "the operator has not looked at what it declares",
+			Severity: Problem, Object: o.name, Message: "the operator has not looked at what it declares",
 			Cure: "see that the operator runs: `kubectl get pods -n " + v1alpha1.SystemNamespace + "`, and its log",
 		}}
-	case ready.Status == metav1.ConditionTrue:
+	case ready.Status == metav1.ConditionTrue, s.waits(ready):
 		return nil
 	default:
 		// The first line: how Gatekeeper is set up may take many.
 		line, _, _ := strings.Cut(ready.Message, "\n")
 		otherwise := "do what the message says"
-		if pool, ok := strings.CutPrefix(object, "Pool/"); ok {
+		if pool, ok := strings.CutPrefix(o.name, "Pool/"); ok {
 			otherwise = "`croft why nodepool/" + pool + "` tells more"
 		}
-		return []Finding{wrong(object, ready.Reason+": "+line, otherwise)}
+		return []Finding{wrong(o.name, ready.Reason+": "+line, otherwise)}
 	}
+}
+
+// declaredAt is when an object was last written, other than its status.
+func declaredAt(o owner) time.Time {
+	at := o.GetCreationTimestamp().Time
+	for _, entry := range o.GetManagedFields() {
+		if entry.Subresource == "" && entry.Time != nil && entry.Time.After(at) {
+			at = entry.Time.Time
+		}
+	}
+	return at
+}
+
+// waits reports a tenant that lacks nothing but a namespace whose deletion is not complete.
+func (s *Snapshot) waits(ready *metav1.Condition) bool {
+	return !slices.ContainsFunc(strings.Split(ready.Message, "\n"), func(line string) bool {
+		return !slices.ContainsFunc(slices.Collect(maps.Values(s.Refused)), func(err error) bool {
+			var terminating *apply.NamespaceTerminatingError
+			return errors.As(err, &terminating) && strings.Contains(line, err.Error())
+		})
+	})
 }

@@ -13,16 +13,23 @@ import (
 // page is the number of pods in one read: a whole cluster has many, and few are kept.
 const page = 500
 
-// strays reads the pods that run on nodes of a pool that is not their tenant's.
+// strays reads the pods of tenants that run on nodes of a pool that is not their tenant's,
+// and those that may have PodDisruptionBudgets.
 func (g *gatherer) strays(ctx context.Context) error {
 	if g.Estate == nil {
 		return nil
 	}
 	pools := map[string][]string{}
-	for i := range g.Estate.Tenants {
-		for _, namespace := range g.Estate.Tenants[i].Namespaces {
-			pools[namespace] = g.Estate.Tenants[i].Pools
+	for _, tenant := range g.tenants() {
+		for _, namespace := range tenant.Namespaces {
+			if g.Refused[namespace] == nil {
+				pools[namespace] = tenant.Pools
+			}
 		}
+	}
+	guarded := map[string]bool{}
+	for i := range g.Budgets {
+		guarded[g.Budgets[i].Namespace] = true
 	}
 	nodes, err := move.ReadNodes(ctx, g.Client, g.key())
 	if err := g.ask(readNodes, err); err != nil {
@@ -34,8 +41,14 @@ func (g *gatherer) strays(ctx context.Context) error {
 			return err
 		}
 		for i := range pods.Items {
-			if of, ok := pools[pods.Items[i].Namespace]; ok {
-				g.Strays = append(g.Strays, move.Strays(g.key(), of, pods.Items[i:i+1], nodes)...)
+			namespace := pods.Items[i].Namespace
+			of, ok := pools[namespace]
+			if !ok {
+				continue
+			}
+			g.Strays = append(g.Strays, move.Strays(g.key(), of, pods.Items[i:i+1], nodes)...)
+			if guarded[namespace] {
+				g.Guarded = append(g.Guarded, pods.Items[i])
 			}
 		}
 		if next = pods.Continue; next == "" {

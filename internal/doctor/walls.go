@@ -1,10 +1,15 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/survey"
@@ -20,12 +25,19 @@ func (g *gatherer) survey(ctx context.Context) error {
 	}
 	var err error
 	if g.Walls, err = survey.Of(ctx, g, g.Estate, g.Rendered); err != nil {
-		return fmt.Errorf("compare the walls: %w", err)
+		if err := g.ask(readWalls, err); err != nil {
+			return fmt.Errorf("compare the walls: %w", err)
+		}
 	}
 	unread := map[string]bool{}
 	for _, o := range g.Walls {
-		if o.State == apply.Unread {
+		switch o.State {
+		case apply.Unread:
 			unread[o.Kind] = true
+		case apply.Missing:
+			_, err := g.RESTMapper().RESTMapping(o.GroupKind(), o.Version)
+			g.Unserved[o.GroupVersionKind] = meta.IsNoMatchError(err)
+		case apply.Stands, apply.Differs:
 		}
 	}
 	if len(unread) > 0 {
@@ -34,36 +46,87 @@ func (g *gatherer) survey(ctx context.Context) error {
 	return nil
 }
 
+// faults are the faults of one owner's objects that have the same cure.
+type faults struct{ owner, cure string }
+
 // walls reports missing and changed objects of the walls, of the platform, each pool and
 // each tenant.
 func walls(s *Snapshot) []Finding {
-	var owners []string
-	wrong := map[string][]string{}
+	texts := map[faults][]string{}
 	for _, o := range s.Walls {
-		if o.State != apply.Missing && o.State != apply.Differs {
-			continue
+		if text := s.describeFault(o); text != "" {
+			key := faults{o.Owner, s.cureWall(o)}
+			texts[key] = append(texts[key], text)
 		}
-		if wrong[o.Owner] == nil {
-			owners = append(owners, o.Owner)
-		}
-		said := o.String() + " is missing"
-		if o.State == apply.Differs {
-			said = o.String() + " was changed"
-			if len(o.By) > 0 {
-				said += " by " + strings.Join(o.By, ", ")
-			}
-		}
-		wrong[o.Owner] = append(wrong[o.Owner], said)
 	}
-	slices.Sort(owners) // the Platform, then Pools, then Tenants
-	var all []Finding
-	for _, owner := range owners[:min(len(owners), mostOwners)] {
-		all = append(all, Finding{Severity: Problem, Object: owner, Message: some(wrong[owner]), Cure: s.cureWalls()})
+	// The Platform, then Pools, then Tenants.
+	order := slices.SortedFunc(maps.Keys(texts), func(a, b faults) int {
+		return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.cure, b.cure))
+	})
+	all := s.findForeign()
+	for _, key := range order[:min(len(order), mostOwners)] {
+		all = append(all, Finding{Severity: Problem, Object: key.owner, Message: some(texts[key]), Cure: key.cure})
 	}
-	if more := len(owners) - mostOwners; more > 0 {
+	if more := len(order) - mostOwners; more > 0 {
 		all = append(all, Finding{Severity: Problem, Message: fmt.Sprintf("and %d more pools and tenants", more), Cure: s.cureWalls()})
 	}
 	return all
+}
+
+// describeFault describes an object that is not as it is declared; "" if nothing is wrong.
+// Walls of owners and namespaces that are being deleted are deleted with them.
+func (s *Snapshot) describeFault(o survey.Object) string {
+	switch {
+	case s.Leaving[o.Owner], s.Refused[o.Namespace] != nil, o.Kind == "Namespace" && s.Refused[o.Name] != nil:
+		return ""
+	case o.State == apply.Missing && s.Unserved[o.GroupVersionKind]:
+		return o.String() + " is missing, since the API server does not serve its kind"
+	case o.State == apply.Missing:
+		return o.String() + " is missing"
+	case o.State == apply.Differs && len(o.By) > 0:
+		return o.String() + " was changed by " + strings.Join(o.By, ", ")
+	case o.State == apply.Differs:
+		return o.String() + " was changed"
+	default:
+		return ""
+	}
+}
+
+// findForeign reports namespaces that tenants declare and croft does not own. The operator
+// leaves them alone.
+func (s *Snapshot) findForeign() []Finding {
+	var all []Finding
+	for _, name := range sorted(s.Refused) {
+		var foreign *apply.NamespaceNotOwnedError
+		if !errors.As(s.Refused[name], &foreign) {
+			continue // it is being deleted
+		}
+		f := Finding{
+			Severity: Problem, Object: "Tenant/" + foreign.Tenant,
+			Message: "namespace " + name + " exists and is not croft's: no wall stands there, and the operator does not change that",
+			Cure: "if it is to be the tenant's, a cluster administrator adopts it: `croft adopt tenant " + foreign.Tenant + " -f FILE` shows a plan and asks first. " +
+				"Otherwise name another one in the tenant's `namespaces`",
+			Link: "docs/migrate.md",
+		}
+		if foreign.Owner != "" {
+			f.Message = "namespace " + name + " belongs to tenant " + foreign.Owner
+			f.Cure = "take it out of the `namespaces` of one of the two tenants"
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// cureWall is the cure for one object.
+func (s *Snapshot) cureWall(o survey.Object) string {
+	switch {
+	case s.Unserved[o.GroupVersionKind] && slices.Contains(apply.GatekeeperConstraintKinds, o.GroupVersionKind):
+		return "Gatekeeper creates the kind from croft's ConstraintTemplate of its name: see the check engine, and `kubectl get constrainttemplates -o yaml`"
+	case s.Unserved[o.GroupVersionKind]:
+		return fmt.Sprintf("install the component that serves %s %s, with its CustomResourceDefinitions, or take out of the declaration what asks for it", o.GroupVersion(), o.Kind)
+	default:
+		return s.cureWalls()
+	}
 }
 
 func (s *Snapshot) cureWalls() string {

@@ -27,7 +27,7 @@ import (
 const served = `
 platform: {clusterName: demo, nodeClass: {kwok: {}}, network: {platformNamespaces: [ingress]}}
 pools: {apps: {instances: {instanceTypes: [t3a.large]}}}
-tenants: {shop: {pool: apps, access: [{group: shop, role: operator}]}}
+tenants: {shop: {pool: apps, access: [{group: shop, role: operator}, {group: contractors, role: operator, until: "2026-01-01T00:00:00Z"}]}}
 `
 
 // walls fails if doctor misses a wall that is down, believes the conditions of an
@@ -37,6 +37,7 @@ func (k *clinic) walls(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
+	declaration.Now = time.Now() // the contractors' access has ended
 	e, problems := estate.Build(declaration)
 	if len(problems) > 0 {
 		t.Fatal(problems)

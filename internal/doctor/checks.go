@@ -1,0 +1,125 @@
+package doctor
+
+// check looks at one thing.
+type check struct {
+	name string
+	// says is the statement if there are no findings, and detail what the documentation adds.
+	says, detail string
+	// needs are the parts of the Snapshot without which the check finds nothing, or what is
+	// not so: it does not run then. reads are the others: without one, it may miss something.
+	needs, reads []string
+	find         func(*Snapshot) []Finding
+}
+
+var checks = []check{
+	{
+		name: "kubernetes", says: "the API server is recent enough for the placement engine",
+		needs: []string{readDeclared}, find: kubernetes,
+	},
+	{
+		name: "kinds", says: "croft's and Karpenter's kinds are there, and know every field that croft writes",
+		detail: "Helm does not upgrade CustomResourceDefinitions",
+		needs:  []string{readDefinitions}, reads: []string{readDeclared}, find: definitions,
+	},
+	{
+		name: "operator", says: "the operator is alive",
+		detail: "It renewed the Lease `croft-operator` in `croft-system` within 40 s. Without an operator nothing is repaired",
+		reads:  []string{readHeartbeat}, find: operator,
+	},
+	{
+		name: "platform", says: "the Platform, its Pools and its Tenants are Ready",
+		detail: "A warning for `platformNamespaces` that do not exist, and for conditions that no running operator keeps current",
+		needs:  []string{readDeclared}, reads: []string{readNamespaces, readHeartbeat}, find: platform,
+	},
+	{
+		name: "deletions", says: "deletions of declared objects and of tenants' namespaces complete",
+		detail: "After 15 minutes it names what the deletion waits for",
+		needs:  []string{readDeclared, readNamespaces}, find: deletions,
+	},
+	{
+		name: "walls", says: "every object of the walls stands as it is declared",
+		detail: "None is missing, and none was changed, as by a rule that was added to a NetworkPolicy. It names tenants' namespaces that are not croft's",
+		needs:  []string{readPlatform, readNamespaces}, reads: []string{readWalls}, find: walls,
+	},
+	{
+		name: "holds", says: "a few attacks bounce",
+		detail: "Six attacks of `croft verify`, tried by dry run as the people of up to three tenants: first of those with broken walls",
+		needs:  []string{readPlatform, readNamespaces}, reads: []string{readHolds}, find: holds,
+	},
+	{
+		name: "engine", says: "the placement engine is there, and lets nothing past it",
+		detail: "MutatingAdmissionPolicy is served, or Gatekeeper is set up as croft needs it",
+		needs:  []string{readDeclared, readGatekeeper}, find: engine,
+	},
+	{
+		name: "node-classes", says: "node classes are ready",
+		needs: []string{readNodePools}, reads: []string{readClasses}, find: nodeClasses,
+	},
+	{
+		name: "node-pools", says: "NodePools are ready, and none is croft's in part",
+		detail: "No NodePool of others has the label of tenants' pools",
+		needs:  []string{readNodePools, readDeclared}, find: nodePools,
+	},
+	{
+		name: "limits", says: "no pool is near its limits",
+		detail: "A warning at 90 %, a problem at the end",
+		needs:  []string{readNodePools}, find: limits,
+	},
+	{
+		name: "addresses", says: "no secondary network runs out of addresses",
+		detail: "A warning at 90 %, a problem at the end",
+		needs:  []string{readDeclared}, reads: []string{readIPPools}, find: addresses,
+	},
+	{
+		name: "launches", says: "nodes launch, register and initialize",
+		detail: "No startup taint that nothing removes, no refused launch",
+		needs:  []string{readClaims}, reads: []string{readEvents}, find: launches,
+	},
+	{
+		name: "taints", says: "nodes have no taints that Karpenter does not know of",
+		needs: []string{readClaims, readNodes}, find: taints,
+	},
+	{
+		name: "departures", says: "nodes that are to go do go",
+		detail: "No PodDisruptionBudget and no `karpenter.sh/do-not-disrupt` holds a node that was deleted, has drifted or expired",
+		needs:  []string{readClaims, readNodes, readPods, readBudgets}, find: departures,
+	},
+	{
+		name: "strays", says: "tenants' pods run on their own pools",
+		needs: []string{readPlatform, readNodes, readPods}, find: strays,
+	},
+	{
+		name: "daemonsets", says: "the platform's DaemonSets tolerate tenants' pools",
+		needs: []string{readDaemonSets, readNodePools, readDeclared, readNamespaces}, find: daemonSets,
+	},
+	{
+		name: "scratch", says: "no killed `croft verify` has left anything behind",
+		needs: []string{readDeclared, readNamespaces}, find: leftovers,
+	},
+	{
+		name: "add-ons", says: "the catalogue knows the add-ons",
+		needs: []string{readDeclared}, reads: []string{readDefinitions, readIngressClasses}, find: addonsKnown,
+	},
+	{
+		name: "flux", says: "Flux' controllers are locked down for several tenants",
+		detail: "By their flags, and they have no key of the platform's",
+		needs:  []string{readFlux, readNamespaces}, find: flux,
+	},
+	{
+		name: "others", says: "nobody else changes tenants' pods",
+		detail: "No webhook, policy or Kyverno rule of somebody else",
+		needs:  []string{readDeclared, readNamespaces}, reads: []string{readWebhooks}, find: others,
+	},
+}
+
+// Described is a check for the documentation.
+type Described struct{ Name, Says, Detail string }
+
+// Checks are the checks, in their order.
+func Checks() []Described {
+	all := make([]Described, len(checks))
+	for i, c := range checks {
+		all[i] = Described{c.name, c.says, c.detail}
+	}
+	return all
+}

@@ -1,0 +1,105 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// owner is a declared object with the operator's conditions.
+type owner struct {
+	// name is kind and name, as walls name their owners.
+	name string
+	client.Object
+	status v1alpha1.Status
+}
+
+// owners are all declared objects.
+func (s *Snapshot) owners() []owner {
+	if s.Declared == nil {
+		return nil
+	}
+	var all []owner
+	for i := range s.Declared.Platforms {
+		o := &s.Declared.Platforms[i]
+		all = append(all, owner{"Platform/" + o.Name, o, o.Status.Status})
+	}
+	for i := range s.Declared.Pools {
+		o := &s.Declared.Pools[i]
+		all = append(all, owner{"Pool/" + o.Name, o, o.Status.Status})
+	}
+	for i := range s.Declared.Tenants {
+		o := &s.Declared.Tenants[i]
+		all = append(all, owner{"Tenant/" + o.Name, o, o.Status.Status})
+	}
+	for i := range s.Declared.Networks {
+		o := &s.Declared.Networks[i]
+		all = append(all, owner{"SecondaryNetwork/" + o.Name, o, o.Status})
+	}
+	return all
+}
+
+// deletions report declared objects and namespaces whose deletion takes long.
+func deletions(s *Snapshot) []Finding {
+	var all []Finding
+	for _, o := range s.owners() {
+		if took := s.deletedFor(o); took > stays {
+			all = append(all, Finding{
+				Severity: Warning, Object: o.name, Message: fmt.Sprintf("its deletion takes %s so far: %s", duration.HumanDuration(took), awaited(o)),
+				Cure: "remove what it waits for, or see that the operator runs: the check operator",
+			})
+		}
+	}
+	for i := range s.Namespaces {
+		n := &s.Namespaces[i]
+		took := s.deletedFor(n)
+		if took <= stays {
+			continue
+		}
+		all = append(all, Finding{
+			Severity: Problem, Object: "Namespace/" + n.Name, Message: fmt.Sprintf("its deletion takes %s so far: %s", duration.HumanDuration(took), remaining(n)),
+			Cure: "for an API group that does not answer see the check api-services; for a finalizer, run the controller that removes it, " +
+				"or take it off the objects if that controller is gone for good",
+			Run: "kubectl get namespace " + n.Name + " -o jsonpath='{.status.conditions}'",
+		})
+	}
+	return all
+}
+
+// deletedFor is the time since an object was deleted that still exists; 0 if it was not.
+func (s *Snapshot) deletedFor(o client.Object) time.Duration {
+	if o.GetDeletionTimestamp() == nil {
+		return 0
+	}
+	return s.Now.Sub(o.GetDeletionTimestamp().Time)
+}
+
+// awaited is the operator's account of what holds up the deletion of a declared object.
+func awaited(o owner) string {
+	ready := meta.FindStatusCondition(o.status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Message == "" {
+		return "it has the finalizers " + strings.Join(o.GetFinalizers(), ", ")
+	}
+	return ready.Message
+}
+
+// remaining is the API server's account of what holds up the deletion of a namespace.
+func remaining(n *corev1.Namespace) string {
+	var all []string
+	for _, c := range n.Status.Conditions {
+		if c.Status == corev1.ConditionTrue {
+			all = append(all, c.Message)
+		}
+	}
+	if len(all) == 0 {
+		return "kube-controller-manager has not reported why"
+	}
+	return strings.Join(all, "; ")
+}
