@@ -22,10 +22,11 @@ func newDoctor(a *app) *cobra.Command {
 		Short: "Check the whole platform, and list problems with their remedies",
 		Long: `Check the whole platform, and list problems with their remedies: versions, kinds,
 the operator, the walls (each object compared with the declared one, and a few attacks
-tried by dry run as people of up to three tenants), the placement engine, node classes,
-pools and their limits, nodes that do not start or do not end, the platform's
-DaemonSets, and other components that change tenants' pods. It changes nothing, and
-names the data that you may not read; the attacks need the right to impersonate.
+tried by dry run as people of up to three tenants), what kubelets write, the placement
+engine, node classes, pools and their limits, nodes that do not start or do not end,
+PodDisruptionBudgets that hold nodes, the platform's DaemonSets, classes, quotas, DNS,
+and other components that change tenants' pods. It changes nothing, and names the data
+that you may not read; the dry runs need the right to impersonate.
 
 With -f, the walls are those of a file, for a cluster without croft's operator, as
 with croft render | kubectl apply.
@@ -89,7 +90,7 @@ func (a *app) printCheckup(results []doctor.Result) {
 	for _, r := range results {
 		say(a.out, "%s %-*s   %s\n", resultMark(r), wide, r.Check, r.Says)
 		for _, what := range r.Unread {
-			say(a.out, "    %s %s\n", yellow("?"), what)
+			say(a.out, "    %s not checked: %s\n", yellow("?"), what)
 		}
 		told := map[string]bool{}
 		for _, f := range r.Findings {
@@ -121,7 +122,7 @@ func (a *app) printCheckup(results []doctor.Result) {
 	}
 	say(a.out, "\n%s, %s", count(problems, "problem"), count(warnings, "warning"))
 	if n := doctor.Unread(results); n > 0 {
-		say(a.out, "; %s could not look at everything: ask a platform admin, or for the check holds a cluster admin, to run this", count(n, "check"))
+		say(a.out, "; %s could not look at everything: ask a platform admin, or for the checks holds and kubelets a cluster admin, to run this", count(n, "check"))
 	}
 	say(a.out, "\n")
 }

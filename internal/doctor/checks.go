@@ -47,6 +47,11 @@ var checks = []check{
 		needs:  []string{readPlatform, readNamespaces}, reads: []string{readHolds}, find: holds,
 	},
 	{
+		name: "kubelets", says: "what kubelets and the controllers of volumes write is admitted",
+		detail: "A Node, CSINode, Lease, mirror pod, ResourceSlice and VolumeAttachment, tried by dry run as those components: no admission policy or webhook may refuse them, or no new node becomes Ready",
+		reads:  []string{readWrites}, find: kubelets,
+	},
+	{
 		name: "engine", says: "the placement engine is there, and lets nothing past it",
 		detail: "MutatingAdmissionPolicy is served, or Gatekeeper is set up as croft needs it",
 		needs:  []string{readDeclared, readGatekeeper}, find: engine,

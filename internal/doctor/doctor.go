@@ -88,8 +88,9 @@ type Snapshot struct {
 	// kinds among them that the API server does not serve.
 	Walls    []survey.Object
 	Unserved map[schema.GroupVersionKind]bool
-	// Tried are attacks that were tried by dry run.
-	Tried []Tries
+	// Tried are attacks that were tried by dry run, Writes what Kubernetes itself writes.
+	Tried  []Tries
+	Writes []Write
 	// Absent are the Platform's platformNamespaces that do not exist.
 	Absent []string
 	// Unread are the reasons for missing data, by its name.

@@ -166,7 +166,7 @@ func TestChecks(t *testing.T) {
 		name string
 		run  func(*clinic, *testing.T)
 	}{
-		{"Engine", (*clinic).native}, {"Walls", (*clinic).walls}, {"Others", (*clinic).others}, {"Kinds", (*clinic).kinds},
+		{"Engine", (*clinic).native}, {"Walls", (*clinic).walls}, {"Kubelets", (*clinic).kubelets}, {"Others", (*clinic).others}, {"Kinds", (*clinic).kinds},
 	} {
 		if !t.Run(test.name, func(t *testing.T) { test.run(k, t) }) {
 			return

@@ -49,6 +49,7 @@ const (
 	readWalls       = "walls"
 	readHolds       = "attacks"
 
+	readWrites         = "writes of kubelets"
 	readIngressClasses = "IngressClasses"
 	readFlux           = "Flux' Deployments"
 	readIPPools        = "whereabouts' IPPools"
@@ -69,7 +70,7 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 		return nil, err
 	}
 	g := &gatherer{Client: c, Snapshot: &Snapshot{
-		Now: time.Now(), Own: own, Unread: map[string]string{readHolds: "none was tried"},
+		Now: time.Now(), Own: own, Unread: map[string]string{readHolds: "none was tried", readWrites: "none was tried"},
 		Refused: map[string]error{}, Leaving: map[string]bool{}, Unserved: map[schema.GroupVersionKind]bool{},
 		Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{},
 		Classes:     map[karpenterv1.NodeClassReference]*unstructured.Unstructured{},

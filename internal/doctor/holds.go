@@ -42,9 +42,18 @@ func (t *Tries) names() []string {
 	return all
 }
 
-// Try tries a few attacks by dry run as members of some tenants: first of those with broken
-// walls, if there are any. It needs the right to impersonate them.
+// Try sends a few requests by dry run: attacks as members of tenants, and the writes of
+// kubelets and the like. It needs the right to impersonate them.
 func Try(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) error {
+	if err := tryAttacks(ctx, config, c, s); err != nil {
+		return err
+	}
+	return tryWrites(ctx, config, c, s)
+}
+
+// tryAttacks tries a few attacks as members of some tenants: first of those with broken walls,
+// if there are any.
+func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) error {
 	delete(s.Unread, readHolds)
 	for _, t := range s.testable() {
 		existing := verify.NewExisting(s.Estate, t)

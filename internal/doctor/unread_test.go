@@ -34,7 +34,7 @@ tenants: {shop: {pool: apps, access: [{group: shop, role: operator}]}}
 `
 
 // tried are the checks that send requests of their own: Gather knows nothing of them.
-var tried = []string{"holds"}
+var tried = []string{"holds", "kubelets"}
 
 // faults are objects that every check finds fault with.
 func faults() []client.Object {

@@ -1,0 +1,185 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/verify"
+)
+
+// Write is an object that a component of Kubernetes creates for a node.
+type Write struct {
+	By     rest.ImpersonationConfig
+	Object client.Object
+	// Harm is the consequence if it is refused.
+	Harm string
+	// Refusal is the error of the admission policy or webhook that refuses it; nil if none
+	// does.
+	Refusal error
+}
+
+// probe is the name of objects that are tried, and of a node where there is none.
+const probe = "croft-doctor"
+
+// nodeWrites are what kubelets and the controllers of volumes write for a node. Several name
+// the Node as their owner, as tenants' objects may not.
+func nodeWrites(node *corev1.Node) []Write {
+	owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
+	owned := func(namespace, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: owners}
+	}
+	kubelet := rest.ImpersonationConfig{UserName: "system:node:" + node.Name, Groups: []string{"system:nodes"}}
+	attacher := rest.ImpersonationConfig{UserName: "system:serviceaccount:kube-system:attachdetach-controller"}
+	return []Write{
+		{By: kubelet, Harm: "no new node registers", Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}},
+		{By: kubelet, Harm: "no new node becomes Ready", Object: &storagev1.CSINode{ObjectMeta: owned("", node.Name)}},
+		{By: kubelet, Harm: "new nodes are taken for dead", Object: &coordinationv1.Lease{ObjectMeta: owned(corev1.NamespaceNodeLease, node.Name)}},
+		{By: kubelet, Harm: "static pods do not show in the API", Object: mirrorPod(node, owned(metav1.NamespaceSystem, probe))},
+		{By: kubelet, Harm: "devices of nodes are not offered", Object: &resourcev1.ResourceSlice{
+			ObjectMeta: owned("", probe),
+			Spec: resourcev1.ResourceSliceSpec{
+				Driver: "croft-doctor.example.org", NodeName: &node.Name, Pool: resourcev1.ResourcePool{Name: node.Name, ResourceSliceCount: 1},
+			},
+		}},
+		{By: attacher, Harm: "pods wait for their volumes", Object: &storagev1.VolumeAttachment{
+			ObjectMeta: metav1.ObjectMeta{Name: probe, Finalizers: []string{"external-attacher/croft-doctor-example-org"}},
+			Spec: storagev1.VolumeAttachmentSpec{
+				Attacher: "croft-doctor.example.org", NodeName: node.Name, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To(probe)},
+			},
+		}},
+	}
+}
+
+// mirrorPod is how a kubelet shows a static pod in the API.
+func mirrorPod(node *corev1.Node, metadata metav1.ObjectMeta) *corev1.Pod {
+	metadata.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "0"}
+	metadata.OwnerReferences = []metav1.OwnerReference{metadata.OwnerReferences[0]}
+	metadata.OwnerReferences[0].Controller = ptr.To(true)
+	return &corev1.Pod{ObjectMeta: metadata, Spec: corev1.PodSpec{
+		NodeName: node.Name, Containers: []corev1.Container{{Name: "probe", Image: "registry.k8s.io/pause"}},
+		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}},
+	}}
+}
+
+// tryWrites sends the writes of a node's components by dry run.
+func tryWrites(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) error {
+	node, err := anyNode(ctx, c)
+	if err != nil {
+		return err
+	}
+	delete(s.Unread, readWrites)
+	var left []string
+	for _, w := range nodeWrites(node) {
+		if _, pod := w.Object.(*corev1.Pod); pod && node.UID == probe {
+			continue // the API server looks up the node of a pod
+		}
+		reason, err := w.try(ctx, config, c)
+		if err != nil {
+			return err
+		}
+		if reason != "" {
+			left = append(left, reason)
+		}
+		s.Writes = append(s.Writes, w)
+	}
+	if len(left) > 0 {
+		s.Unread[readWrites] = some(sortUnique(left))
+	}
+	return nil
+}
+
+// anyNode is a node of the cluster, or the probe if there is none to be read.
+func anyNode(ctx context.Context, c client.Client) (*corev1.Node, error) {
+	var nodes corev1.NodeList
+	err := c.List(ctx, &nodes, client.Limit(1))
+	switch {
+	case err == nil && len(nodes.Items) > 0:
+		return &nodes.Items[0], nil
+	case err == nil, apierrors.IsForbidden(err):
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: probe, UID: probe}}, nil
+	default:
+		return nil, fmt.Errorf("read nodes: %w", err)
+	}
+}
+
+// refusedByAdmission matches refusals of admission policies and webhooks, and failures of
+// webhooks that must answer.
+var refusedByAdmission = regexp.MustCompile(`(?i)policy ['"][^'"]*['"]( with binding ['"][^'"]*['"])? denied request|admission webhook "[^"]*" denied the request|failed calling webhook`)
+
+// try sends a write by dry run and notes a refusal. It returns the reason why that says
+// nothing about admission; "" if it does.
+func (w *Write) try(ctx context.Context, config *rest.Config, c client.Client) (reason string, err error) {
+	if may, err := mayImpersonate(ctx, c, impersonation(w.By)); !may {
+		return "you may not impersonate " + w.By.UserName, err
+	}
+	as := rest.CopyConfig(config)
+	as.Impersonate = w.By
+	by, err := client.New(as, client.Options{Scheme: scheme.New(), Mapper: c.RESTMapper()})
+	if err != nil {
+		return "", err
+	}
+	err = by.Create(ctx, w.Object, client.DryRunAll)
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err), meta.IsNoMatchError(err):
+		return "", nil
+	case refusedByAdmission.MatchString(err.Error()):
+		w.Refusal = err
+		return "", nil
+	default:
+		return fmt.Sprintf("the %s could not be tried: %v", w.kind(), err), nil
+	}
+}
+
+// impersonation are the rights to act as a node or as a service account, whose groups come with
+// it.
+func impersonation(as rest.ImpersonationConfig) []verify.Right {
+	if _, name, err := serviceaccount.SplitUsername(as.UserName); err == nil {
+		return []verify.Right{{Verb: "impersonate", Resource: "serviceaccounts", Name: name}}
+	}
+	rights := []verify.Right{{Verb: "impersonate", Resource: "users", Name: as.UserName}}
+	for _, group := range as.Groups {
+		rights = append(rights, verify.Right{Verb: "impersonate", Resource: "groups", Name: group})
+	}
+	return rights
+}
+
+func (w *Write) kind() string {
+	kinds, _, _ := scheme.New().ObjectKinds(w.Object)
+	return kinds[0].Kind
+}
+
+// kubelets report what admission refuses to kubelets and to the controllers of volumes.
+func kubelets(s *Snapshot) []Finding {
+	var all []Finding
+	for _, w := range s.Writes {
+		if w.Refusal == nil {
+			continue
+		}
+		f := Finding{
+			Severity: Problem, Object: w.kind() + "/" + w.Object.GetName(), Message: w.By.UserName + " may not create it: " + w.Refusal.Error(),
+			Cause: "an admission policy or webhook matches more than it is for: " + w.Harm,
+			Cure: "limit the policy or webhook that the message names to the namespaces that it is for, " +
+				"or exempt the group system:nodes and the service accounts of kube-system; let a webhook that does not answer run again",
+		}
+		if attack.RefusedByCroft(w.Refusal) {
+			f.Cure = "it is croft's own policy: install a version of croft that does not refuse this, by `croft install --image IMAGE` or `helm upgrade`"
+		}
+		all = append(all, f)
+	}
+	return all
+}
