@@ -76,6 +76,11 @@ var checks = []check{
 		needs:  []string{readDeclared}, reads: []string{readIPPools}, find: addresses,
 	},
 	{
+		name: "dns", says: "nodes point pods to a DNS Service of the cluster",
+		detail: "`platform.clusterDNS` and the kubelets' `clusterDNS` of pools on AWS, compared with the cluster's Services",
+		needs:  []string{readPlatform, readServices}, find: dns,
+	},
+	{
 		name: "launches", says: "nodes launch, register and initialize",
 		detail: "No startup taint that nothing removes, no refused launch",
 		needs:  []string{readClaims}, reads: []string{readEvents}, find: launches,
@@ -90,12 +95,32 @@ var checks = []check{
 		needs:  []string{readClaims, readNodes, readPods, readBudgets}, find: departures,
 	},
 	{
+		name: "budgets", says: "no PodDisruptionBudget of a tenant holds a node for good",
+		detail: "Several budgets for one pod, budgets that require all pods, budgets whose pods cannot be counted; with the node, and the tenants that share its pool",
+		needs:  []string{readPlatform, readPods, readBudgets}, reads: []string{readNodes}, find: budgets,
+	},
+	{
 		name: "strays", says: "tenants' pods run on their own pools",
 		needs: []string{readPlatform, readNodes, readPods}, find: strays,
 	},
 	{
 		name: "daemonsets", says: "the platform's DaemonSets tolerate tenants' pools",
 		needs: []string{readDaemonSets, readNodePools, readDeclared, readNamespaces}, find: daemonSets,
+	},
+	{
+		name: "classes", says: "tenants' policy lists name classes that exist, and have the cluster's defaults",
+		detail: "Priority, runtime, storage, ingress, gateway, device and volume attributes classes, and CSI drivers. Objects that name no class get the cluster's default, and are refused if the list does not have it",
+		needs:  []string{readPlatform}, reads: []string{readPolicyClasses}, find: policyClasses,
+	},
+	{
+		name: "quotas", says: "quotas and limits of a namespace do not contradict one another",
+		detail: "LimitRanges and ResourceQuotas of others beside croft's, and quotas that count what no LimitRange gives a default",
+		needs:  []string{readPlatform, readNamespaces, readQuotas}, find: quotas,
+	},
+	{
+		name: "api-services", says: "every API group answers",
+		detail: "No namespace can be deleted while an APIService is unavailable",
+		reads:  []string{readAPIServices}, find: apiServices,
 	},
 	{
 		name: "scratch", says: "no killed `croft verify` has left anything behind",
@@ -112,7 +137,7 @@ var checks = []check{
 	},
 	{
 		name: "others", says: "nobody else changes tenants' pods",
-		detail: "No webhook, policy or Kyverno rule of somebody else",
+		detail: "No webhook, policy or Kyverno rule of somebody else, and no annotation of a namespace for PodNodeSelector or PodTolerationRestriction",
 		needs:  []string{readDeclared, readNamespaces}, reads: []string{readWebhooks}, find: others,
 	},
 }

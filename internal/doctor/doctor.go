@@ -79,6 +79,15 @@ type Snapshot struct {
 	IPPools []unstructured.Unstructured
 	// Gatekeeper is how it is set up, where it is the engine.
 	Gatekeeper gatekeeper.Installation
+	// APIServices are the API groups with their servers.
+	APIServices []unstructured.Unstructured
+	// PolicyClasses are the cluster's classes of the kinds that tenants' lists restrict.
+	PolicyClasses map[string][]unstructured.Unstructured
+	// DNS are the cluster's DNS Services, and those at the addresses of nodes' resolvers.
+	DNS []corev1.Service
+	// Ranges and Quotas are the cluster's LimitRanges and ResourceQuotas.
+	Ranges []corev1.LimitRange
+	Quotas []corev1.ResourceQuota
 	// Heartbeat is the operator's sign of life.
 	Heartbeat heartbeat.Beat
 	// Rendered says that the declared objects are a file's, whose walls are kept without

@@ -166,7 +166,7 @@ func TestChecks(t *testing.T) {
 		name string
 		run  func(*clinic, *testing.T)
 	}{
-		{"Engine", (*clinic).native}, {"Walls", (*clinic).walls}, {"Kubelets", (*clinic).kubelets}, {"Others", (*clinic).others}, {"Kinds", (*clinic).kinds},
+		{"Engine", (*clinic).native}, {"Walls", (*clinic).walls}, {"Kubelets", (*clinic).kubelets}, {"APIServices", (*clinic).apiServices}, {"Others", (*clinic).others}, {"Kinds", (*clinic).kinds},
 	} {
 		if !t.Run(test.name, func(t *testing.T) { test.run(k, t) }) {
 			return
@@ -268,6 +268,28 @@ func (k *clinic) others(t *testing.T) {
 
 	k.kyverno(t)
 	k.finds(t, "others", doctor.Warning, "ClusterPolicy/tolerate", "Kyverno's rule add-tolerations changes pods")
+}
+
+// apiServices fails if doctor gives up, or does not say why it cannot read policies, where the
+// server of an API group does not answer.
+func (k *clinic) apiServices(t *testing.T) {
+	k.silent(t, "api-services")
+	silent := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1.kyverno.io"},
+		"spec": map[string]any{
+			"group": "kyverno.io", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
+			"service": map[string]any{"namespace": "default", "name": "nobody"},
+		},
+	}}
+	k.make(t, silent)
+	k.until(t, "others", func(r doctor.Result) bool {
+		return slices.Contains(r.Unread, "webhooks and policies: their API group does not answer: see the check api-services")
+	})
+	k.finds(t, "api-services", doctor.Problem, "APIService/v1.kyverno.io", "it is not available: ServiceNotFound")
+	if err := k.Delete(t.Context(), silent); err != nil {
+		t.Fatal(err)
+	}
+	k.silent(t, "api-services")
 }
 
 // kyverno creates the kind of Kyverno's policies, and a policy that changes pods.

@@ -50,6 +50,10 @@ const (
 	readHolds       = "attacks"
 
 	readWrites         = "writes of kubelets"
+	readAPIServices    = "APIServices"
+	readPolicyClasses  = "classes in policy lists"
+	readServices       = "Services"
+	readQuotas         = "LimitRanges and ResourceQuotas"
 	readIngressClasses = "IngressClasses"
 	readFlux           = "Flux' Deployments"
 	readIPPools        = "whereabouts' IPPools"
@@ -71,7 +75,8 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	}
 	g := &gatherer{Client: c, Snapshot: &Snapshot{
 		Now: time.Now(), Own: own, Unread: map[string]string{readHolds: "none was tried", readWrites: "none was tried"},
-		Refused: map[string]error{}, Leaving: map[string]bool{}, Unserved: map[schema.GroupVersionKind]bool{},
+		PolicyClasses: map[string][]unstructured.Unstructured{},
+		Refused:       map[string]error{}, Leaving: map[string]bool{}, Unserved: map[schema.GroupVersionKind]bool{},
 		Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{},
 		Classes:     map[karpenterv1.NodeClassReference]*unstructured.Unstructured{},
 	}}
@@ -85,7 +90,7 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	g.Version = *info
 	for _, step := range []func(context.Context) error{
 		g.definitions, g.declared, g.heartbeat, g.absent, g.survey, g.karpenter, g.classes, g.nodes, g.departing, g.budgets, g.strays, g.workloads,
-		g.mutations, g.gatekeeper, g.ingressClasses, g.fluxControllers, g.addresses,
+		g.mutations, g.gatekeeper, g.ingressClasses, g.fluxControllers, g.addresses, g.policyClasses, g.quotas, g.apiServices, g.dns,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err

@@ -38,6 +38,9 @@ func others(s *Snapshot) []Finding {
 			all = append(all, of("foreign-mutation", Warning, "MutatingAdmissionPolicy/"+m.Name, "changes pods in "+some(hit)))
 		}
 	}
+	for i := range s.Namespaces {
+		all = append(all, findPluginAnnotations(&s.Namespaces[i])...)
+	}
 	for i := range s.Kyverno {
 		if namespace := s.Kyverno[i].GetNamespace(); namespace != "" && !s.tenantOf(namespace) {
 			continue // a Policy is about its own namespace alone
@@ -45,6 +48,31 @@ func others(s *Snapshot) []Finding {
 		if rule := mutatesPods(&s.Kyverno[i]); rule != "" {
 			all = append(all, of("foreign-mutation", Warning, s.Kyverno[i].GetKind()+"/"+s.Kyverno[i].GetName(), "Kyverno's rule "+rule+" changes pods"))
 		}
+	}
+	return all
+}
+
+// plugins are annotations of namespaces by which admission plugins of the API server change or
+// refuse pods. They are off by default, and whether they are on cannot be read.
+var plugins = map[string]string{
+	"scheduler.alpha.kubernetes.io/node-selector":        "PodNodeSelector",
+	"scheduler.alpha.kubernetes.io/defaultTolerations":   "PodTolerationRestriction",
+	"scheduler.alpha.kubernetes.io/tolerationsWhitelist": "PodTolerationRestriction",
+}
+
+func findPluginAnnotations(n *corev1.Namespace) []Finding {
+	if n.DeletionTimestamp != nil {
+		return nil
+	}
+	var all []Finding
+	for _, key := range sorted(plugins) {
+		if _, ok := n.Annotations[key]; !ok {
+			continue
+		}
+		f := of("foreign-mutation", Warning, "Namespace/"+n.Name, fmt.Sprintf("it has the annotation %s: where the API server's admission plugin %s is on, pods get it and are refused, or never fit the nodes of their pool", key, plugins[key]))
+		f.Cure = "take the annotation off: the tenant's pools place its pods, and `instances` of a Pool says what nodes they are"
+		f.Run = "kubectl annotate namespace " + n.Name + " " + key + "-"
+		all = append(all, f)
 	}
 	return all
 }

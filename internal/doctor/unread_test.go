@@ -29,8 +29,9 @@ platform: {clusterName: demo, placement: Gatekeeper, nodeClass: {kwok: {}}, netw
 pools:
   apps: {instances: {instanceTypes: [t3a.large]}, secondaryNetworks: [n4]}
   other: {instances: {instanceTypes: [t3a.large]}}
+  cloud: {nodeClass: {aws: {role: nodes, kubelet: {clusterDNS: [10.0.0.10]}}}}
 secondaryNetworks: {n4: {zones: [{zone: a, cidr: 10.0.4.0/24, podCIDR: 10.0.4.32/27, subnet: subnet-0123456789abcdef0}]}}
-tenants: {shop: {pool: apps, access: [{group: shop, role: operator}]}}
+tenants: {shop: {pool: apps, access: [{group: shop, role: operator}], policy: {priorityClasses: [gold]}}}
 `
 
 // tried are the checks that send requests of their own: Gather knows nothing of them.
@@ -86,7 +87,20 @@ func faults() []client.Object {
 		"spec": map[string]any{"range": "10.0.4.0/24", "allocations": allocations},
 	}}
 	class := &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: "own"}, Spec: networkingv1.IngressClassSpec{Controller: "example.org/ingress"}}
+	all := budget.DeepCopy()
+	all.Name = "all"
+	contradiction := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "platform"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+		Type: corev1.LimitTypeContainer,
+		Min:  corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}, Max: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+	}}}}
+	dns := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns", Labels: map[string]string{"k8s-app": "kube-dns"}}}
+	dns.Spec.ClusterIP, dns.Spec.Ports = "10.1.0.10", []corev1.ServicePort{{Port: 53}}
+	silent := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1beta1.metrics.k8s.io"},
+		"status": map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": "False", "reason": "FailedDiscoveryCheck", "message": "no route"}}},
+	}}
 	return []client.Object{
+		all, contradiction, dns, silent,
 		pool("apps"), pool("foreign"), drifted, driftedClaim, pod, budget, set, flux, left, ended, namespaceOf("shop", "shop"), webhook, addresses, class,
 	}
 }

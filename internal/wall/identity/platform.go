@@ -68,6 +68,8 @@ var audited = []rbacv1.PolicyRule{
 		"validatingwebhookconfigurations", "mutatingwebhookconfigurations",
 	}},
 	{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}},
+	{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}},
+	{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"csidrivers"}},
 	{APIGroups: []string{"karpenter.sh"}, Resources: []string{"nodepools", "nodeclaims"}},
 	{APIGroups: []string{"karpenter.kwok.sh"}, Resources: []string{"kwoknodeclasses"}},
 	{APIGroups: []string{"karpenter.k8s.aws"}, Resources: []string{"ec2nodeclasses"}},

@@ -1,0 +1,56 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// apiServices reads which servers answer for API groups.
+func (g *gatherer) apiServices(ctx context.Context) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIServiceList"})
+	err := g.list(ctx, readAPIServices, list)
+	g.APIServices = withoutDeleted(list.Items)
+	return err
+}
+
+// apiServices report API groups whose server does not answer.
+func apiServices(s *Snapshot) []Finding {
+	var all []Finding
+	for i := range s.APIServices {
+		o := &s.APIServices[i]
+		reason := unavailable(s.Now, o)
+		if reason == "" {
+			continue
+		}
+		namespace, _, _ := unstructured.NestedString(o.Object, "spec", "service", "namespace")
+		name, _, _ := unstructured.NestedString(o.Object, "spec", "service", "name")
+		all = append(all, Finding{
+			Severity: Problem, Object: "APIService/" + o.GetName(), Message: "it is not available: " + reason,
+			Cause: "kube-controller-manager cannot list what the group has in a namespace: until it answers, no namespace is deleted",
+			Cure: fmt.Sprintf("make its Service answer: `kubectl -n %s describe service %s` and the pods behind it; if its component is gone for good, `kubectl delete apiservice %s`",
+				namespace, name, o.GetName()),
+			Link: "https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/",
+		})
+	}
+	return all
+}
+
+// unavailable is the reason why an APIService does not answer; "" if it does, or if its
+// server may be restarting.
+func unavailable(now time.Time, o *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, entry := range conditions {
+		c, _ := entry.(map[string]any)
+		since, _ := c["lastTransitionTime"].(string)
+		at, _ := time.Parse(time.RFC3339, since)
+		if c["type"] == "Available" && c["status"] != "True" && now.Sub(at) > soon {
+			return fmt.Sprintf("%v: %v", c["reason"], c["message"])
+		}
+	}
+	return ""
+}

@@ -1,0 +1,96 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// dnsLabels are those of the cluster's DNS Service, whichever its name.
+var dnsLabels = client.MatchingLabels{"k8s-app": "kube-dns"}
+
+// resolvers are the addresses that nodes of croft's pools give to pods for name resolution,
+// with the pools. Link-local ones are those of a cache on the node, which has no Service.
+func (s *Snapshot) resolvers() map[string][]string {
+	all := map[string][]string{}
+	if s.Estate == nil {
+		return all
+	}
+	for _, pool := range s.Estate.Pools {
+		if pool.Class.AWS == nil || pool.Class.AWS.Kubelet == nil {
+			continue
+		}
+		for _, address := range pool.Class.AWS.Kubelet.ClusterDNS {
+			if ip, err := netip.ParseAddr(address); err == nil && !ip.IsLinkLocalUnicast() {
+				all[address] = append(all[address], pool.Name)
+			}
+		}
+	}
+	return all
+}
+
+// dns reads the Services at the addresses of the nodes' resolvers, and the cluster's own.
+func (g *gatherer) dns(ctx context.Context) error {
+	addresses := g.resolvers()
+	if len(addresses) == 0 {
+		return nil
+	}
+	reads := [][]client.ListOption{{client.InNamespace(metav1.NamespaceSystem), dnsLabels}}
+	for _, address := range sorted(addresses) {
+		reads = append(reads, []client.ListOption{client.MatchingFields{"spec.clusterIP": address}})
+	}
+	for _, options := range reads {
+		var services corev1.ServiceList
+		if err := g.list(ctx, readServices, &services, options...); err != nil {
+			return err
+		}
+		g.DNS = append(g.DNS, withoutDeleted(services.Items)...)
+	}
+	return nil
+}
+
+// dns reports resolvers that are no DNS Service's address.
+func dns(s *Snapshot) []Finding {
+	var all []Finding
+	addresses := s.resolvers()
+	for _, address := range sorted(addresses) {
+		if slices.ContainsFunc(s.DNS, func(service corev1.Service) bool { return answers(&service, address) }) {
+			continue
+		}
+		f := Finding{
+			Severity: Warning, Object: "Platform/default",
+			Message: fmt.Sprintf("nodes of %s point pods to %s for DNS, and no Service with port 53 has that address", some(addresses[address]), address),
+			Cause:   "pods there resolve no name, unless a server outside of the cluster answers at that address",
+			Cure:    "write the address of the cluster's DNS Service into `platform.clusterDNS`, or leave it out: Karpenter finds it",
+			Run:     "kubectl -n kube-system get services -l k8s-app=kube-dns",
+		}
+		if own := s.dnsAddresses(); len(own) > 0 {
+			f.Severity = Problem
+			f.Message += "; the cluster's own is at " + some(own)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// answers reports whether a Service takes DNS requests at an address.
+func answers(service *corev1.Service, address string) bool {
+	return slices.Contains(append(service.Spec.ClusterIPs, service.Spec.ClusterIP), address) &&
+		slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == 53 })
+}
+
+// dnsAddresses are those of the cluster's own DNS Services.
+func (s *Snapshot) dnsAddresses() []string {
+	var all []string
+	for i := range s.DNS {
+		if s.DNS[i].Labels["k8s-app"] == dnsLabels["k8s-app"] && s.DNS[i].Spec.ClusterIP != corev1.ClusterIPNone {
+			all = append(all, s.DNS[i].Spec.ClusterIP)
+		}
+	}
+	return sortUnique(all)
+}
