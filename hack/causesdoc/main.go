@@ -1,5 +1,5 @@
 // Command causesdoc writes the part of docs/troubleshooting.md that is generated:
-// the runbooks of alerts, and the catalogue of causes. It reads the document from the first argument and writes
+// the checks of `croft doctor`, the runbooks of alerts, and the catalogue of causes. It reads the document from the first argument and writes
 // it to the second. `make generate` calls it.
 package main
 
@@ -9,6 +9,7 @@ import (
 
 	"croft.dev/croft/hack/internal/document"
 	"croft.dev/croft/internal/catalog"
+	"croft.dev/croft/internal/doctor"
 	"croft.dev/croft/internal/oncall"
 )
 
@@ -16,6 +17,7 @@ func main() { document.Main(generate) }
 
 func generate() (string, error) {
 	var b strings.Builder
+	checks(&b)
 	alerts(&b)
 	by := map[catalog.Means]int{}
 	for _, row := range catalog.Rows() {
@@ -30,6 +32,18 @@ func generate() (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// checks are those of `croft doctor`.
+func checks(b *strings.Builder) {
+	b.WriteString("\n# The checks of croft doctor\n\n| check | without findings |\n|---|---|\n")
+	for _, c := range doctor.Checks() {
+		text := c.Says
+		if c.Detail != "" {
+			text += ". " + c.Detail
+		}
+		fmt.Fprintf(b, "| `%s` | %s |\n", c.Name, text)
+	}
 }
 
 // alerts are the runbooks, which the alerts link to by their names.
