@@ -14,6 +14,7 @@ type AWSKubelet struct {
 	// +kubebuilder:validation:MaxItems=3
 	// +kubebuilder:validation:items:MaxLength=45
 	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address, such as 10.100.0.10"
+	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast()",message="must be an address that pods reach: loopback addresses, such as 127.0.0.53, are each pod's own"
 	// +listType=set
 	// +optional
 	ClusterDNS []string `json:"clusterDNS,omitempty"`

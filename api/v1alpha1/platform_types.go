@@ -85,11 +85,16 @@ type PlatformSpec struct {
 	// +optional
 	TopLevelNamespaces []string `json:"topLevelNamespaces,omitempty"`
 
-	// ClusterDNS are the addresses that pods resolve names at, for nodes that do
-	// not find them out themselves and for node-local DNS caches.
+	// ClusterDNS are the addresses of name servers in pods' /etc/resolv.conf. They are
+	// needed where nodes do not find them out themselves, and where no pod answers at
+	// the address: DNS caches on nodes (169.254.20.10 is always allowed), Cloud DNS of
+	// GKE (169.254.169.254), AKS LocalDNS (169.254.10.11), servers outside of the
+	// cluster. Tenants reach port 53 of them, of metadata addresses too, and there no
+	// other port.
 	// +kubebuilder:validation:MaxItems=3
 	// +kubebuilder:validation:items:MaxLength=45
 	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address, such as 10.100.0.10"
+	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast()",message="must be an address that pods reach: loopback addresses, such as 127.0.0.53, are each pod's own"
 	// +listType=set
 	// +optional
 	ClusterDNS []string `json:"clusterDNS,omitempty"`
@@ -360,6 +365,14 @@ type PlatformNetwork struct {
 	// +optional
 	PlatformNamespaces []string `json:"platformNamespaces,omitempty"`
 
+	// DNSPods are pods that resolve names, in addition to the usual ones: in kube-system,
+	// k8s-app kube-dns on port 53 (and 8053, of Gardener) and node-local-dns; and
+	// OpenShift's, in openshift-dns. Tenants with Restricted egress reach them, too.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	DNSPods []DNSPods `json:"dnsPods,omitempty"`
+
 	// MetadataAddresses are the addresses at which clouds hand credentials to whoever
 	// asks from an instance. No tenant reaches them, over NAT64 (64:ff9b::/96) neither.
 	// The default names those of AWS (with ECS), Google Cloud, Azure, Alibaba Cloud and
@@ -381,6 +394,26 @@ type PlatformNetwork struct {
 // Azure, Oracle Cloud, and Google Cloud over IPv6.
 func DefaultMetadataAddresses() []string {
 	return []string{"169.254.169.254", "fd00:ec2::254", "169.254.170.2", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd20:ce::254"}
+}
+
+// DNSPods selects pods that resolve names.
+type DNSPods struct {
+	// Namespace is the namespace of the pods. No tenant may have it.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="must be the name of a namespace"
+	// +required
+	Namespace string `json:"namespace"`
+	// Labels are labels that the pods have, all of them.
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=4
+	// +required
+	Labels map[string]string `json:"labels"`
+	// Port is the port of the pods, by UDP and TCP. Their Service's port may be another.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	// +kubebuilder:default=53
+	// +optional
+	Port int32 `json:"port,omitempty"`
 }
 
 // CalicoAPIGroup is an API group of Calico's.

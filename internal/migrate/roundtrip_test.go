@@ -89,7 +89,7 @@ var same = gocmp.Options{
 	// In the platform's policies, as expressions that nothing reads back.
 	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "Admins", "Auditors", "ClassReaders", "Addons", "Roles", "Finalizers", "Proxy"),
 	cmpopts.IgnoreFields(estate.Platform{}, "Groups"), // these follow from Admins, Auditors and ClassReaders
-	cmpopts.IgnoreFields(v1alpha1.PlatformNetwork{}, "MetadataAddresses"),
+	cmpopts.IgnoreFields(v1alpha1.PlatformNetwork{}, "MetadataAddresses", "DNSPods"),
 	// Written out in each tenant and each pool.
 	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "TenantDefaults", "NodeClass"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "NodeClass"),

@@ -40,6 +40,7 @@ func TestMutantsOfDialects(t *testing.T) {
 			platform := platformWith("ingress")
 			dialect.network.PlatformNamespaces = platform.Spec.Network.PlatformNamespaces
 			platform.Spec.Network = dialect.network
+			platform.Spec.ClusterDNS = []string{"169.254.169.254", "fd00::a"} // the first is a metadata address
 			l := &lab{t: t, compares: true}
 			s := build(t, cluster.Config, dialect.name, platform)
 			l.add(s)
@@ -116,10 +117,14 @@ func (l *lab) dialectMutants(s *proving) []mutant {
 					if i >= len(rules) {
 						return
 					}
-					if rule := rules[i].(map[string]any); rule["action"] == "Allow" {
+					switch rule := rules[i].(map[string]any); rule["action"] {
+					case "Allow":
 						rules[i] = map[string]any{"action": "Allow"}
-					} else {
-						rules[i].(map[string]any)["action"] = "Pass"
+					case "Pass":
+						delete(rule, "protocols")
+						delete(rule, "ports")
+					default:
+						rule["action"] = "Pass"
 					}
 				})
 			}

@@ -60,7 +60,7 @@ func newOfflineScene(t testing.TB, scratch *verify.Scratch) *offlineScene {
 	platform, by, on := scratch.Parts()
 	s := &offlineScene{scratch: scratch, users: verify.Users(by, on)}
 	s.objects = append(wall.PlatformObjects(platform), scratch.Objects()...)
-	for _, name := range []string{"default", "kube-system", "ingress"} {
+	for _, name := range []string{"default", "kube-system", "openshift-dns", "ingress"} {
 		s.objects = append(s.objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	var err error

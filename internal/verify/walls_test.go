@@ -101,9 +101,11 @@ func build(t *testing.T, config *rest.Config, name string, platform v1alpha1.Pla
 	if err != nil {
 		t.Fatal(err)
 	}
-	ingress := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ingress"}}
-	if err := client.IgnoreAlreadyExists(admin.Create(t.Context(), ingress)); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"ingress", "openshift-dns"} {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := client.IgnoreAlreadyExists(admin.Create(t.Context(), namespace)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	scratch, err := verify.NewScratch(platform)
 	if err != nil {

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -82,9 +81,5 @@ func resolvers(d *draft.Draft, blocks []string) {
 	if len(d.Platform.ClusterDNS) > 0 {
 		return
 	}
-	for _, block := range draft.Distinct(blocks) {
-		if prefix, err := netip.ParsePrefix(block); err == nil {
-			d.Platform.ClusterDNS = append(d.Platform.ClusterDNS, prefix.Addr().String())
-		}
-	}
+	d.Platform.ClusterDNS = draft.NameServers(blocks)
 }

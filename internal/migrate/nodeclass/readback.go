@@ -1,7 +1,6 @@
 package nodeclass
 
 import (
-	"net/netip"
 	"slices"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -48,23 +47,21 @@ func croftsClass(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 // nameServers are the DNS addresses that croft's own network policies allow, which are
 // the platform's; those of the class if there are none.
 func nameServers(d *draft.Draft, otherwise []string) []string {
-	var all []string
+	var blocks []string
 	for _, o := range d.Of("networking.k8s.io", "NetworkPolicy") {
-		if o.Name != "croft-dns" || len(all) > 0 {
+		if o.Name != "croft-dns" || len(blocks) > 0 {
 			continue
 		}
 		for _, rule := range o.At("spec", "egress").Items() {
 			for _, peer := range rule.At("to").Items() {
-				if prefix, err := netip.ParsePrefix(peer.At("ipBlock", "cidr").Text()); err == nil {
-					all = append(all, prefix.Addr().String())
-				}
+				blocks = append(blocks, peer.At("ipBlock", "cidr").Text())
 			}
 		}
 	}
-	if len(all) == 0 {
-		return otherwise
+	if all := draft.NameServers(blocks); len(all) > 0 {
+		return all
 	}
-	return all
+	return otherwise
 }
 
 // tagKeys finds out under which keys croft wrote its own tags, where they are not

@@ -86,7 +86,7 @@ func wideOpenings(own string) []attack.Attack {
 	toPorts := func(ports ...networkingv1.NetworkPolicyPort) []networkingv1.NetworkPolicyEgressRule {
 		return []networkingv1.NetworkPolicyEgressRule{{Ports: ports}}
 	}
-	dnsOrMore := dnsPorts()[0]
+	dnsOrMore := overDNS(estate.DNSPort)[0]
 	dnsOrMore.EndPort = ptr.To[int32](80)
 	return attack.Because(opens, nil,
 		attack.Creating("let-ports-out", "write a NetworkPolicy that lets traffic out everywhere on a range of ports, from that of DNS on", attack.ByPolicy(FloorPolicy, EgressNamespacesRule),
@@ -99,6 +99,18 @@ func pastRestriction(own string) []attack.Attack {
 		flow("call-the-internet-although-restricted", "connect to an address outside that was not allowed", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
 		letOut(own, "let-unlisted-network-out", "write a NetworkPolicy that lets traffic out to a network that was not allowed", EgressAddressesRule, block("203.0.113.0/24")),
 		letOut(own, "let-every-namespace-out", "write a NetworkPolicy that lets traffic out to every namespace", EgressNamespacesRule, networkingv1.NetworkPolicyPeer{NamespaceSelector: matchAll()}),
+		letNamesBeResolved(own, "let-dns-pods-of-every-namespace-out", "write a NetworkPolicy for DNS that names DNS pods of every namespace", EgressNamespacesRule,
+			overDNS(estate.DNSPort), dnsPeers(matchAll())),
+		letNamesBeResolved(own, "let-every-system-pod-out", "write a NetworkPolicy for DNS that names every pod of kube-system", EgressNamespacesRule,
+			overDNS(estate.DNSPort), networkingv1.NetworkPolicyPeer{NamespaceSelector: named(metav1.NamespaceSystem)}),
+		letNamesBeResolved(own, "let-dns-pods-out-on-every-port", "write a NetworkPolicy that lets traffic out to DNS pods on every port", EgressNamespacesRule,
+			nil, dnsPeers(named(metav1.NamespaceSystem))),
+		letNamesBeResolved(own, "let-dns-pods-out-on-another-port", "write a NetworkPolicy that lets traffic out to DNS pods on another port", EgressNamespacesRule,
+			append(overDNS(estate.DNSPort), overDNS(9153)...), dnsPeers(named(metav1.NamespaceSystem))),
+		letNamesBeResolved(own, "let-unknown-name-server-out", "write a NetworkPolicy for DNS at an address that is no name server of the platform", EgressAddressesRule,
+			overDNS(estate.DNSPort), block("203.0.113.53/32")),
+		letNamesBeResolved(own, "let-name-server-out-on-every-port", "write a NetworkPolicy that lets traffic out to a name server on every port", EgressAddressesRule,
+			nil, block(prefixOf(estate.NodeLocalDNS.String()))),
 	)
 }
 

@@ -3,6 +3,7 @@ package network
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -74,7 +75,7 @@ func calicoAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		letOut("calico-let-all-but-one-metadata-address-out", "write a Calico NetworkPolicy that excepts one metadata address alone",
 			to(tree{"nets": []any{everyAddress[0]}, "notNets": []any{metadata(p)[0]}})),
 		letOut("calico-let-port-53-out", "write a Calico NetworkPolicy that lets traffic out everywhere on the port of DNS",
-			tree{"action": "Allow", "protocol": "UDP", "destination": tree{"ports": []any{int64(dnsPort)}}}),
+			tree{"action": "Allow", "protocol": "UDP", "destination": tree{"ports": []any{int64(estate.DNSPort)}}}),
 	)...)
 	for _, cidr := range metadata(p) {
 		name := "calico-let-metadata-out-at-" + hyphens.Replace(address(cidr))
@@ -85,6 +86,12 @@ func calicoAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		all = append(all, attack.Because("a tenant that handles others' data sends it only where it was allowed to", nil,
 			letOut("calico-let-unlisted-network-out", "write a Calico NetworkPolicy that lets traffic out to a network that was not allowed", to(tree{"nets": []any{"203.0.113.0/24"}})),
 			letOut("calico-let-every-namespace-out", "write a Calico NetworkPolicy that lets traffic out to every namespace", to(inNamespaces("all()"))),
+			letOut("calico-let-every-system-pod-out", "write a Calico NetworkPolicy for DNS that names every pod of kube-system", calicoResolving(tree{"namespaceSelector": named(metav1.NamespaceSystem)})),
+			letOut("calico-let-dns-pods-of-every-namespace-out", "write a Calico NetworkPolicy for DNS that names DNS pods of every namespace", calicoResolving(tree{"namespaceSelector": "all()", "selector": "k8s-app == 'kube-dns'"})),
+			letOut("calico-let-dns-pods-out-on-every-port", "write a Calico NetworkPolicy that lets traffic out to DNS pods on every port",
+				to(tree{"namespaceSelector": named(metav1.NamespaceSystem), "selector": "k8s-app == 'kube-dns'"})),
+			letOut("calico-let-unknown-name-server-out", "write a Calico NetworkPolicy for DNS at an address that is no name server of the platform", calicoResolving(tree{"nets": []any{"203.0.113.53/32"}})),
+			letOut("calico-let-name-server-out-on-every-port", "write a Calico NetworkPolicy that lets traffic out to a name server on every port", to(tree{"nets": []any{prefixOf(estate.NodeLocalDNS.String())}})),
 		)...)
 	}
 	return all
@@ -117,11 +124,24 @@ func calicoMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 			let("calico-let-the-internet-out", "write a Calico NetworkPolicy that lets traffic out everywhere but to the metadata address", nil,
 				allow("destination", tree{"nets": []any{everyAddress[0]}, "notNets": list(within(everyAddress[0], metadata(p)))})),
 			let("calico-let-names-be-resolved", "write a Calico NetworkPolicy that lets names be resolved by pods of any namespace", nil,
-				[]any{tree{"action": "Allow", "protocol": "UDP", "destination": tree{"namespaceSelector": "all()", "ports": []any{int64(dnsPort)}}}}))
+				[]any{tree{"action": "Allow", "protocol": "UDP", "destination": tree{"namespaceSelector": "all()", "ports": []any{int64(estate.DNSPort)}}}}))
+	}
+	if by.Egress == v1alpha1.EgressRestricted {
+		all = append(all,
+			let("calico-let-names-be-resolved-although-restricted", "write a Calico NetworkPolicy for DNS, with Restricted egress", nil,
+				[]any{calicoResolving(tree{"namespaceSelector": `projectcalico.org/name == "kube-system"`, "selector": `k8s-app == "kube-dns"`})}),
+			let("calico-let-names-be-resolved-at-the-node", "write a Calico NetworkPolicy for the name server of each node, with Restricted egress", nil,
+				[]any{calicoResolving(tree{"nets": []any{prefixOf(estate.NodeLocalDNS.String())}})}))
 	}
 	for _, cidr := range by.AllowCIDRs[:min(1, len(by.AllowCIDRs))] {
 		all = append(all, let("calico-let-allowed-network-out", "write a Calico NetworkPolicy that lets traffic out to a network that the tenant is allowed", nil,
 			allow("destination", tree{"nets": []any{cidr}})))
 	}
 	return all
+}
+
+// calicoResolving is a rule for DNS at a destination.
+func calicoResolving(destination tree) tree {
+	destination["ports"] = []any{int64(estate.DNSPort)}
+	return tree{"action": "Allow", "protocol": "UDP", "destination": destination}
 }

@@ -44,15 +44,21 @@ func metadataAttacks(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	}
 	never := metadata(p)
 	all := askMetadata(p, own, "", "", asItIs)
+	for _, cidr := range never {
+		if ip := address(cidr); !slices.Contains(resolvers(p), cidr) {
+			all = append(all, flow("resolve-names-at-metadata-address-"+hyphens.Replace(ip), "ask the metadata address "+ip+" for names, where the platform does not",
+				attack.Flow{FromNamespace: own, ToIP: ip, Port: estate.DNSPort, Protocol: "UDP"}))
+		}
+	}
 	all = append(all,
 		let("let-everything-out", "write a NetworkPolicy that lets traffic out everywhere", EgressNamespacesRule, networkingv1.NetworkPolicyEgressRule{}),
-		let("let-port-53-out", "write a NetworkPolicy that lets traffic out everywhere on the port of DNS", EgressNamespacesRule, networkingv1.NetworkPolicyEgressRule{Ports: dnsPorts()}),
+		let("let-port-53-out", "write a NetworkPolicy that lets traffic out everywhere on the port of DNS", EgressNamespacesRule, networkingv1.NetworkPolicyEgressRule{Ports: overDNS(estate.DNSPort)}),
 		let("let-metadata-out", "write a NetworkPolicy that lets traffic out to every address", EgressAddressesRule, to(everyAddress[0])),
 		let("let-every-ipv6-out", "write a NetworkPolicy that lets traffic out to every address over IPv6", EgressAddressesRule, to(everyAddress[1])),
 		let("let-nat64-out", "write a NetworkPolicy that lets traffic out to every IPv4 address through NAT64", EgressAddressesRule, to("64:ff9b::/96")),
 		let("let-all-but-one-metadata-address-out", "write a NetworkPolicy that excepts one metadata address alone", EgressAddressesRule, to(everyAddress[0], never[0])),
 		let("let-metadata-port-53-out", "write a NetworkPolicy that lets traffic out to every address on the port of DNS", EgressAddressesRule,
-			networkingv1.NetworkPolicyEgressRule{To: to(everyAddress[0]).To, Ports: dnsPorts()}),
+			networkingv1.NetworkPolicyEgressRule{To: to(everyAddress[0]).To, Ports: overDNS(estate.DNSPort)}),
 	)
 	for _, cidr := range never {
 		ip := address(cidr)

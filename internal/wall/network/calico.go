@@ -2,6 +2,7 @@ package network
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,9 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
 )
 
-// GuardPolicy denies what nobody may undo, before any other policy is asked.
+// GuardPolicy denies what nobody may undo, before any other policy is asked. It is also
+// what lets names be resolved at a metadata address: the first rule that matches decides.
 const GuardPolicy = "croft-guard"
 
 const (
@@ -52,14 +55,14 @@ type tree = map[string]any
 // let through last. What comes between is the tenant's. What none of them
 // decides is denied, as in Calico everything is that some policy selects.
 func (t terms) calico(kind schema.GroupVersionKind, namespace string) []client.Object {
-	denials := []any{}
+	guarded := calicoResolvers(t.dnsAtMetadata())
 	for _, nets := range byFamily(t.never) {
-		denials = append(denials, tree{"action": "Deny", "destination": tree{"nets": list(nets)}})
+		guarded = append(guarded, tree{"action": "Deny", "destination": tree{"nets": list(nets)}})
 	}
 	own := inNamespaces(fmt.Sprintf("%s == '%s'", v1alpha1.TenantLabel, t.tenant))
 	all := []client.Object{
 		calicoPolicy(kind, namespace, GuardPolicy, guardOrder,
-			[]any{tree{"action": "Deny", "source": inNamespaces(calicoSelector(t.strangers()))}}, denials),
+			[]any{tree{"action": "Deny", "source": inNamespaces(calicoSelector(t.strangers()))}}, guarded),
 		calicoPolicy(kind, namespace, IsolationPolicy, lastOrder,
 			[]any{tree{"action": "Allow", "source": own}}, []any{tree{"action": "Allow", "destination": own}}),
 		calicoPolicy(kind, namespace, DNSPolicy, lastOrder, nil, t.calicoDNS()),
@@ -96,15 +99,25 @@ func (t terms) calicoOutside() []any {
 
 // calicoDNS are a rule for each protocol, since ports are of one.
 func (t terms) calicoDNS() []any {
+	rules := calicoResolvers(t.resolvers)
+	for _, pods := range t.dnsPods {
+		for _, protocol := range dnsProtocols {
+			to := inNamespaces(fmt.Sprintf("%s == '%s'", namespaceName, pods.Namespace))
+			to["selector"] = calicoSelector(&metav1.LabelSelector{MatchLabels: pods.Labels})
+			to["ports"] = []any{int64(pods.Port)}
+			rules = append(rules, tree{"action": "Allow", "protocol": string(protocol), "destination": to})
+		}
+	}
+	return rules
+}
+
+// calicoResolvers let names be resolved at addresses.
+func calicoResolvers(networks []string) []any {
 	rules := []any{}
-	for _, protocol := range []string{"UDP", "TCP"} {
-		pods := inNamespaces(fmt.Sprintf("%s == '%s'", namespaceName, metav1.NamespaceSystem))
-		pods["selector"] = calicoSelector(&metav1.LabelSelector{MatchLabels: dnsLabels})
-		pods["ports"] = []any{int64(dnsPort)}
-		rules = append(rules, tree{"action": "Allow", "protocol": protocol, "destination": pods})
-		for _, nets := range byFamily(t.resolvers) {
-			rules = append(rules, tree{"action": "Allow", "protocol": protocol, "destination": tree{
-				"nets": list(nets), "ports": []any{int64(dnsPort)},
+	for _, nets := range byFamily(networks) {
+		for _, protocol := range dnsProtocols {
+			rules = append(rules, tree{"action": "Allow", "protocol": string(protocol), "destination": tree{
+				"nets": list(nets), "ports": []any{int64(estate.DNSPort)},
 			}})
 		}
 	}
@@ -150,8 +163,8 @@ func inNamespaces(selector string) tree { return tree{"namespaceSelector": selec
 // calicoSelector writes a label selector as Calico reads it.
 func calicoSelector(s *metav1.LabelSelector) string {
 	var terms []string
-	for key, value := range s.MatchLabels {
-		terms = append(terms, fmt.Sprintf("%s == '%s'", key, value))
+	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		terms = append(terms, fmt.Sprintf("%s == '%s'", key, s.MatchLabels[key]))
 	}
 	for _, e := range s.MatchExpressions {
 		switch {

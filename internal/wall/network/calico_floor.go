@@ -5,9 +5,11 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/admissionpolicy"
+	"croft.dev/croft/internal/estate"
 )
 
 // CalicoFloorPolicy is the name of the policy on tenants' own Calico
@@ -27,7 +29,8 @@ const (
 //
 // Deny is theirs to use: what they deny is their own. Pass is asked what Allow
 // is, since behind the last tier everything is let through.
-func calicoFloor(admins, metadata []string) admissionpolicy.Validating {
+func calicoFloor(p *estate.Platform) admissionpolicy.Validating {
+	metadata := metadata(p)
 	operations := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 	return admissionpolicy.Validating{
 		Name: CalicoFloorPolicy,
@@ -42,7 +45,7 @@ func calicoFloor(admins, metadata []string) admissionpolicy.Validating {
 			},
 		},
 		Selection: admissionpolicy.Unmarked,
-		Only:      admissionpolicy.NotByPlatform(admins),
+		Only:      admissionpolicy.NotByPlatform(p.Admins),
 		Bounds:    calicoBounds(),
 		Variables: []admissionpolicy.Variable{
 			{Name: "ingress", Expression: opening("ingress")},
@@ -54,6 +57,7 @@ func calicoFloor(admins, metadata []string) admissionpolicy.Validating {
 				variables.near.map(n, "projectcalico.org/name=='" + n + "'")`},
 			{Name: "unchanged", Expression: unchanged},
 			{Name: "metadata", Expression: addresses(metadata)},
+			{Name: "resolvers", Expression: quoted(resolvers(p))},
 		},
 		Rules: []admissionpolicy.Rule{
 			{
@@ -79,16 +83,19 @@ func calicoFloor(admins, metadata []string) admissionpolicy.Validating {
 			{
 				Name: CalicoEgressRule,
 				Says: "they let out to named destinations but the instance metadata addresses; " +
-					"with Restricted egress, to the tenant's namespaces and the platform's, and to its allowCIDRs",
+					"with Restricted egress, to the tenant's namespaces and the platform's, and to its allowCIDRs; " +
+					"and to DNS pods and name servers on the port of DNS",
 				Holds: `variables.unchanged ||
-					variables.egress.all(rule, ` + calicoDestination + `)`,
+					variables.egress.all(rule, ` + calicoDestination + ` || ` + calicoToDNS(estate.DNSPods(&p.Network)) + `)`,
 				Message: `params.spec.egress == "Open"
 					? "spec.egress: give every rule that allows a destination, and leave out one for port 53, ` +
 					`since names are resolved without it; the instance metadata addresses are out of reach: ` +
 					`where destination.nets hold them, add them to its notNets (` + strings.Join(metadata, ", ") + `)"
 					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress: ` +
 					`rules that allow may name its namespaces and the platform's, or destination.nets within ["
-						+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "]; ask a platform admin for more"`,
+						+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "]; names are resolved without a rule: ` +
+					`leave one for DNS out, or write a protocol, destination.ports [53] and the namespaceSelector and selector of the DNS pods; ` +
+					`ask a platform admin for more"`,
 			},
 		},
 	}
@@ -106,6 +113,40 @@ var calicoDestination = `has(rule.destination) && (` + calicoNear("rule.destinat
 			? ` + spares("n", "rule.destination.notNets") + `
 			: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(n)))))`
 
+// calicoToDNS is a CEL expression that is true where a rule opens no more to DNS pods and
+// name servers than croft's own policy does. Selectors of other forms are not compared.
+func calicoToDNS(pods []v1alpha1.DNSPods) string {
+	rules := []string{calicoOnPort(estate.DNSPort) + ` && has(rule.destination.nets) && rule.destination.nets.size() > 0 &&
+		rule.destination.nets.all(n, ` + isResolver("n") + `)`}
+	for _, port := range dnsPorts(pods) {
+		var selected []string
+		for _, p := range dnsOn(port, pods) {
+			selector := unspaced(calicoSelector(&metav1.LabelSelector{MatchLabels: p.Labels}))
+			for _, name := range []string{namespaceName, "projectcalico.org/name"} {
+				selected = append(selected, unspaced(name+"=='"+p.Namespace+"'")+" "+selector)
+			}
+		}
+		rules = append(rules, calicoOnPort(port)+` && has(rule.destination.namespaceSelector) && has(rule.destination.selector) &&
+			`+asWritten("rule.destination.namespaceSelector")+` + " " + `+asWritten("rule.destination.selector")+` in `+quoted(selected))
+	}
+	return strings.Join(rules, " || ")
+}
+
+// calicoOnPort is a CEL expression that is true where a rule is for one port alone, by a
+// protocol of DNS.
+func calicoOnPort(port int32) string {
+	return fmt.Sprintf(`has(rule.protocol) && rule.protocol in ["UDP", "TCP"] && has(rule.destination) && has(rule.destination.ports) &&
+		rule.destination.ports.size() > 0 && rule.destination.ports.all(p, p == %d)`, port)
+}
+
+// asWritten is a CEL expression of a selector without spaces and with one kind of quotes,
+// unspaced does the same to a text of croft's.
+func asWritten(selector string) string {
+	return selector + `.replace(" ", "").replace("\"", "'")`
+}
+
+func unspaced(selector string) string { return strings.ReplaceAll(selector, " ", "") }
+
 // opening is a CEL expression for the rules of a direction that may let anything
 // through.
 func opening(direction string) string {
@@ -119,6 +160,6 @@ func opening(direction string) string {
 // namespaces that are near.
 func calicoNear(side string) string {
 	return fmt.Sprintf(`(has(%[1]s.namespaceSelector) && %[1]s.namespaceSelector != ""
-		? %[1]s.namespaceSelector.replace(" ", "").replace("\"", "'") in variables.selectors
-		: has(%[1]s.selector) && %[1]s.selector != "")`, side)
+		? %[2]s in variables.selectors
+		: has(%[1]s.selector) && %[1]s.selector != "")`, side, asWritten(side+".namespaceSelector"))
 }

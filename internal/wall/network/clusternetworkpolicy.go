@@ -1,12 +1,16 @@
 package network
 
 import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
 )
 
 // guardPriority is before the policies that a platform writes without thinking of
@@ -23,15 +27,19 @@ func ClusterGuard(tenant string) string { return GuardPolicy + "-" + tenant }
 
 // clusterGuard denies, in the tier that comes before NetworkPolicies, what no
 // NetworkPolicy may undo: that strangers come in, and that pods connect to the
-// metadata addresses. Everything else is left to the NetworkPolicies, since these
-// alone deny what comes from outside of the cluster.
+// metadata addresses, but to resolve names where the platform does. Everything else is
+// left to the NetworkPolicies, since these alone deny what comes from outside of the
+// cluster.
 //
 // There is one for each tenant: the API has no way to say "of the same label".
 func (t terms) clusterGuard(kind schema.GroupVersionKind) client.Object {
-	denials := []any{}
+	egress := []any{}
+	if at := t.dnsAtMetadata(); len(at) > 0 {
+		egress = append(egress, dnsRule(kind, at))
+	}
 	// A peer names 25 networks at most, which those of one family never are.
 	for _, networks := range byFamily(t.never) {
-		denials = append(denials, tree{
+		egress = append(egress, tree{
 			"name": "instance-metadata", "action": "Deny", "to": []any{tree{"networks": list(networks)}},
 		})
 	}
@@ -42,11 +50,31 @@ func (t terms) clusterGuard(kind schema.GroupVersionKind) client.Object {
 		"ingress": []any{tree{
 			"name": "strangers", "action": "Deny", "from": []any{tree{"namespaces": selectorTree(t.strangers())}},
 		}},
-		"egress": denials,
+		"egress": egress,
 	}}}
 	o.SetGroupVersionKind(kind)
 	o.SetName(ClusterGuard(t.tenant))
 	return o
+}
+
+// dnsRule leaves the port of DNS at some addresses to the NetworkPolicies. The two APIs
+// differ in how ports are written.
+func dnsRule(kind schema.GroupVersionKind, networks []string) tree {
+	rule := tree{"name": "dns", "action": "Pass", "to": []any{tree{"networks": list(networks)}}}
+	field, port := "protocols", func(protocol corev1.Protocol) tree {
+		return tree{strings.ToLower(string(protocol)): tree{"destinationPort": tree{"number": int64(estate.DNSPort)}}}
+	}
+	if kind == awsKind {
+		field, port = "ports", func(protocol corev1.Protocol) tree {
+			return tree{"portNumber": tree{"port": int64(estate.DNSPort), "protocol": string(protocol)}}
+		}
+	}
+	ports := []any{}
+	for _, protocol := range dnsProtocols {
+		ports = append(ports, port(protocol))
+	}
+	rule[field] = ports
+	return rule
 }
 
 func selectorTree(s *metav1.LabelSelector) tree {

@@ -1,12 +1,16 @@
 package network
 
 import (
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/admissionpolicy"
+	"croft.dev/croft/internal/estate"
 )
 
 // FloorPolicy is the name of the policy on tenants' own NetworkPolicies.
@@ -24,7 +28,8 @@ const (
 // Tenants may write whatever stays within their own namespaces, the platform's
 // and the networks that they may reach anyway. What carries croft's mark is left
 // to the protection of that mark.
-func floor(admins, metadata []string) admissionpolicy.Validating {
+func floor(p *estate.Platform) admissionpolicy.Validating {
+	metadata := metadata(p)
 	return admissionpolicy.Validating{
 		Name: FloorPolicy,
 		Resources: []admissionpolicy.Resource{{
@@ -32,7 +37,7 @@ func floor(admins, metadata []string) admissionpolicy.Validating {
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 		}},
 		Selection: admissionpolicy.Unmarked,
-		Only:      admissionpolicy.NotByPlatform(admins),
+		Only:      admissionpolicy.NotByPlatform(p.Admins),
 		Bounds:    floorBounds(),
 		Variables: []admissionpolicy.Variable{
 			{Name: "ingress", Expression: `has(object.spec.ingress) ? object.spec.ingress : []`},
@@ -40,6 +45,10 @@ func floor(admins, metadata []string) admissionpolicy.Validating {
 			{Name: "near", Expression: `params.spec.namespaces + params.spec.platformNamespaces`},
 			{Name: "unchanged", Expression: unchanged},
 			{Name: "metadata", Expression: addresses(metadata)},
+			{Name: "resolvers", Expression: quoted(resolvers(p))},
+			// The first block of each rule that holds metadata addresses, for the message.
+			{Name: "wide", Expression: `variables.egress.filter(rule, has(rule.to) && rule.to.exists(peer, ` + wide + `))
+				.map(rule, rule.to.filter(peer, ` + wide + `)[0])`},
 		},
 		Rules: []admissionpolicy.Rule{
 			{
@@ -58,16 +67,19 @@ func floor(admins, metadata []string) admissionpolicy.Validating {
 						: ", {namespaceSelector: {matchExpressions: "
 							+ "[{key: ` + namespaceName + `, operator: In, values: ["
 							+ params.spec.platformNamespaces.map(n, string(n)).join(", ") + "]}]}}")
-					+ "]"`,
+					+ "]" + (` + byController + `
+						? ". " + request.userInfo.username.substring(22) + " is a controller of the platform: turn off the NetworkPolicies that it writes, ` +
+					`such as Strimzi's by STRIMZI_NETWORK_POLICY_GENERATION=false; croft lets the tenant's namespaces and the platform's in without any"
+						: "")`,
 			},
 			{
 				Name: EgressNamespacesRule,
 				Says: "they let out to named destinations; " +
-					"with Restricted egress, to the tenant's namespaces and the platform's",
+					"with Restricted egress, to the tenant's namespaces and the platform's, and to DNS pods on the port of DNS",
 				Holds: `variables.unchanged ||
-					variables.egress.all(rule, has(rule.to) && rule.to.size() > 0 && rule.to.all(peer,
-						has(peer.ipBlock) || !has(peer.namespaceSelector) || params.spec.egress == "Open" ||
-						` + near("peer.namespaceSelector") + `))`,
+					variables.egress.all(rule, has(rule.to) && rule.to.size() > 0 && (
+						rule.to.all(peer, ` + nearPeer + `) ||
+						` + toDNSPods(estate.DNSPods(&p.Network)) + `))`,
 				Message: `params.spec.egress == "Open"
 					? "spec.egress: a rule without to reaches the instance metadata addresses too. ` +
 					`Leave out a rule for port 53, since names are resolved without one, ` +
@@ -75,28 +87,37 @@ func floor(admins, metadata []string) admissionpolicy.Validating {
 					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress. ` +
 					`Write in each rule, or select pods: to: [" + ` + ownTenant + `
 						+ params.spec.allowCIDRs.map(c, ", {ipBlock: {cidr: '" + string(c) + "'}}").join("")
-						+ "]; names are resolved without a rule; namespaces may be of ["
-						+ variables.near.map(n, string(n)).join(", ") + "], by ` + namespaceName + `"`,
+						+ "]; namespaces may be of [" + variables.near.map(n, string(n)).join(", ") + "], by ` + namespaceName + `. ` +
+					`Names are resolved without a rule: leave one for DNS out, or write port 53 by its number and to: [` + dnsPeer + `]"`,
 			},
 			{
 				Name: EgressAddressesRule,
-				Says: "they let out to no instance metadata address; " +
-					"with Restricted egress, to the tenant's allowCIDRs only",
+				Says: "they let out to no instance metadata address; with Restricted egress, to the tenant's allowCIDRs only; " +
+					"and to the platform's name servers on port 53",
 				Holds: `variables.unchanged ||
-					variables.egress.all(rule, !has(rule.to) || rule.to.all(peer, !has(peer.ipBlock) ||
-						isCIDR(peer.ipBlock.cidr) && (params.spec.egress == "Open"
-							? ` + spares("peer.ipBlock.cidr", "peer.ipBlock.except") + `
-							: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(peer.ipBlock.cidr)))))`,
+					variables.egress.all(rule, !has(rule.to) ||
+						rule.to.all(peer, ` + allowedAddress + `) ||
+						` + onPort(estate.DNSPort) + ` && rule.to.all(peer, ` + allowedAddress + ` ||
+							` + isResolver("peer.ipBlock.cidr") + `))`,
 				Message: `params.spec.egress == "Open"
-					? "spec.egress: the instance metadata addresses are out of reach: ` +
-					`an ipBlock that holds some of them names these in its except (` +
-					strings.Join(metadata, ", ") + `)"
+					? "spec.egress: the instance metadata addresses are out of reach" + (variables.wide.size() == 0
+						? ": write every cidr as a network, such as 10.0.0.0/8"
+						: ": add to the except of " + variables.wide[0].ipBlock.cidr + " [" + variables.metadata.filter(m, ` +
+					opensMetadata("cidr(variables.wide[0].ipBlock.cidr)", "variables.wide[0].ipBlock.except") + `)
+							.map(m, "'" + m + (m.contains(":") ? "/128" : "/32") + "'").join(", ")
+						+ "], as well; where they are too many, a platform admin names those of the cluster's cloud in platform.network.metadataAddresses")
 					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress: ipBlocks may lie within ["
-						+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "]; ask a platform admin for more"`,
+						+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "], and on port 53 alone be one of ["
+						+ variables.resolvers.join(", ") + "]; ask a platform admin for more: allowCIDRs, or clusterDNS for a name server"`,
 			},
 		},
 	}
 }
+
+// byController is a CEL expression that is true for service accounts of other
+// namespaces than the tenant's.
+const byController = `(request.userInfo.username.startsWith("system:serviceaccount:") &&
+	!params.spec.namespaces.exists(n, request.userInfo.username.startsWith("system:serviceaccount:" + n + ":")))`
 
 // ownTenant is a CEL expression of the YAML that selects the tenant's own
 // namespaces. Messages are one line long: the API server drops others.
@@ -127,21 +148,88 @@ func near(selector string) string {
 // policy lets through: one from before a rule can still be labelled.
 const unchanged = `request.operation == "UPDATE" && object.spec == oldObject.spec`
 
+// nearPeer is a CEL expression that is true where a peer is an address, which another
+// rule is about, or pods of namespaces that the tenant may connect to.
+var nearPeer = `has(peer.ipBlock) || !has(peer.namespaceSelector) || params.spec.egress == "Open" ||
+	` + near("peer.namespaceSelector")
+
+// allowedAddress is a CEL expression that is true where a peer is no address, or
+// addresses that the tenant may connect to on any port.
+var allowedAddress = `!has(peer.ipBlock) || isCIDR(peer.ipBlock.cidr) && (params.spec.egress == "Open"
+	? ` + spares("peer.ipBlock.cidr", "peer.ipBlock.except") + `
+	: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(peer.ipBlock.cidr)))`
+
+// wide is a CEL expression that is true where a peer is a block that holds some of the
+// metadata addresses.
+var wide = `has(peer.ipBlock) && isCIDR(peer.ipBlock.cidr) && !` + spares("peer.ipBlock.cidr", "peer.ipBlock.except")
+
+// dnsPeer is the YAML that selects the DNS pods of most clusters.
+const dnsPeer = `{namespaceSelector: {matchLabels: {` + namespaceName + `: kube-system}}, podSelector: {matchLabels: {k8s-app: kube-dns}}}`
+
+// toDNSPods is a CEL expression that is true where a rule opens no more to DNS pods than
+// croft's own policy does. Selectors of other forms are not compared.
+func toDNSPods(pods []v1alpha1.DNSPods) string {
+	var rules []string
+	for _, port := range dnsPorts(pods) {
+		peers := nearPeer
+		for _, p := range dnsOn(port, pods) {
+			peers += " || has(peer.podSelector) && " + selectsLabel("peer.namespaceSelector", namespaceName, p.Namespace)
+			for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
+				peers += " && " + selectsLabel("peer.podSelector", key, p.Labels[key])
+			}
+		}
+		rules = append(rules, onPort(port)+" && rule.to.all(peer, "+peers+")")
+	}
+	return strings.Join(rules, " || ")
+}
+
+// selectsLabel is a CEL expression that is true where a selector asks for a label.
+func selectsLabel(selector, key, value string) string {
+	return strings.NewReplacer("SELECTOR", selector, "KEY", admissionpolicy.Quote(key), "VALUE", admissionpolicy.Quote(value)).Replace(
+		`has(SELECTOR.matchLabels) && KEY in SELECTOR.matchLabels && SELECTOR.matchLabels[KEY] == VALUE`)
+}
+
+// onPort is a CEL expression that is true where a rule is for one port alone, by
+// protocols of DNS. Each pod decides which port a name is, so a name is none.
+func onPort(port int32) string {
+	return strings.ReplaceAll(`has(rule.ports) && rule.ports.size() > 0 && rule.ports.all(p, has(p.port) && p.port == PORT &&
+		(!has(p.endPort) || p.endPort == PORT) && (!has(p.protocol) || p.protocol in ["UDP", "TCP"]))`, "PORT", strconv.Itoa(int(port)))
+}
+
+// isResolver is a CEL expression that is true where a block is the address of one of the
+// platform's name servers.
+func isResolver(block string) string {
+	return strings.ReplaceAll(`isCIDR(BLOCK) && variables.resolvers.exists(r, cidr(r).containsCIDR(BLOCK))`, "BLOCK", block)
+}
+
+// quoted is a CEL expression of a list of texts.
+func quoted(texts []string) string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = admissionpolicy.Quote(text)
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}
+
 // addresses is a CEL expression of the addresses that are networks of one.
 func addresses(networks []string) string {
-	quoted := make([]string, len(networks))
+	all := make([]string, len(networks))
 	for i, n := range networks {
-		address, _, _ := strings.Cut(n, "/")
-		quoted[i] = admissionpolicy.Quote(address)
+		all[i], _, _ = strings.Cut(n, "/")
 	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	return quoted(all)
 }
 
 // spares is a CEL expression that is true where a block, however large, holds none
 // of the metadata addresses, or a list of exceptions, which may be missing, holds
 // those that it does.
 func spares(block, except string) string {
-	return strings.NewReplacer("BLOCK", block, "EXCEPT", except).Replace(
-		`[cidr(BLOCK)].all(c, variables.metadata.all(m, !c.containsIP(m) ||
-			has(EXCEPT) && EXCEPT.exists(x, isCIDR(x) && cidr(x).containsIP(m))))`)
+	return `[cidr(` + block + `)].all(c, variables.metadata.all(m, !` + opensMetadata("c", except) + `))`
+}
+
+// opensMetadata is a CEL expression that is true where a network holds the metadata address m,
+// and a list of exceptions, which may be missing, does not.
+func opensMetadata(network, except string) string {
+	return strings.NewReplacer("NETWORK", network, "EXCEPT", except).Replace(
+		`(NETWORK.containsIP(m) && !(has(EXCEPT) && EXCEPT.exists(x, isCIDR(x) && cidr(x).containsIP(m))))`)
 }

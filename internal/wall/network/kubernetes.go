@@ -1,7 +1,6 @@
 package network
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -9,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/estate"
 )
 
 // The names of the policies in every tenant namespace. They add up, as
@@ -35,7 +35,7 @@ func (t terms) kubernetes(namespace string) []client.Object {
 		policy(IsolationPolicy,
 			[]networkingv1.NetworkPolicyIngressRule{{From: own}},
 			[]networkingv1.NetworkPolicyEgressRule{{To: own}}),
-		policy(DNSPolicy, nil, []networkingv1.NetworkPolicyEgressRule{{To: t.dns(), Ports: dnsPorts()}}),
+		policy(DNSPolicy, nil, t.dns()),
 	}
 	if len(t.services) > 0 {
 		all = append(all, policy(PlatformPolicy, []networkingv1.NetworkPolicyIngressRule{{
@@ -75,23 +75,35 @@ func policy(
 	return np
 }
 
-func (t terms) dns() []networkingv1.NetworkPolicyPeer {
-	peers := []networkingv1.NetworkPolicyPeer{{
-		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{namespaceName: metav1.NamespaceSystem}},
-		PodSelector:       &metav1.LabelSelector{MatchLabels: dnsLabels},
-	}}
-	for _, cidr := range t.resolvers {
-		peers = append(peers, block(cidr))
+// dns is one rule for each port of DNS pods. The resolvers are in that of their port.
+func (t terms) dns() []networkingv1.NetworkPolicyEgressRule {
+	var rules []networkingv1.NetworkPolicyEgressRule
+	for _, port := range dnsPorts(t.dnsPods) {
+		rule := networkingv1.NetworkPolicyEgressRule{Ports: overDNS(port)}
+		for _, pods := range dnsOn(port, t.dnsPods) {
+			rule.To = append(rule.To, networkingv1.NetworkPolicyPeer{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{namespaceName: pods.Namespace}},
+				PodSelector:       &metav1.LabelSelector{MatchLabels: pods.Labels},
+			})
+		}
+		if port == estate.DNSPort {
+			for _, cidr := range t.resolvers {
+				rule.To = append(rule.To, block(cidr))
+			}
+		}
+		rules = append(rules, rule)
 	}
-	return peers
+	return rules
 }
 
-func dnsPorts() []networkingv1.NetworkPolicyPort {
-	port := intstr.FromInt32(dnsPort)
-	return []networkingv1.NetworkPolicyPort{
-		{Protocol: ptr.To(corev1.ProtocolUDP), Port: &port},
-		{Protocol: ptr.To(corev1.ProtocolTCP), Port: &port},
+// overDNS is a port by each protocol of DNS.
+func overDNS(number int32) []networkingv1.NetworkPolicyPort {
+	port := intstr.FromInt32(number)
+	var ports []networkingv1.NetworkPolicyPort
+	for _, protocol := range dnsProtocols {
+		ports = append(ports, networkingv1.NetworkPolicyPort{Protocol: ptr.To(protocol), Port: &port})
 	}
+	return ports
 }
 
 // outside is where pods may connect to beyond the tenant.

@@ -1,7 +1,9 @@
 package network
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +16,7 @@ import (
 // mirrors are traffic and policies that look like attacks, and that tenants need.
 func mirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
-	all := ownMirrors(by)
+	all := append(ownMirrors(by), resolving(p, own, "", "")...)
 	for _, cidr := range by.AllowCIDRs[:min(1, len(by.AllowCIDRs))] {
 		all = append(all,
 			flow("call-allowed-network", "connect to a network that the tenant is allowed", attack.Flow{FromNamespace: own, ToIP: address(cidr), Port: 443}),
@@ -24,7 +26,7 @@ func mirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	case v1alpha1.EgressOpen:
 		all = append(all, openMirrors(p, by)...)
 	case v1alpha1.EgressRestricted:
-		all = append(all, restrictedMirrors(by)...)
+		all = append(all, restrictedMirrors(p, by)...)
 	}
 	all = slices.Concat(all, platformMirrors(p, own), calicoMirrors(p, by), secondaryMirrors(p, by), []attack.Attack{
 		attack.ByPlatform(letIn(own, "let-everybody-in-as-platform", "write a NetworkPolicy that lets everybody in")),
@@ -36,18 +38,12 @@ func mirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	return all
 }
 
-// ownMirrors are traffic among a tenant's own pods and to DNS, and policies for it.
+// ownMirrors are traffic among a tenant's own pods, and policies for it.
 func ownMirrors(by *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
 	return []attack.Attack{
 		flow("call-own-pods", "connect to a pod of one's own tenant", attack.Flow{FromNamespace: own, ToNamespace: by.Namespaces[len(by.Namespaces)-1], Port: 8080}),
 		flow("call-own-namespace", "connect to a pod of the same namespace", attack.Flow{FromNamespace: own, ToNamespace: own, Port: 8080}),
-		flow("resolve-names", "ask the cluster's DNS", attack.Flow{
-			FromNamespace: own, ToNamespace: metav1.NamespaceSystem, ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53, Protocol: "UDP",
-		}),
-		flow("resolve-names-over-tcp", "ask the cluster's DNS over TCP", attack.Flow{
-			FromNamespace: own, ToNamespace: metav1.NamespaceSystem, ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53,
-		}),
 		letIn(own, "let-own-pods-in", "write a NetworkPolicy among one's own pods",
 			networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
 			networkingv1.NetworkPolicyPeer{NamespaceSelector: named(own)}),
@@ -63,7 +59,7 @@ func openMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
 	mirrors := []attack.Attack{
 		attack.Creating("let-names-be-resolved", "write a NetworkPolicy that lets names be resolved by pods of any namespace", attack.Nobody, written(own, "let-names-be-resolved", nil,
-			[]networkingv1.NetworkPolicyEgressRule{{Ports: dnsPorts(), To: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: matchAll()}}}})),
+			[]networkingv1.NetworkPolicyEgressRule{{Ports: overDNS(estate.DNSPort), To: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: matchAll()}}}})),
 		flow("call-the-internet", "connect to an address outside the cluster", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
 		flow("call-the-internet-ipv6", "connect to an address outside the cluster over IPv6", attack.Flow{FromNamespace: own, ToIP: "2001:db8::10", Port: 443}),
 		letOut(own, "let-the-internet-out", "write a NetworkPolicy that lets traffic out everywhere but to the metadata address", "", block(everyAddress[0], within(everyAddress[0], metadata(p))...)),
@@ -71,18 +67,54 @@ func openMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	return append(mirrors, metadataMirrors(p, by)...)
 }
 
+// resolving asks each DNS pod and each name server that the platform has, over both
+// protocols. suffix and though are added to the names and summaries.
+func resolving(p *estate.Platform, own, suffix, though string) []attack.Attack {
+	var all []attack.Attack
+	ask := func(name, whom string, f attack.Flow) {
+		f.FromNamespace = own
+		for _, protocol := range dnsProtocols {
+			f.Protocol = string(protocol)
+			over := strings.ToLower(f.Protocol)
+			all = append(all, flow(name+"-over-"+over+suffix, "ask "+whom+" for names over "+f.Protocol+though, f))
+		}
+	}
+	for i, pods := range estate.DNSPods(&p.Network) {
+		ask(fmt.Sprintf("resolve-names-at-dns-pods-%d", i+1), fmt.Sprintf("the DNS pods of %s on port %d", pods.Namespace, pods.Port),
+			attack.Flow{ToNamespace: pods.Namespace, ToLabels: pods.Labels, Port: int(pods.Port)})
+	}
+	for _, cidr := range resolvers(p) {
+		ip := address(cidr)
+		ask("resolve-names-at-"+hyphens.Replace(ip), "the name server "+ip, attack.Flow{ToIP: ip, Port: estate.DNSPort})
+	}
+	return all
+}
+
+// letNamesBeResolved writes a NetworkPolicy with a rule for DNS, as charts have it.
+func letNamesBeResolved(own, name, summary, rule string, ports []networkingv1.NetworkPolicyPort, to ...networkingv1.NetworkPolicyPeer) attack.Attack {
+	return attack.Creating(name, summary, attack.ByPolicy(FloorPolicy, rule),
+		written(own, name, nil, []networkingv1.NetworkPolicyEgressRule{{Ports: ports, To: to}}))
+}
+
+// dnsPeers are the DNS pods as charts select them.
+func dnsPeers(namespaces *metav1.LabelSelector) networkingv1.NetworkPolicyPeer {
+	return networkingv1.NetworkPolicyPeer{NamespaceSelector: namespaces, PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"k8s-app": "kube-dns"}}}
+}
+
 // restrictedMirrors are what a tenant can reach whose egress is restricted.
-func restrictedMirrors(by *estate.Tenant) []attack.Attack {
+func restrictedMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
-	dns := attack.Flow{FromNamespace: own, ToNamespace: metav1.NamespaceSystem, ToLabels: dnsLabels, Port: dnsPort, Protocol: "UDP"}
-	overTCP := dns
-	overTCP.Protocol = "TCP"
-	return []attack.Attack{
-		flow("resolve-names-although-restricted", "ask the cluster's DNS, with Restricted egress", dns),
-		flow("resolve-names-over-tcp-although-restricted", "ask the cluster's DNS over TCP, with Restricted egress", overTCP),
+	all := []attack.Attack{
 		flow("call-own-pods-although-restricted", "connect to a pod of one's own tenant, with Restricted egress",
 			attack.Flow{FromNamespace: own, ToNamespace: by.Namespaces[len(by.Namespaces)-1], Port: 8080}),
+		letNamesBeResolved(own, "let-names-be-resolved-although-restricted", "write a NetworkPolicy for DNS as charts have it, with Restricted egress", "",
+			overDNS(estate.DNSPort), dnsPeers(named(metav1.NamespaceSystem))),
 	}
+	for _, cidr := range resolvers(p) {
+		name := "let-names-be-resolved-at-" + hyphens.Replace(address(cidr))
+		all = append(all, letNamesBeResolved(own, name, "write a NetworkPolicy for DNS at "+address(cidr)+", with Restricted egress", "", overDNS(estate.DNSPort), block(cidr)))
+	}
+	return append(all, resolving(p, own, "-although-restricted", ", with Restricted egress")...)
 }
 
 // platformMirrors are connections from the platform's services.

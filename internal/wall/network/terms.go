@@ -2,6 +2,7 @@ package network
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,15 +20,18 @@ type terms struct {
 	tenant string
 	// services are the platform's namespaces that are let in.
 	services []string
-	// resolvers are addresses at which names are resolved beside the cluster's DNS
-	// pods: node-local caches are no pods that a selector could find.
+	// dnsPods are the pods that resolve names, in the order of their ports.
+	dnsPods []v1alpha1.DNSPods
+	// resolvers are networks of one address at which names are resolved, where a
+	// selector finds no pods: node-local caches, and servers outside of the cluster.
 	resolvers []string
 	// everywhere says that pods may connect to wherever they like. It reaches other
 	// tenants' addresses too: it is they who let nobody in.
 	everywhere bool
 	// networks are where they may connect to otherwise.
 	networks []string
-	// never is where no pod may connect to, whoever lets it.
+	// never are networks of one address that no pod may connect to, whoever lets it;
+	// but to the port of DNS of those that are resolvers, too.
 	never []string
 }
 
@@ -35,9 +39,14 @@ type terms struct {
 var everyAddress = []string{"0.0.0.0/0", "::/0"}
 
 // metadata are the platform's metadata addresses as networks of one address.
-func metadata(p *estate.Platform) []string {
+func metadata(p *estate.Platform) []string { return networksOf(estate.Metadata(&p.Network)) }
+
+// resolvers are the addresses of the platform's name servers as networks of one address.
+func resolvers(p *estate.Platform) []string { return networksOf(estate.Resolvers(&p.PlatformSpec)) }
+
+func networksOf(addresses []netip.Addr) []string {
 	var all []string
-	for _, address := range estate.Metadata(&p.Network) {
+	for _, address := range addresses {
 		all = append(all, netip.PrefixFrom(address, address.BitLen()).String())
 	}
 	return all
@@ -54,31 +63,43 @@ func within(all string, networks []string) []string {
 	return same
 }
 
-const (
-	namespaceName = corev1.LabelMetadataName
-	// dnsPort is where names are resolved, by UDP and TCP.
-	dnsPort = 53
-)
+const namespaceName = corev1.LabelMetadataName
 
-// dnsLabels are those of the cluster's DNS pods, which are in kube-system.
-var dnsLabels = map[string]string{"k8s-app": "kube-dns"}
+// dnsProtocols are the protocols of DNS.
+var dnsProtocols = []corev1.Protocol{corev1.ProtocolUDP, corev1.ProtocolTCP}
 
 func termsOf(p *estate.Platform, t *estate.Tenant) terms {
 	all := terms{
 		tenant:     t.Name,
 		services:   p.Network.PlatformNamespaces,
 		everywhere: t.Egress == v1alpha1.EgressOpen,
+		dnsPods:    estate.DNSPods(&p.Network),
+		resolvers:  resolvers(p),
 		never:      metadata(p),
-	}
-	for _, address := range p.ClusterDNS {
-		if ip, err := netip.ParseAddr(address); err == nil {
-			all.resolvers = append(all.resolvers, netip.PrefixFrom(ip, ip.BitLen()).String())
-		}
 	}
 	if !all.everywhere {
 		all.networks = t.AllowCIDRs
 	}
 	return all
+}
+
+// dnsOn are the DNS pods of one port.
+func dnsOn(port int32, pods []v1alpha1.DNSPods) []v1alpha1.DNSPods {
+	return slices.DeleteFunc(slices.Clone(pods), func(p v1alpha1.DNSPods) bool { return p.Port != port })
+}
+
+// dnsPorts are the ports of DNS pods, each once.
+func dnsPorts(pods []v1alpha1.DNSPods) []int32 {
+	var all []int32
+	for _, p := range pods {
+		all = append(all, p.Port)
+	}
+	return slices.Compact(all)
+}
+
+// dnsAtMetadata are the metadata addresses at which the platform resolves names.
+func (t terms) dnsAtMetadata() []string {
+	return slices.DeleteFunc(slices.Clone(t.never), func(n string) bool { return !slices.Contains(t.resolvers, n) })
 }
 
 // strangers selects every namespace that is neither the tenant's nor one of the

@@ -21,9 +21,9 @@ func (Wall) Name() string { return "network" }
 // Policies are the floors under tenants' own policies, and who writes definitions of
 // networks.
 func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
-	all := []admissionpolicy.Validating{floor(p.Admins, metadata(p)), checkDefinitions()}
+	all := []admissionpolicy.Validating{floor(p), checkDefinitions()}
 	if p.Network.Dialect == v1alpha1.DialectCalico {
-		all = append(all, calicoFloor(p.Admins, metadata(p)))
+		all = append(all, calicoFloor(p))
 	}
 	return all
 }
