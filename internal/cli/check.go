@@ -18,8 +18,9 @@ func newCheck(a *app) *cobra.Command {
 		Long: `List all errors in a file, without a cluster.
 
 The API server and Karpenter accept a file without errors. Likely mistakes are
-warnings on standard error; they fail the command only with --strict. The exit
-status is 0 if the file is good, and 2 otherwise.
+warnings on standard error; they fail the command only with --strict. Notes, about
+effects that are not obvious, never do. The exit status is 0 if the file is good, and
+2 otherwise.
 
 With -o json or yaml standard output has one object:
 
@@ -27,7 +28,7 @@ With -o json or yaml standard output has one object:
   tenants: 2            # how many are good; 0 if a file cannot be understood
   pools: 1
   problems:
-  - severity: Error     # or Warning
+  - severity: Error     # Warning or Note
     file: croft.yaml
     line: 3             # 0 where no line is to blame
     path: tenants.shop.pool
@@ -43,8 +44,8 @@ Files that cannot be read are said on standard error.`,
 			if e != nil {
 				warnings = e.Warnings
 			}
-			if err == nil && strict && len(warnings) > 0 {
-				err = &toldBadInput{warnings}
+			if mistakes := warnings.Without(manifest.SeverityNote); err == nil && strict && len(mistakes) > 0 {
+				err = &toldBadInput{mistakes}
 			}
 			if output != formatText {
 				return a.checkData(e, warnings, err, output)

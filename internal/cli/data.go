@@ -28,6 +28,7 @@ type checkReport struct {
 const (
 	severityError   = "Error"
 	severityWarning = "Warning"
+	severityNote    = "Note"
 )
 
 // problemData is an manifest.Problem.
@@ -47,6 +48,10 @@ func problemsData(problems manifest.Problems, severity string) []problemData {
 		object := p.Kind
 		if p.Name != "" {
 			object += "/" + p.Name
+		}
+		severity := severity
+		if p.Severity == manifest.SeverityNote {
+			severity = severityNote
 		}
 		all = append(all, problemData{severity, p.File, p.Line, p.Path, object, p.Field, p.Message})
 	}

@@ -25,9 +25,14 @@ func warned(at *field.Path, format string, args ...any) []finding {
 	return []finding{{at, fmt.Sprintf(format, args...), manifest.SeverityWarning}}
 }
 
+// noted is a finding about a value that is right.
+func noted(at *field.Path, format string, args ...any) []finding {
+	return []finding{{at, fmt.Sprintf(format, args...), manifest.SeverityNote}}
+}
+
 func (w *whole) refuseFor(o manifest.Object, findings []finding) {
 	for _, f := range findings {
-		if f.severity == manifest.SeverityWarning {
+		if f.severity != "" {
 			w.warnings = append(w.warnings, w.problem(o, f))
 			continue
 		}

@@ -27,6 +27,9 @@ var rules = []rule{
 	eachPlatform(platformContainersFitQuota),
 	eachPlatform(platformTagsFit),
 	eachPlatform(platformClassRefFits),
+	eachPlatform(dnsPodsFit),
+	eachPlatform(dnsAtMetadata),
+	eachPlatform(nameServersAreDeclared),
 
 	noTwins,
 
@@ -47,6 +50,7 @@ var rules = []rule{
 	eachPool(keysAreFree),
 	eachPool(tagsFitNodes),
 	eachPool(awsClassIsWhole),
+	eachPool(kubeletsAskThePlatforms),
 	eachPool(limitsAreAmounts),
 	eachPool(limitsAreOfNodes),
 	eachPool(nodesLiveLongEnough),

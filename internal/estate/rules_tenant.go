@@ -52,7 +52,8 @@ func (w *whole) systemOf(namespace string) string {
 		return "Kubernetes"
 	case slices.Contains([]string{v1alpha1.SystemNamespace, v1alpha1.ElevationsNamespace, v1alpha1.AgentNamespace}, namespace):
 		return "croft"
-	case slices.Contains(w.platform.Network.PlatformNamespaces, namespace):
+	case slices.Contains(w.platform.Network.PlatformNamespaces, namespace),
+		slices.ContainsFunc(DNSPods(&w.platform.Network), func(p v1alpha1.DNSPods) bool { return p.Namespace == namespace }):
 		return "the platform"
 	}
 	return ""

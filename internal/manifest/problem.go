@@ -7,12 +7,16 @@ import (
 	"strings"
 )
 
-// Severity tells errors from warnings.
+// Severity tells errors from warnings and notes.
 type Severity string
 
-// SeverityWarning marks accepted values that are most likely mistakes. A Problem without
-// a severity is an error.
-const SeverityWarning Severity = "warning"
+// The severities of accepted values. A Problem without a severity is an error.
+const (
+	// SeverityWarning marks values that are most likely mistakes.
+	SeverityWarning Severity = "warning"
+	// SeverityNote marks values that are right, and have an effect that is not obvious.
+	SeverityNote Severity = "note"
+)
 
 // Problem is one error or warning, for the author of the object.
 type Problem struct {
@@ -99,6 +103,11 @@ func (ps Problems) Err() error {
 		return nil
 	}
 	return ps
+}
+
+// Without returns the problems of all severities but one.
+func (ps Problems) Without(severity Severity) Problems {
+	return slices.DeleteFunc(slices.Clone(ps), func(p Problem) bool { return p.Severity == severity })
 }
 
 // For returns the problems of one object.

@@ -1,0 +1,79 @@
+package estate
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// dnsAtMetadata reports name servers at metadata addresses: the walls open their port of
+// DNS, which is right on such platforms and not obvious.
+func dnsAtMetadata(p *v1alpha1.PlatformSpec) []finding {
+	var all []finding
+	metadata := Metadata(&p.Network)
+	for i, name := range p.ClusterDNS {
+		if address, err := netip.ParseAddr(name); err == nil && slices.Contains(metadata, address.Unmap()) {
+			all = append(all, noted(field.NewPath("spec", "clusterDNS").Index(i),
+				"%s is a metadata address, too: tenants may reach its port %d, to resolve names, and none of its other ports", name, DNSPort)...)
+		}
+	}
+	return all
+}
+
+// nameServers are where pods of platforms of other clouds may resolve names although no
+// pod does, by the API group of their node classes.
+var nameServers = map[string]string{
+	"karpenter.k8s.gcp":   "GKE: 169.254.169.254 with Cloud DNS, the Service kube-dns with NodeLocal DNSCache",
+	"karpenter.azure.com": "AKS: 169.254.10.11 with LocalDNS",
+	"eks.amazonaws.com":   "EKS Auto Mode: the cluster's DNS address, such as 172.20.0.10, which each node serves",
+}
+
+// nameServersAreDeclared warns of platforms whose DNS may be no pods that croft's policies
+// select.
+func nameServersAreDeclared(p *v1alpha1.PlatformSpec) []finding {
+	if len(p.ClusterDNS) > 0 || p.NodeClass.Ref == nil || nameServers[p.NodeClass.Ref.Group] == "" {
+		return nil
+	}
+	return warned(field.NewPath("spec", "clusterDNS"),
+		"where no pod of kube-dns answers, tenants may resolve no names; list the nameservers of a pod's /etc/resolv.conf here (%s)", nameServers[p.NodeClass.Ref.Group])
+}
+
+// dnsPodsFit refuses what no pod can have as a label.
+func dnsPodsFit(p *v1alpha1.PlatformSpec) []finding {
+	var all []finding
+	for i, pods := range p.Network.DNSPods {
+		at := field.NewPath("spec", "network", "dnsPods").Index(i).Child("labels")
+		for _, key := range slices.Sorted(maps.Keys(pods.Labels)) {
+			switch value := pods.Labels[key]; {
+			case !isLabel(key):
+				all = append(all, found(at.Key(key), "%q is no label; write one such as k8s-app", key)...)
+			case len(validation.IsValidLabelValue(value)) > 0:
+				all = append(all, found(at.Key(key), "%q cannot be the value of a label; write letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", value)...)
+			}
+		}
+	}
+	return all
+}
+
+// kubeletsAskThePlatforms warns of a pool whose pods resolve names where the network wall
+// lets only tenants with Open egress to.
+func kubeletsAskThePlatforms(w *whole, p *v1alpha1.Pool) []finding {
+	class := classOf(&w.platform, p).AWS
+	if class == nil || class.Kubelet == nil {
+		return nil
+	}
+	var all []finding
+	known := Resolvers(&w.platform)
+	for i, name := range class.Kubelet.ClusterDNS {
+		if address, err := netip.ParseAddr(name); err == nil && !slices.Contains(known, address.Unmap()) {
+			all = append(all, warned(field.NewPath("spec", "nodeClass", "aws", "kubelet", "clusterDNS").Index(i),
+				"%s is not in platform.clusterDNS: unless pods of kube-dns answer there, tenants with Restricted egress resolve no names on these nodes; add it to platform.clusterDNS", name)...)
+		}
+	}
+	return all
+}
