@@ -139,12 +139,12 @@ func calicoOnPort(port int32) string {
 		rule.destination.ports.size() > 0 && rule.destination.ports.all(p, p == %d)`, port)
 }
 
-// asWritten is a CEL expression of a selector without spaces and with one kind of quotes,
-// unspaced does the same to a text of croft's.
+// asWritten is a CEL expression of a selector without spaces, and with one kind of quotes.
 func asWritten(selector string) string {
 	return selector + `.replace(" ", "").replace("\"", "'")`
 }
 
+// unspaced is asWritten for a selector of croft's.
 func unspaced(selector string) string { return strings.ReplaceAll(selector, " ", "") }
 
 // opening is a CEL expression for the rules of a direction that may let anything
