@@ -42,6 +42,22 @@ tenants:
 	}
 }
 
+// TestCheckNotes expects a note on a value that is right, which --strict accepts.
+func TestCheckNotes(t *testing.T) {
+	file := write(t, `platform: {clusterName: demo, clusterDNS: [169.254.169.254], network: {dialect: ClusterNetworkPolicy}, nodeClass: {ref: {group: karpenter.k8s.gcp, kind: GCENodeClass, name: default}}}
+pools: {apps: {}}
+tenants: {shop: {pool: apps}}
+`)
+	const note = "croft.yaml:1: platform.clusterDNS[0]: note: 169.254.169.254 is a metadata address, too"
+	status, stdout, stderr := run(t, "", "check", "--strict", "-f", file)
+	if status != 0 || stdout != "good: 1 tenant, 1 pool\n" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, note) {
+		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
+	}
+	if status, stdout, _ := run(t, "", "check", "--strict", "-o", "yaml", "-f", file); status != 0 || !strings.Contains(stdout, "severity: Note\n") {
+		t.Errorf("as data: exit status %d: %s", status, stdout)
+	}
+}
+
 // TestCheckRefuses is about what failed later than it could have, or never.
 func TestCheckRefuses(t *testing.T) {
 	const platform = "platform: {clusterName: demo, nodeClass: {kwok: {}}}\n"

@@ -37,15 +37,22 @@ func TestDNSOfPlatforms(t *testing.T) {
 		"DNS64: a metadata address through NAT64":           {clusterDNS: []string{"64:ff9b::a9fe:a9fe"}, dns: []attack.Flow{at("64:ff9b::a9fe:a9fe")}},
 		"NodeLocal DNSCache, iptables: the Service as well": {clusterDNS: []string{"169.254.20.10", "10.96.0.10"}, dns: []attack.Flow{at("169.254.20.10"), at("10.96.0.10"), kubeDNS}},
 		"NodeLocal DNSCache, Cilium and GKE Dataplane V2":   {dns: []attack.Flow{kubeDNS, pod("kube-system", "k8s-app", "node-local-dns", 53)}},
-		"OpenShift":                             {clusterDNS: []string{"172.30.0.10"}, dns: []attack.Flow{at("172.30.0.10"), pod("openshift-dns", "dns.operator.openshift.io/daemonset-dns", "default", 5353)}},
-		"Gardener: CoreDNS on port 8053":        {dns: []attack.Flow{pod("kube-system", "k8s-app", "kube-dns", 8053)}},
-		"EKS Auto Mode: on each node":           {clusterDNS: []string{"172.20.0.10"}, dns: []attack.Flow{at("172.20.0.10")}},
+		"OpenShift":                      {clusterDNS: []string{"172.30.0.10"}, dns: []attack.Flow{at("172.30.0.10"), pod("openshift-dns", "dns.operator.openshift.io/daemonset-dns", "default", 5353)}},
+		"Gardener: CoreDNS on port 8053": {dns: []attack.Flow{pod("kube-system", "k8s-app", "kube-dns", 8053)}},
+		"EKS Auto Mode: on each node":    {clusterDNS: []string{"172.20.0.10"}, dns: []attack.Flow{at("172.20.0.10")}},
+		"DNS pods of the platform's own, by two labels": {
+			network: v1alpha1.PlatformNetwork{DNSPods: []v1alpha1.DNSPods{{Namespace: "dns", Labels: map[string]string{"app": "coredns", "tier": "dns"}, Port: 1053}}},
+			dns:     []attack.Flow{kubeDNS, {ToNamespace: "dns", ToLabels: map[string]string{"app": "coredns", "tier": "dns"}, Port: 1053}},
+		},
+		"DNS pods of the platform's own on the usual port": {
+			network: v1alpha1.PlatformNetwork{DNSPods: []v1alpha1.DNSPods{{Namespace: "dns", Labels: map[string]string{"app": "coredns"}}}},
+			dns:     []attack.Flow{pod("dns", "app", "coredns", 53)},
+		},
 		"outside of the cluster, both families": {clusterDNS: []string{"192.0.2.53", "2001:db8::53", "fd00::a"}, dns: []attack.Flow{at("192.0.2.53"), at("2001:db8::53"), at("fd00::a")}},
 	} {
 		for dialect, how := range dialects {
 			t.Run(name+"/"+dialect, func(t *testing.T) {
-				how := how
-				how.MetadataAddresses = platform.network.MetadataAddresses
+				how.MetadataAddresses, how.DNSPods = platform.network.MetadataAddresses, platform.network.DNSPods
 				p := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{Network: how, ClusterDNS: platform.clusterDNS}}
 				for _, egress := range []v1alpha1.Egress{v1alpha1.EgressOpen, v1alpha1.EgressRestricted} {
 					resolves(t, p, egress, platform.dns)

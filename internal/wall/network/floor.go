@@ -67,9 +67,9 @@ func floor(p *estate.Platform) admissionpolicy.Validating {
 						: ", {namespaceSelector: {matchExpressions: "
 							+ "[{key: ` + namespaceName + `, operator: In, values: ["
 							+ params.spec.platformNamespaces.map(n, string(n)).join(", ") + "]}]}}")
-					+ "]" + (` + byController + `
-						? ". " + request.userInfo.username.substring(22) + " is a controller of the platform: turn off the NetworkPolicies that it writes, ` +
-					`such as Strimzi's by STRIMZI_NETWORK_POLICY_GENERATION=false; croft lets the tenant's namespaces and the platform's in without any"
+					+ "]" + (` + byOperator + `
+						? ". The operator " + request.userInfo.username.substring(22) + " wrote it: turn off its NetworkPolicies, ` +
+					`such as Strimzi's by STRIMZI_NETWORK_POLICY_GENERATION=false; croft lets in the tenant's namespaces and the platform's without any"
 						: "")`,
 			},
 			{
@@ -114,9 +114,9 @@ func floor(p *estate.Platform) admissionpolicy.Validating {
 	}
 }
 
-// byController is a CEL expression that is true for service accounts of other
+// byOperator is a CEL expression that is true for service accounts of other
 // namespaces than the tenant's.
-const byController = `(request.userInfo.username.startsWith("system:serviceaccount:") &&
+const byOperator = `(request.userInfo.username.startsWith("system:serviceaccount:") &&
 	!params.spec.namespaces.exists(n, request.userInfo.username.startsWith("system:serviceaccount:" + n + ":")))`
 
 // ownTenant is a CEL expression of the YAML that selects the tenant's own
