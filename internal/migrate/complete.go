@@ -41,15 +41,15 @@ func complete(d *draft.Draft) {
 	}
 }
 
-// adoption notes how to permit croft to adopt existing namespaces.
+// adoption notes how croft adopts existing namespaces.
 func adoption(d *draft.Draft) {
-	const told = 10
+	const most = 10
 	if n := len(d.Standing); n > 0 {
-		commands := strings.Join(d.Standing[:min(n, told)], "; ")
-		if n > told {
-			commands += fmt.Sprintf("; and so on, for %d namespaces", n)
+		names := strings.Join(d.Standing[:min(n, most)], ", ")
+		if n > most {
+			names += fmt.Sprintf(" and %d more", n-most)
 		}
-		d.Note("the namespaces of tenants are there already: as a platform admin, permit croft to take them over before you apply: %s", commands)
+		d.Note("namespaces of these tenants exist: adopt one tenant after the other, as a platform admin, with `croft adopt tenant NAME -f croft.yaml`: %s", names)
 	}
 	for _, kind := range []string{"RoleBinding", "ResourceQuota", "LimitRange", "NetworkPolicy"} {
 		if slices.ContainsFunc(d.Objects, func(o *source.Object) bool {

@@ -37,8 +37,8 @@ var kinds = []struct {
 	{draft.KwokGroup, []string{"v1alpha1"}, []string{"KWOKNodeClass"}},
 	{draft.MutationsGroup, []string{"v1", "v1beta1", "v1alpha1"}, []string{"Assign", "ModifySet", "AssignMetadata"}},
 	{"templates.gatekeeper.sh", []string{"v1", "v1beta1"}, []string{"ConstraintTemplate"}},
-	{draft.CapsuleGroup, []string{"v1beta2"}, []string{"Tenant"}},
 	{draft.MultusGroup, []string{"v1"}, []string{"NetworkAttachmentDefinition"}},
+	{draft.CapsuleGroup, []string{"v1beta2"}, []string{"Tenant", "GlobalTenantResource", "TenantResource", "ResourcePool", "GlobalResourceQuota", "CustomQuota", "GlobalCustomQuota", "TenantOwner"}},
 	{v1alpha1.GroupVersion.Group, []string{"v1alpha1"}, []string{"Platform", "Pool", "Tenant", "SecondaryNetwork", "TenantRules"}},
 }
 

@@ -71,6 +71,8 @@ func Migrate(objects []*source.Object, problems manifest.Problems, o draft.Optio
 		kubernetes.Quotas,
 		func(d *draft.Draft) { network.Policies(d, capsule.Policies(d)) },
 		multus.Definitions,
+		capsule.Unknown,
+		capsule.Others,
 		others,
 		complete,
 	} {

@@ -183,3 +183,83 @@ func TestNetworkPolicies(t *testing.T) {
 		t.Run(name, r.check)
 	}
 }
+
+// TestPlacingAnnotations reads the annotations by which plugins of the API server place a
+// namespace's pods.
+func TestPlacingAnnotations(t *testing.T) {
+	const (
+		selector = "scheduler.alpha.kubernetes.io/node-selector"
+		given    = "scheduler.alpha.kubernetes.io/defaultTolerations"
+		allowed  = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
+		own      = `[{"key":"node-pool","operator":"Equal","value":"jobs","effect":"NoSchedule"}]`
+	)
+	annotated := func(annotations ...string) string {
+		all := ""
+		for i := 0; i < len(annotations); i += 2 {
+			all += "\n    " + annotations[i] + ": '" + annotations[i+1] + "'"
+		}
+		return pools + "---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n  annotations:" + all + "\n"
+	}
+	placed := func(annotations ...string) string {
+		return annotated(append(annotations, selector, "node-pool=jobs")...)
+	}
+	const pool = `"shop":{"pool":"jobs"}`
+	refused := []string{"the tenant would not become Ready"}
+	for name, r := range map[string]row{
+		"its pool's toleration":       {read: placed(given, own), gives: []string{pool}, findings: []want{{source.Kept, given + "\"]", "itself"}}},
+		"its pool's toleration alone": {read: annotated(given, own), gives: []string{pool}, findings: []want{{source.Changed, given + "\"]", "also selects"}}},
+		"a node's life":               {read: placed(given, `[{"key":"node.kubernetes.io/not-ready","operator":"Exists"}]`), gives: []string{pool}},
+		"no toleration":               {read: placed(given, "[]", allowed, "[]"), gives: []string{pool}},
+		"another toleration":          {read: placed(given, `[{"key":"workload-type","operator":"Equal","value":"ml","effect":"NoSchedule"}]`), gives: []string{pool}, problems: []string{"a toleration of workload-type=ml, which is not the taint of the tenant's pool"}},
+		"two tolerations":             {read: placed(given, own[:len(own)-1]+`,{"key":"gpu","operator":"Exists"}]`), gives: []string{pool}, problems: []string{"a toleration of gpu, which is not"}},
+		"another pool's":              {read: placed(given, `[{"key":"node-pool","value":"apps"}]`), gives: []string{pool}, problems: refused},
+		"every pool's":                {read: placed(given, `[{"key":"node-pool","operator":"Exists"}]`), gives: []string{pool}, problems: refused},
+		"every toleration":            {read: placed(given, `[{"operator":"Exists"}]`), gives: []string{pool}, problems: []string{"a toleration of every taint"}},
+		"no list":                     {read: placed(given, "gpu"), gives: []string{pool}, problems: []string{"is no list of tolerations in JSON"}},
+		"allowed: another":            {read: placed(allowed, `[{"key":"workload-type","operator":"Exists"}]`), gives: []string{pool}, problems: refused},
+		"allowed: of one effect":      {read: placed(allowed, own), gives: []string{pool}, problems: refused},
+		"allowed: its pool's":         {read: placed(allowed, `[{"key":"node-pool","operator":"Exists"}]`), gives: []string{pool}, findings: []want{{source.Changed, allowed + "\"]", "take the annotation away"}}},
+		"allowed: everything":         {read: placed(allowed, `[{"operator":"Exists"}]`), gives: []string{pool}, findings: []want{{source.Changed, allowed + "\"]", "take the annotation away"}}},
+		"allowed: no list":            {read: placed(allowed, "{}"), gives: []string{pool}, problems: refused},
+
+		"more keys, which the pool has":        {read: annotated(selector, "node-pool=jobs, kubernetes.io/os=linux"), gives: []string{pool}, findings: []want{{source.Changed, selector + "\"]", "all nodes of the tenant's pool have kubernetes.io/os=linux"}}},
+		"more keys, which the pool has not":    {read: annotated(selector, "node-pool=jobs,disk=ssd"), gives: []string{pool}, problems: []string{"pods ran on nodes with disk=ssd alone, and the nodes of pool jobs may lack it"}},
+		"more keys, before the pool's":         {read: annotated(selector, "disk=ssd,node-pool=jobs"), gives: []string{pool}, problems: []string{"disk=ssd"}},
+		"an architecture of two":               {read: annotated(selector, "kubernetes.io/arch=arm64,node-pool=jobs"), gives: []string{pool}, problems: []string{"kubernetes.io/arch=arm64"}},
+		"another key, and a pool by an Assign": {read: annotated(selector, "disk=ssd") + onJobs, gives: []string{pool}, problems: []string{"disk=ssd"}},
+	} {
+		r.options = demo
+		t.Run(name, r.check)
+	}
+}
+
+// TestKeyOfPools expects the key whose values are pools among those of a nodeSelector.
+func TestKeyOfPools(t *testing.T) {
+	nodes := func(name, labels string) string {
+		return "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: " + name + "}\nspec:\n  template:\n    metadata: {labels: {" + labels + "}}\n    spec:\n" +
+			"      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}\n      requirements: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]\n---\n"
+	}
+	tenant := func(name, selector string) string {
+		return "{apiVersion: capsule.clastix.io/v1beta2, kind: Tenant, metadata: {name: " + name + "}, spec: {nodeSelector: {" + selector + "}}}\n---\n"
+	}
+	annotated := func(name, selector string) string {
+		return "{apiVersion: v1, kind: Namespace, metadata: {name: " + name + ", annotations: {scheduler.alpha.kubernetes.io/node-selector: \"" + selector + "\"}}}\n---\n"
+	}
+	const four = "pool: oil, kubernetes.io/os: linux, kubernetes.io/arch: amd64, hardware: gpu"
+	for name, r := range map[string]row{
+		"four keys":                     {read: tenant("oil", four) + nodes("oil", "pool: oil, hardware: gpu"), gives: []string{`"nodePoolKey":"pool"`, `"oil":{"pool":"oil"}`}, findings: []want{{source.Kept, "nodeSelector.hardware", "all nodes of the tenant's pool have"}}},
+		"four keys of an annotation":    {read: annotated("oil", strings.ReplaceAll(strings.ReplaceAll(four, ": ", "="), " ", "")) + nodes("oil", "pool: oil, hardware: gpu"), gives: []string{`"nodePoolKey":"pool"`, `"oil":{"pool":"oil"}`}},
+		"no key has pool in its name":   {read: tenant("oil", "team: oil, hardware: gpu") + nodes("oil", "team: oil, hardware: gpu"), gives: []string{`"nodePoolKey":"team"`, `"oil":{"pool":"oil"}`}},
+		"pools of other names":          {read: tenant("oil", "team: red, hardware: gpu") + tenant("gas", "team: blue, hardware: gpu") + nodes("one", "team: red, hardware: gpu") + nodes("two", "team: blue, hardware: gpu"), gives: []string{`"nodePoolKey":"team"`, `"gas":{"pool":"two"}`, `"oil":{"pool":"one"}`}},
+		"a key that a pool lacks":       {read: tenant("oil", "pool: oil, hardware: gpu") + nodes("oil", "pool: oil"), gives: []string{`"oil":{"pool":"oil"}`}, problems: []string{"pods ran on nodes with hardware=gpu alone"}},
+		"another value":                 {read: tenant("oil", "pool: oil, hardware: gpu") + nodes("oil", "pool: oil, hardware: cpu"), gives: []string{`"oil":{"pool":"oil"}`}, problems: []string{"pods ran on nodes with hardware=gpu alone"}},
+		"a region is no pool":           {read: tenant("oil", "topology.kubernetes.io/region: eu, team: oil") + nodes("oil", "team: oil"), gives: []string{`"nodePoolKey":"team"`}, problems: []string{"topology.kubernetes.io/region=eu"}},
+		"two pools of one value":        {read: tenant("oil", "pool: oil") + nodes("oil-spot", "pool: oil") + nodes("oil-demand", "pool: oil"), gives: []string{`"oil":{"pools":["oil-demand","oil-spot"]}`}, problems: []string{"nodes of pools oil-demand, oil-spot"}},
+		"by an annotation of Capsule's": {read: strings.Replace(tenant("oil", ""), "nodeSelector: {}", "namespaceOptions: {additionalMetadata: {annotations: {scheduler.alpha.kubernetes.io/node-selector: pool=oil}}}", 1) + nodes("oil", "pool: oil"), gives: []string{`"oil":{"pool":"oil"}`}},
+		"by one of some namespaces":     {read: strings.Replace(tenant("oil", "pool: oil"), "spec: {", "spec: {namespaceOptions: {additionalMetadataList: [{namespaceSelector: {matchLabels: {a: b}}, annotations: {scheduler.alpha.kubernetes.io/node-selector: pool=gas}}]}, ", 1) + nodes("oil", "pool: oil") + nodes("gas", "pool: gas"), gives: []string{`"oil":{"pool":"oil"}`}, problems: []string{"places pods of some namespaces"}},
+		"tolerations by Capsule":        {read: strings.Replace(tenant("oil", "pool: oil"), "spec: {", "spec: {namespaceOptions: {additionalMetadata: {annotations: {scheduler.alpha.kubernetes.io/defaultTolerations: '[{\"key\":\"gpu\",\"operator\":\"Exists\"}]'}}}, ", 1) + nodes("oil", "pool: oil"), gives: []string{`"oil":{"pool":"oil"}`}, problems: []string{"a toleration of gpu"}},
+	} {
+		r.options = demo
+		t.Run(name, r.check)
+	}
+}

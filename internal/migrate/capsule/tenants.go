@@ -14,31 +14,44 @@ import (
 
 const tenantLabel = "capsule.clastix.io/tenant"
 
-// NodeSelectors are the keys that Capsule's Tenants select nodes by.
-func NodeSelectors(d *draft.Draft) map[string]bool {
-	keys := map[string]bool{}
+// NodeSelectors are the nodeSelectors that Capsule's Tenants give to pods, by their own field
+// and by annotations of namespaces.
+func NodeSelectors(d *draft.Draft) []map[string]string {
+	var all []map[string]string
 	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {
-		for _, f := range o.At("spec", "nodeSelector").Fields() {
-			keys[f.Key()] = true
+		all = append(all, o.At("spec", "nodeSelector").TextMap())
+		options := o.At("spec", "namespaceOptions")
+		for _, metadata := range append(options.At("additionalMetadataList").Items(), options.At("additionalMetadata")) {
+			all = append(all, kubernetes.ParseSelector(metadata.At("annotations", kubernetes.NodeSelectorAnnotation)))
 		}
 	}
-	return keys
+	return all
 }
 
 // Tenants become tenants.
 func Tenants(d *draft.Draft) {
 	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {
 		name := draft.AsName(o.Name)
+		if other := d.Tenants[name]; other != nil && other.From.Group() == draft.CapsuleGroup {
+			d.Lost(o.Root(), "becomes tenant %s, as %s does: give one of them another name", name, other.From.ID())
+			continue
+		}
 		source.Frame(o, "tenants."+name)
+		if name != o.Name {
+			o.At("metadata", "name").Changed("tenants."+name, "a tenant's name becomes a namespace and a domain: small letters, digits and '-'")
+		}
 		t := d.AddTenant(name, o)
 		spec := o.At("spec")
 		namespaces(d, name, o, t)
 		pool(d, name, spec.At("nodeSelector"), t)
 		people(d, name, spec)
 		quota(d, name, spec, t)
-		policy(name, spec, &t.Spec.Policy.Allowances)
-		hosts(name, spec.At("ingressOptions"), t)
-		rest(name, spec)
+		policy(d, name, spec, &t.Spec.Policy.Allowances)
+		hosts(d, name, spec.At("ingressOptions"), t)
+		namespaceOptions(d, name, spec.At("namespaceOptions"))
+		rules(d, spec.At("rules"))
+		rest(d, name, spec)
+		marks(d, o)
 	}
 }
 
@@ -64,13 +77,20 @@ func namespaces(d *draft.Draft, name string, o *source.Object, t *draft.Tenant) 
 	}
 }
 
+// pool reads the nodeSelector: one key selects the pool, and the pool's nodes have to have
+// the others.
 func pool(d *draft.Draft, name string, selector source.Field, t *draft.Tenant) {
-	for _, f := range selector.Fields() {
-		if f.Key() == d.Key {
-			d.Place(t, name, f, d.PoolNamed(f.Text()))
-			continue
+	if pools := d.PoolsFor(draft.SelectedBy(selector.TextMap(), selector)); len(pools) > 0 {
+		at := selector
+		if f := selector.At(d.Key); f.Found() {
+			at = f
 		}
-		f.NotKept("croft selects nodes by %s alone: give the pool instances.requirements for it", d.Key)
+		d.Place(t, name, at, pools...)
+	}
+	for _, f := range selector.Fields() {
+		if f.Key() != d.Key {
+			d.Select(t, name, f, f.Key(), f.Text())
+		}
 	}
 }
 
@@ -79,7 +99,7 @@ func people(d *draft.Draft, name string, spec source.Field) {
 	prefix := kubernetes.GroupPrefix(d)
 	for _, owner := range spec.At("owners").Items() {
 		if owner.At("kind").Text() == "ServiceAccount" {
-			owner.NotKept("croft's access is for people: give the ServiceAccount a RoleBinding to croft-operator in the tenant's namespaces")
+			owner.NotKept("a tenant's access names people and groups: give the ServiceAccount a RoleBinding to croft-operator in the tenant's namespaces")
 			continue
 		}
 		role, why := v1alpha1.RoleOperator, "an owner becomes operator, who runs workloads and makes no namespaces: the platform names these in croft.yaml"
@@ -95,14 +115,14 @@ func people(d *draft.Draft, name string, spec source.Field) {
 		}
 		kubernetes.Subject(d, name, owner, prefix, role, why)
 		owner.At("clusterRoles").Changed(draft.TenantField(name, "access"), "%s", why)
-		owner.At("proxySettings").NotKept("croft has no proxy: people reach the API server itself")
+		owner.At("proxySettings").NotKept("croft's proxy lists cluster-scoped objects by the tenant's pools and allowances: docs/proxy.md")
+		boundMarks(owner)
 	}
-	spec.At("owners").Kept(draft.TenantField(name, "access"))
 	for _, b := range spec.At("additionalRoleBindings").Items() {
 		role, why := kubernetes.RoleOf(d, "ClusterRole", "", b.At("clusterRoleName").Text())
 		for _, s := range b.At("subjects").Items() {
 			if s.At("kind").Text() == "ServiceAccount" {
-				s.NotKept("croft's access is for people: bind the ServiceAccount by a RoleBinding of your own")
+				s.NotKept("a tenant's access names people and groups: bind the ServiceAccount by a RoleBinding of your own")
 				continue
 			}
 			kubernetes.Subject(d, name, s, prefix, role, why)
@@ -112,21 +132,26 @@ func people(d *draft.Draft, name string, spec source.Field) {
 		} else {
 			b.At("clusterRoleName").Changed(draft.TenantField(name, "access"), "%s", why)
 		}
+		boundMarks(b)
 	}
+}
 
+// boundMarks accounts for the labels and annotations of the RoleBindings that Capsule writes.
+func boundMarks(f source.Field) {
+	for _, key := range []string{"labels", "annotations"} {
+		f.At(key).NotKept("croft's RoleBindings have croft's own labels and annotations")
+	}
 }
 
 // quota reads quotas and limits.
 func quota(d *draft.Draft, name string, spec source.Field, t *draft.Tenant) {
 	quotas := spec.At("resourceQuotas")
-	perNamespace := quotas.At("scope").Text() == "Namespace"
 	total := corev1.ResourceList{}
 	for _, item := range quotas.At("items").Items() {
-		kubernetes.Hard(d, name, item, total)
+		kubernetes.Hard(d, name, item, total, lost)
 	}
 	to := draft.TenantField(name, "quota")
-	quotas.Kept(to)
-	if perNamespace {
+	if quotas.At("scope").Text() == "Namespace" {
 		n := int64(len(d.Namespaces(name)))
 		for key, quantity := range total {
 			quantity.Mul(n)
@@ -140,11 +165,14 @@ func quota(d *draft.Draft, name string, spec source.Field, t *draft.Tenant) {
 		t.Spec.Quota = total
 	}
 	for _, item := range spec.At("limitRanges", "items").Items() {
-		kubernetes.ContainerLimits(d, name, item.At("limits"))
+		kubernetes.ContainerLimits(d, name, item.At("limits"), lost)
 	}
-	spec.At("limitRanges").Kept(draft.TenantField(name, "limits"))
-	most := spec.At("namespaceOptions", "quota")
-	most.Changed(draft.TenantField(name, "namespaces"), "the platform names them in croft.yaml; selfService.namespaces lets tenants ask for more, whose names begin with the tenant's")
+}
+
+// lost reports a quota or a limit that croft.yaml cannot have. Capsule deletes its own
+// objects with its Tenant.
+func lost(d *draft.Draft, f source.Field, why, kind string) {
+	d.Lost(f, "%s, and Capsule deletes its %s with its Tenant: write one of your own into the tenant's namespaces", why, kind)
 }
 
 // Policies are the network policies that Capsule writes into a tenant's
@@ -157,14 +185,16 @@ func Policies(d *draft.Draft) map[string][]network.Policy {
 			p := network.NewPolicy(o, item)
 			p.Namespace = d.Namespaces(name)[0]
 			if err := item.Into(&p.Spec); err != nil {
-				item.NotKept("cannot be read: %v", err)
+				d.Lost(item, "cannot be read: %v", err)
 				continue
 			}
 			network.Defaulted(p.NetworkPolicy)
 			network.Judged(d, name, p)
+			if selector := p.Spec.PodSelector; len(selector.MatchLabels)+len(selector.MatchExpressions) > 0 {
+				d.Lost(item, "is about some pods, and Capsule deletes it with its Tenant: write a NetworkPolicy of your own into the tenant's namespaces")
+			}
 			all[name] = append(all[name], p)
 		}
-		o.At("spec", "networkPolicies").Kept(network.Wall)
 	}
 	return all
 }

@@ -62,9 +62,10 @@ type Draft struct {
 	// Told are the omitted tenants, and fields of the platform, whose reason was
 	// reported.
 	Told map[string]bool
-	// Standing are the commands that permit croft to take over namespaces that there
-	// are already.
+	// Standing are the tenants whose namespaces exist, and that croft may not adopt yet.
 	Standing []string
+	// leftOut are the comments about fields that are left out of croft.yaml.
+	leftOut  []string
 	Notes    []string
 	Problems manifest.Problems
 }
@@ -85,8 +86,8 @@ type Tenant struct {
 	From *source.Object
 	// Subjects are to whom its rules let it bind roles.
 	Subjects []string
-	// Leveled says that a namespace had a Pod Security level.
-	Leveled bool
+	// Level is the label that gave the tenant its Pod Security level.
+	Level source.Field
 	// Placed is what said which pool a namespace runs on.
 	Placed source.Field
 }
@@ -129,6 +130,19 @@ func (d *Draft) Named(group, kind, name string) *source.Object {
 // Problem reports a field that a person has to put right.
 func (d *Draft) Problem(f source.Field, format string, args ...any) {
 	d.Problems = append(d.Problems, f.Problem(format, args...))
+}
+
+// Lost reports a field that restricts or places a tenant's pods and has no place in
+// croft.yaml: a person has to decide about it.
+func (d *Draft) Lost(f source.Field, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	f.NotKept("%s", message)
+	d.Problem(f, "%s", message)
+}
+
+// LeaveOut omits a field of croft.yaml, with a comment at the top of the file.
+func (d *Draft) LeaveOut(path, format string, args ...any) {
+	d.leftOut = append(d.leftOut, "left out: "+path+": "+fmt.Sprintf(format, args...))
 }
 
 // Namespaces are the namespaces of a tenant.

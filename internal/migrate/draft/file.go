@@ -20,7 +20,7 @@ type File struct {
 	Tenants           map[string]v1alpha1.TenantSpec           `json:"tenants,omitempty"`
 	SecondaryNetworks map[string]v1alpha1.SecondaryNetworkSpec `json:"secondaryNetworks,omitempty"`
 
-	// aside are the pools and tenants that are left out, and why.
+	// aside are the pools, tenants and fields that are left out, and why.
 	aside []string
 }
 
@@ -171,6 +171,7 @@ func (d *Draft) File() *File {
 	f := &File{
 		Platform: d.Platform, Pools: map[string]v1alpha1.PoolSpec{},
 		Tenants: map[string]v1alpha1.TenantSpec{}, SecondaryNetworks: d.Secondary,
+		aside: slices.Clone(d.leftOut),
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Pools)) {
 		f.Pools[name] = d.Pools[name].Spec

@@ -76,7 +76,7 @@ func keepSelections(d *draft.Draft, m placed) {
 		}
 		for _, term := range m.terms {
 			for _, s := range resolve(term, namespace) {
-				pool := unmetPool(d, t, s)
+				pool := d.UnmetPool(t, s)
 				if pool == "" {
 					s.At.Kept(draft.TenantField(name, "pool"))
 					continue
@@ -87,27 +87,4 @@ func keepSelections(d *draft.Draft, m placed) {
 			}
 		}
 	}
-}
-
-// unmetPool is a pool of the tenant's with nodes that do not meet a selection. The pool's
-// own label is left to Place.
-func unmetPool(d *draft.Draft, t *draft.Tenant, s draft.Selection) string {
-	if s.ChoosesPools() && (s.Key == d.Key || draft.IsPoolLabel(s.Key)) {
-		return ""
-	}
-	for _, pool := range t.Pools() {
-		read := false
-		for _, n := range d.Nodes() {
-			if n.Pool == pool {
-				read = true
-				if n.Fit(s) != draft.EveryNode {
-					return pool
-				}
-			}
-		}
-		if !read {
-			return pool
-		}
-	}
-	return ""
 }

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/migrate/capsule"
 	"croft.dev/croft/internal/migrate/draft"
 	"croft.dev/croft/internal/migrate/gatekeeper"
 	"croft.dev/croft/internal/migrate/kubernetes"
@@ -23,8 +22,7 @@ func ChooseKey(d *draft.Draft) {
 		return cmp.Or(cmp.Compare(votes[b], votes[a]), cmp.Compare(a, b))
 	})
 	keys = slices.DeleteFunc(keys, func(key string) bool {
-		return key == "" || strings.HasPrefix(key, "karpenter.") || strings.HasPrefix(key, "kubernetes.io/") ||
-			strings.HasPrefix(key, "node.kubernetes.io/") || key == corev1.LabelTopologyZone
+		return key == "" || strings.HasPrefix(key, "karpenter.") || isWellKnown(key)
 	})
 	d.Key = cmp.Or(d.Platform.NodePoolKey, v1alpha1.DefaultNodePoolKey)
 	if len(keys) == 0 || len(d.Of(v1alpha1.GroupVersion.Group, "Platform")) > 0 {
@@ -43,6 +41,13 @@ func ChooseKey(d *draft.Draft) {
 			d.Note("nodes are tied to pools by %s, and some by %s: croft uses the first for all", d.Key, key)
 		}
 	}
+}
+
+// isWellKnown reports whether Kubernetes or a cloud defines a label.
+func isWellKnown(key string) bool {
+	return slices.ContainsFunc([]string{
+		"kubernetes.io/", "node.kubernetes.io/", "beta.kubernetes.io/", "topology.", "failure-domain.beta.kubernetes.io/",
+	}, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
 // tied is the weight of a label and a taint of the same key and value.
@@ -67,12 +72,19 @@ func votes(d *draft.Draft) map[string]int {
 			votes[key] += weight
 		}
 	}
-	for key := range capsule.NodeSelectors(d) {
-		votes[key]++
+	for _, selector := range nodeSelectors(d) {
+		for key, value := range selector {
+			votes[key] += 1 + identifyPool(d, key, value)
+			if strings.Contains(key, "pool") {
+				votes[key]++
+			}
+		}
 	}
 	for _, o := range d.Of("", "Namespace") {
-		for key := range kubernetes.NodeSelectorOf(o) {
-			votes[key]++
+		for _, t := range kubernetes.DefaultTolerationsOf(o) {
+			if t.Value != "" {
+				votes[t.Key]++
+			}
 		}
 	}
 	for _, n := range d.Nodes() {
@@ -83,6 +95,27 @@ func votes(d *draft.Draft) map[string]int {
 		}
 	}
 	return votes
+}
+
+// identifyPool weighs whether a value of a key stands for one pool: by its name, or by a
+// label that no other pool has.
+func identifyPool(d *draft.Draft, key, value string) int {
+	labelled := 0
+	for _, n := range d.Nodes() {
+		if n.From.Name == value {
+			return 2 * tied
+		}
+		if n.Label(key) == value {
+			labelled++
+		}
+	}
+	if slices.ContainsFunc(d.ValuesFiles(), func(o *source.Object) bool { return o.At("nodePools", value).Found() }) {
+		return 2 * tied
+	}
+	if labelled == 1 {
+		return tied
+	}
+	return 0
 }
 
 // tieTo accounts for the labels and taints of a pool's nodes.

@@ -2,6 +2,7 @@ package karpenter
 
 import (
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/migrate/capsule"
 	"croft.dev/croft/internal/migrate/draft"
 	"croft.dev/croft/internal/migrate/gatekeeper"
 	"croft.dev/croft/internal/migrate/kubernetes"
@@ -58,14 +59,27 @@ func chosen(d *draft.Draft) map[string]bool {
 			choose(draft.AsName(p.Key()))
 		}
 	}
-	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {
-		choose(d.PoolsFor(draft.SelectedBy(o.At("spec", "nodeSelector").TextMap(), source.Field{}))...)
+	for _, selector := range nodeSelectors(d) {
+		choose(d.PoolsFor(draft.SelectedBy(selector, source.Field{}))...)
 	}
 	for _, o := range d.Of("", "Namespace") {
-		choose(d.PoolsFor(draft.SelectedBy(kubernetes.NodeSelectorOf(o), source.Field{}))...)
+		for _, t := range kubernetes.DefaultTolerationsOf(o) {
+			if t.Key == d.Key && t.Value != "" {
+				choose(d.PoolNamed(t.Value))
+			}
+		}
 	}
 	for _, o := range d.Of(v1alpha1.GroupVersion.Group, "TenantRules") {
 		choose(o.At("spec", "pools").Texts()...)
 	}
 	return d.Chosen
+}
+
+// nodeSelectors are the nodeSelectors that the pods of namespaces are given.
+func nodeSelectors(d *draft.Draft) []map[string]string {
+	all := capsule.NodeSelectors(d)
+	for _, o := range d.Of("", "Namespace") {
+		all = append(all, kubernetes.NodeSelectorOf(o))
+	}
+	return all
 }

@@ -1,7 +1,8 @@
 package kubernetes
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
 	"strings"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -10,6 +11,9 @@ import (
 )
 
 const podSecurity = "pod-security.kubernetes.io/"
+
+// EnforceLabel is the Pod Security level that a namespace enforces.
+const EnforceLabel = podSecurity + "enforce"
 
 // Namespaces read the labels and annotations of tenants' namespaces.
 func Namespaces(d *draft.Draft) {
@@ -24,80 +28,95 @@ func Namespaces(d *draft.Draft) {
 }
 
 func namespace(d *draft.Draft, name string, o *source.Object) {
-	t := d.Tenants[name]
 	to := "tenants." + name
 	source.Frame(o, to)
 	o.At("spec").Other("the cluster's own")
 	for _, l := range append(o.At("metadata", "labels").Fields(), o.At("metadata", "annotations").Fields()...) {
 		switch key := l.Key(); {
-		case key == podSecurity+"enforce":
-			level(name, l, t)
-		case strings.HasPrefix(key, podSecurity+"warn"), strings.HasPrefix(key, podSecurity+"enforce-version"):
-			l.KeptAs(draft.TenantField(name, "policy.podSecurity"), "croft sets it itself, to the level that it enforces")
-		case key == v1alpha1.CostCodeLabel:
-			t.Spec.CostCode = l.Text()
-			l.Kept(draft.TenantField(name, "costCode"))
-		case draft.IsCostCode(key) && t.Spec.CostCode == "":
-			t.Spec.CostCode = l.Text()
-			l.Changed(draft.TenantField(name, "costCode"), "namespaces carry it as the label %s", v1alpha1.CostCodeLabel)
+		case key == EnforceLabel:
+			Level(d, name, l, !isCommon(d, name, l))
+		case key == NodeSelectorAnnotation:
+			SelectLabels(d, name, l)
+		case Mark(d, name, l):
 		case strings.HasPrefix(key, "croft.dev/"), key == v1alpha1.ManagedByLabel && l.Text() == v1alpha1.ManagedBy:
 			l.Kept(to)
-		case strings.HasPrefix(key, "kubectl.kubernetes.io/"), key == nodeSelectorAnnotation && l.Said():
+		case strings.HasPrefix(key, "kubectl.kubernetes.io/"):
 		default:
 			l.Other("stays on the namespace: croft adds its own labels, and takes none away")
 		}
 	}
-	if !draft.Managed(o) && o.At("metadata", "annotations", v1alpha1.AdoptAnnotation).Text() != name {
-		d.Standing = append(d.Standing, fmt.Sprintf("kubectl annotate namespace %s %s=%s", o.Name, v1alpha1.AdoptAnnotation, name))
+	if !draft.Managed(o) && o.At("metadata", "annotations", v1alpha1.AdoptAnnotation).Text() != name && !slices.Contains(d.Standing, name) {
+		d.Standing = append(d.Standing, name)
 	}
 }
 
-// nodeSelectorAnnotation gives the pods of a namespace a nodeSelector, where the
-// API server's PodNodeSelector plugin is on.
-const nodeSelectorAnnotation = "scheduler.alpha.kubernetes.io/node-selector"
-
-// NodeSelectorOf is a namespace's default nodeSelector for its pods, by an annotation;
-// empty if it has none.
-func NodeSelectorOf(o *source.Object) map[string]string {
-	selector := map[string]string{}
-	for _, term := range strings.Split(o.At("metadata", "annotations", nodeSelectorAnnotation).Text(), ",") {
-		if key, value, ok := strings.Cut(strings.TrimSpace(term), "="); ok {
-			selector[key] = value
-		}
+// Mark reads a label or an annotation of a tenant's namespaces, other than its Pod Security
+// level and its node selector, and reports whether croft reads it.
+func Mark(d *draft.Draft, name string, mark source.Field) bool {
+	t := d.Tenants[name]
+	level := draft.TenantField(name, "policy.podSecurity")
+	switch key := mark.Key(); {
+	case strings.HasPrefix(key, podSecurity+"warn"), key == EnforceLabel+"-version" && mark.Text() == "latest":
+		mark.KeptAs(level, "croft sets it itself, for the level that it enforces")
+	case key == EnforceLabel+"-version":
+		mark.Changed(level, "croft enforces the latest version of the level")
+	case key == v1alpha1.CostCodeLabel:
+		t.Spec.CostCode = mark.Text()
+		mark.Kept(draft.TenantField(name, "costCode"))
+	case draft.IsCostCode(key) && t.Spec.CostCode == "":
+		t.Spec.CostCode = mark.Text()
+		mark.Changed(draft.TenantField(name, "costCode"), "namespaces carry it as the label %s", v1alpha1.CostCodeLabel)
+	case key == defaultTolerations:
+		readDefaultTolerations(d, name, mark)
+	case key == allowedTolerations:
+		readAllowedTolerations(d, name, mark)
+	default:
+		return false
 	}
-	return selector
+	return true
 }
 
-// NodeSelectors reads which pool a namespace's own nodeSelector puts its pods on.
-func NodeSelectors(d *draft.Draft) {
-	for _, o := range d.Of("", "Namespace") {
-		value, ok := NodeSelectorOf(o)[d.Key]
-		if !ok {
-			continue
-		}
-		name := d.TenantOf(o.Name)
-		if name == "" {
-			name = draft.AsName(o.Name)
-		}
-		at := o.At("metadata", "annotations", nodeSelectorAnnotation)
-		d.Place(d.AddTenant(name, o), name, at, d.PoolNamed(value))
-		at.Changed(draft.TenantField(name, "pool"), "croft adds the pool's toleration too, and refuses pods that ask for another pool; take the annotation away once croft stands")
-	}
+// isCommon reports whether all namespaces of a tenant have a label.
+func isCommon(d *draft.Draft, name string, l source.Field) bool {
+	return !slices.ContainsFunc(d.Namespaces(name), func(namespace string) bool {
+		o := d.Named("", "Namespace", namespace)
+		return o == nil || o.At("metadata", "labels", l.Key()).Text() != l.Text()
+	})
 }
 
-// level is the Pod Security level that the tenant's namespaces have.
-func level(name string, l source.Field, t *draft.Tenant) {
-	level := v1alpha1.PodSecurityLevel(l.Text())
+// levels are the Pod Security levels, the strictest last.
+var levels = []v1alpha1.PodSecurityLevel{v1alpha1.PodSecurityPrivileged, v1alpha1.PodSecurityBaseline, v1alpha1.PodSecurityRestricted}
+
+// Level gives a tenant the Pod Security level of its namespaces, or of some of them. Of two
+// levels the stricter one counts.
+func Level(d *draft.Draft, name string, l source.Field, some bool) {
+	t := d.Tenants[name]
 	to := draft.TenantField(name, "policy.podSecurity")
-	switch {
-	case t.Spec.Policy.PodSecurity == "" && !t.Leveled:
-		t.Leveled = true
-		if level != v1alpha1.PodSecurityBaseline {
-			t.Spec.Policy.PodSecurity = level
+	level := v1alpha1.PodSecurityLevel(l.Text())
+	otherwise := cmp.Or(d.Platform.TenantDefaults.PodSecurity, v1alpha1.PodSecurityBaseline)
+	had := cmp.Or(t.Spec.Policy.PodSecurity, otherwise)
+	known := t.Level.Found() || t.Spec.Policy.PodSecurity != ""
+	switch stricter := slices.Index(levels, level) - slices.Index(levels, had); {
+	case !slices.Contains(levels, level):
+		d.Lost(l, "%q is no Pod Security level; write privileged, baseline or restricted", l.Text())
+	case level == v1alpha1.PodSecurityPrivileged && some:
+		d.Lost(l, "is the level of some namespaces of tenant %s, and croft has one level for a tenant: make them a tenant of their own", name)
+	case known && stricter < 0:
+		l.Changed(to, "another label asks for %s, which is stricter and counts for all namespaces of the tenant", had)
+	case known && stricter == 0:
+		l.Kept(to)
+	default:
+		if known {
+			t.Level.Changed(to, "another label asks for %s, which is stricter and counts for all namespaces of the tenant", level)
 		}
-	case t.Spec.Policy.PodSecurity != level && (t.Spec.Policy.PodSecurity != "" || level != v1alpha1.PodSecurityBaseline):
-		l.Changed(to, "another namespace of the tenant has another level, which is now that of both")
-		return
+		t.Level, t.Spec.Policy.PodSecurity = l, level
+		if level == otherwise {
+			t.Spec.Policy.PodSecurity = ""
+		}
+		if some {
+			l.Changed(to, "some namespaces of the tenant had it: croft has one level for all of them")
+		} else {
+			l.Kept(to)
+		}
 	}
-	l.Kept(to)
 }

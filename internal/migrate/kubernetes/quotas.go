@@ -31,7 +31,7 @@ func Quotas(d *draft.Draft) {
 		if list == nil {
 			list = corev1.ResourceList{}
 		}
-		Hard(d, name, o.At("spec"), list)
+		Hard(d, name, o.At("spec"), list, keep)
 		// An empty quota removes croft's own limits, and only croft writes one for that.
 		if len(list) > 0 || draft.Managed(o) {
 			hard[name][o.Namespace] = list
@@ -47,18 +47,26 @@ func Quotas(d *draft.Draft) {
 			continue
 		}
 		source.Frame(o, draft.TenantField(name, "limits"))
-		ContainerLimits(d, name, o.At("spec", "limits"))
+		ContainerLimits(d, name, o.At("spec", "limits"), keep)
 	}
+}
+
+// Unkept accounts for a part of a quota or of limits that croft.yaml cannot have.
+type Unkept func(d *draft.Draft, f source.Field, why, kind string)
+
+// keep is for objects of their own, which croft leaves where they are.
+func keep(_ *draft.Draft, f source.Field, why, kind string) {
+	f.NotKept("%s: keep this %s beside croft's", why, kind)
 }
 
 // Hard adds one quota to those of its namespace. Of two values of one resource the
 // smaller counts.
-func Hard(d *draft.Draft, name string, spec source.Field, into corev1.ResourceList) {
+func Hard(d *draft.Draft, name string, spec source.Field, into corev1.ResourceList, unkept Unkept) {
 	to := draft.TenantField(name, "quota")
 	for _, key := range []string{"scopes", "scopeSelector"} {
 		if spec.At(key).Found() {
-			spec.At(key).NotKept("a tenant's quota counts all its objects: keep this ResourceQuota beside croft's")
-			spec.At("hard").NotKept("holds for some objects only: keep this ResourceQuota beside croft's")
+			unkept(d, spec.At(key), "a tenant's quota counts all its objects", "ResourceQuota")
+			spec.At("hard").NotKept("holds for some objects only")
 			return
 		}
 	}
@@ -75,7 +83,6 @@ func Hard(d *draft.Draft, name string, spec source.Field, into corev1.ResourceLi
 		}
 		f.Kept(to)
 	}
-	spec.Kept(to)
 }
 
 // setQuota adds up the namespaces of a tenant: croft divides the whole among them, by
@@ -99,14 +106,16 @@ func setQuota(d *draft.Draft, name string, namespaces map[string]corev1.Resource
 }
 
 // ContainerLimits reads the part of a LimitRange that is about containers.
-func ContainerLimits(d *draft.Draft, name string, list source.Field) {
+func ContainerLimits(d *draft.Draft, name string, list source.Field, unkept Unkept) {
 	to := draft.TenantField(name, "limits")
 	for _, item := range list.Items() {
 		if kind := item.At("type").Text(); kind != string(corev1.LimitTypeContainer) {
-			item.NotKept("a tenant's limits are those of containers: keep this LimitRange beside croft's for %ss", kind)
+			unkept(d, item, "a tenant's limits are those of containers, and not of "+kind+"s", "LimitRange")
 			continue
 		}
-		item.At("maxLimitRequestRatio").NotKept("croft bounds no ratio of limits to requests: keep this LimitRange beside croft's for it")
+		if ratio := item.At("maxLimitRequestRatio"); ratio.Found() {
+			unkept(d, ratio, "croft bounds no ratio of limits to requests", "LimitRange")
+		}
 		var limits v1alpha1.ContainerLimits
 		if err := item.Into(&limits); err != nil {
 			item.NotKept("cannot be read: %v", err)
@@ -119,7 +128,7 @@ func ContainerLimits(d *draft.Draft, name string, list source.Field) {
 		case spec.Limits == nil:
 			spec.Limits = &limits
 		case !equality.Semantic.DeepEqual(*spec.Limits, limits):
-			item.NotKept("another namespace of the tenant, or another LimitRange, has others, which hold for all: make them agree")
+			unkept(d, item, "another namespace of the tenant, or another LimitRange, has other limits for containers, which hold for all of the tenant's", "LimitRange")
 		}
 	}
 	list.Kept(to)

@@ -61,6 +61,23 @@ func (o *Object) finding(e *entry, written bool) Finding {
 	return f
 }
 
+// Unknown returns the topmost fields in this one, or this one itself, of which nothing has
+// an outcome.
+func (f Field) Unknown() []Field {
+	if f.Said() {
+		return nil
+	}
+	inner := f.key() + "\x00"
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(f.object.entries)), func(key string) bool { return strings.HasPrefix(key, inner) }) {
+		return []Field{f}
+	}
+	var all []Field
+	for _, field := range append(f.Fields(), f.Items()...) {
+		all = append(all, field.Unknown()...)
+	}
+	return all
+}
+
 // ValueAt is the value at a path.
 func (o *Object) ValueAt(path []string) any {
 	var v any = o.Content

@@ -1,0 +1,64 @@
+package capsule
+
+import (
+	"slices"
+
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// unrestricting are the kinds of Capsule's that restrict no tenant, with the remedy.
+var unrestricting = map[string]string{
+	"CapsuleConfiguration": "only Capsule reads it",
+	"GlobalProxySettings":  "croft's proxy lists cluster-scoped objects by the tenant's pools and allowances: docs/proxy.md",
+	"ProxySetting":         "croft's proxy lists cluster-scoped objects by the tenant's pools and allowances: docs/proxy.md",
+	"QuantityLedger":       "only Capsule reads it",
+	"ResourcePoolClaim":    "claims a part of a ResourcePool: write the sum of the tenant's claims into its quota",
+	"RuleStatus":           "only Capsule reads it",
+	"TenantOwner":          "write its subject into the access of its tenants",
+}
+
+// Others accounts for the objects of Capsule's other kinds: they are a problem if they
+// restrict tenants, since Capsule enforces them in the namespaces of its own Tenants alone.
+func Others(d *draft.Draft) {
+	for _, o := range d.Objects {
+		if o.Skip || o.Group() != draft.CapsuleGroup || o.Kind == "Tenant" {
+			continue
+		}
+		why, known := unrestricting[o.Kind]
+		switch {
+		case known:
+			o.Root().NotKept("%s", why)
+		case o.Kind == "GlobalTenantResource" || o.Kind == "TenantResource":
+			copies(d, o)
+		default:
+			d.Lost(o.Root(), "croft reads no %s of Capsule's, which may restrict tenants: write what it asks for into croft.yaml, such as a tenant's quota", o.Kind)
+		}
+	}
+}
+
+// data are the kinds whose copies restrict nobody.
+var data = []string{"ConfigMap", "Secret", "ServiceAccount"}
+
+// copies accounts for objects that Capsule copies into the namespaces of its Tenants. It
+// deletes the copies with the Tenant.
+func copies(d *draft.Draft, o *source.Object) {
+	const remedy = "Capsule deletes its copies with its Tenant, and croft copies nothing: write these objects into the tenants' namespaces yourself"
+	restricts := false
+	for _, resource := range o.At("spec", "resources").Items() {
+		for _, f := range resource.Fields() {
+			switch f.Key() {
+			case "additionalMetadata", "context", "namespaceSelector":
+			case "namespacedItems", "rawItems":
+				restricts = restricts || slices.ContainsFunc(f.Items(), func(item source.Field) bool { return !slices.Contains(data, item.At("kind").Text()) })
+			default:
+				restricts = true
+			}
+		}
+	}
+	if restricts {
+		d.Lost(o.Root(), "%s", remedy+"; some of them may restrict the tenant, as a NetworkPolicy does")
+		return
+	}
+	o.Root().NotKept("%s", remedy)
+}

@@ -1,0 +1,37 @@
+package draft
+
+import (
+	"slices"
+
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// Select checks that the nodes of a tenant's pools have a label beside the key's that its
+// pods select: croft's pods select their pool alone.
+func (d *Draft) Select(t *Tenant, name string, by source.Field, key, value string) {
+	s := Selected(key, value, by)
+	switch pool := d.UnmetPool(t, s); {
+	case !slices.ContainsFunc(t.Pools(), func(pool string) bool { return d.Pools[pool] != nil }):
+		by.NotKept("croft selects nodes by %s alone, and no pool of this tenant was read", d.Key)
+	case pool == "":
+		by.KeptAs(TenantField(name, "pool"), "all nodes of the tenant's pool have %s", s)
+	default:
+		d.Lost(by, "pods ran on nodes with %s alone, and the nodes of pool %s may lack it: write {key: %s, operator: In, values: [%s]} into %s, or select it in the pods",
+			s, pool, key, value, PoolField(pool, "instances.requirements"))
+	}
+}
+
+// UnmetPool is a pool of a tenant's with nodes that do not meet a selection; "" if there is
+// none. The pool's own label is left to Place.
+func (d *Draft) UnmetPool(t *Tenant, s Selection) string {
+	if s.ChoosesPools() && (s.Key == d.Key || IsPoolLabel(s.Key)) {
+		return ""
+	}
+	for _, pool := range t.Pools() {
+		i := slices.IndexFunc(d.Nodes(), func(n *Nodes) bool { return n.Pool == pool })
+		if i < 0 || d.Nodes()[i].Fit(s) != EveryNode {
+			return pool
+		}
+	}
+	return ""
+}

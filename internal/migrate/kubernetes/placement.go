@@ -1,0 +1,148 @@
+package kubernetes
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// Annotations of a namespace by which plugins of the API server place its pods:
+// PodNodeSelector reads the first, PodTolerationRestriction the others.
+const (
+	NodeSelectorAnnotation = "scheduler.alpha.kubernetes.io/node-selector"
+	defaultTolerations     = "scheduler.alpha.kubernetes.io/defaultTolerations"
+	allowedTolerations     = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
+)
+
+// NodeSelectorOf is a namespace's default nodeSelector for its pods, by an annotation;
+// empty if it has none.
+func NodeSelectorOf(o *source.Object) map[string]string {
+	return ParseSelector(o.At("metadata", "annotations", NodeSelectorAnnotation))
+}
+
+// ParseSelector reads the nodeSelector in an annotation: key=value, separated by commas.
+func ParseSelector(annotation source.Field) map[string]string {
+	selector := map[string]string{}
+	for _, term := range strings.Split(annotation.Text(), ",") {
+		if key, value, ok := strings.Cut(term, "="); ok {
+			selector[strings.TrimSpace(key)] = strings.TrimSpace(value)
+		}
+	}
+	return selector
+}
+
+// DefaultTolerationsOf are the tolerations that a namespace's annotation gives to its pods.
+func DefaultTolerationsOf(o *source.Object) []corev1.Toleration {
+	tolerations, _ := parseTolerations(o.At("metadata", "annotations", defaultTolerations))
+	return tolerations
+}
+
+// parseTolerations reads the list of an annotation, which is JSON.
+func parseTolerations(annotation source.Field) ([]corev1.Toleration, error) {
+	var tolerations []corev1.Toleration
+	if annotation.Text() == "" {
+		return nil, nil
+	}
+	return tolerations, json.Unmarshal([]byte(annotation.Text()), &tolerations)
+}
+
+// NodeSelectors reads which pool the annotations of a namespace put its pods on.
+func NodeSelectors(d *draft.Draft) {
+	for _, o := range d.Of("", "Namespace") {
+		name := d.TenantOf(o.Name)
+		if name == "" {
+			name = draft.AsName(o.Name)
+		}
+		SelectNodes(d, name, o, o.At("metadata", "annotations", NodeSelectorAnnotation))
+		tolerated(d, name, o)
+	}
+}
+
+// SelectNodes reads which pool an annotation puts the pods of a tenant's namespaces on.
+func SelectNodes(d *draft.Draft, name string, from *source.Object, annotation source.Field) {
+	if pools := d.PoolsFor(draft.SelectedBy(ParseSelector(annotation), annotation)); len(pools) > 0 {
+		d.Place(d.AddTenant(name, from), name, annotation, pools...)
+		annotation.Changed(draft.TenantField(name, "pool"), "croft adds the pool's toleration too, and refuses pods that ask for another pool; take the annotation away once croft stands")
+	}
+}
+
+// SelectLabels checks that the nodes of a tenant's pool have the labels beside the key's that
+// an annotation selects.
+func SelectLabels(d *draft.Draft, name string, annotation source.Field) {
+	for _, s := range draft.SelectedBy(ParseSelector(annotation), annotation) {
+		if s.Key != d.Key {
+			d.Select(d.Tenants[name], name, annotation, s.Key, s.Values[0])
+		}
+	}
+}
+
+// tolerated puts a namespace that nothing else places on the pool that its pods tolerate.
+func tolerated(d *draft.Draft, name string, o *source.Object) {
+	if d.Tenants[name] != nil {
+		return
+	}
+	for _, t := range DefaultTolerationsOf(o) {
+		if t.Key == d.Key && t.Value != "" {
+			at := o.At("metadata", "annotations", defaultTolerations)
+			d.Place(d.AddTenant(name, o), name, at, d.PoolNamed(t.Value))
+			at.Changed(draft.TenantField(name, "pool"), "pods only tolerated the pool's taint, and could run elsewhere too: croft also selects the pool")
+			return
+		}
+	}
+}
+
+// readDefaultTolerations reads the tolerations that the API server gives to all pods of a
+// namespace. croft refuses pods with others than it gives itself.
+func readDefaultTolerations(d *draft.Draft, name string, annotation source.Field) {
+	tolerations, err := parseTolerations(annotation)
+	if err != nil {
+		d.Lost(annotation, "is no list of tolerations in JSON: the API server's plugin PodTolerationRestriction refuses every pod of the namespace; take the annotation away")
+		return
+	}
+	for _, t := range tolerations {
+		if strings.HasPrefix(t.Key, "node.kubernetes.io/") || t.Key == d.Key && t.Operator != corev1.TolerationOpExists && slices.Contains(d.Tenants[name].Pools(), t.Value) {
+			continue
+		}
+		d.Lost(annotation, "the API server's plugin PodTolerationRestriction gives every pod of the namespace a toleration of %s, "+
+			"which is not the taint of the tenant's pool: croft would refuse the pods, and the tenant would not become Ready; "+
+			"take the annotation away, and give the tenant a pool for the nodes with this taint if it needs them", taint(t))
+		return
+	}
+	annotation.KeptAs(draft.TenantField(name, "pool"), "croft adds the toleration of the pool itself; take the annotation away once croft stands")
+}
+
+// taint names the taint that a toleration is about.
+func taint(t corev1.Toleration) string {
+	return strings.TrimSuffix(cmp.Or(t.Key, "every taint")+"="+t.Value, "=")
+}
+
+// readAllowedTolerations reads the only tolerations that the API server lets pods of a
+// namespace have, among which the one that croft gives them has to be.
+func readAllowedTolerations(d *draft.Draft, name string, annotation source.Field) {
+	allowed, err := parseTolerations(annotation)
+	pools := d.Tenants[name].Pools()
+	everyPool := !slices.ContainsFunc(pools, func(pool string) bool {
+		return !slices.ContainsFunc(allowed, func(t corev1.Toleration) bool { return allows(t, d.Key, pool) })
+	})
+	if err == nil && (len(allowed) == 0 || everyPool) {
+		annotation.Changed(draft.TenantField(name, "pool"), "croft lets pods tolerate the taints of their tenant's pools and those below node.kubernetes.io/; take the annotation away once croft stands")
+		return
+	}
+	d.Lost(annotation, "the API server's plugin PodTolerationRestriction refuses pods with other tolerations, such as the one of the pool that croft gives them, "+
+		"and the tenant would not become Ready: take the annotation away; croft refuses tolerations of other pools itself")
+}
+
+// allows reports whether an allowed toleration covers the one that croft gives to the pods
+// of a pool.
+func allows(t corev1.Toleration, key, pool string) bool {
+	if t.Effect != "" || t.Key != key && t.Key != "" {
+		return false
+	}
+	return t.Operator == corev1.TolerationOpExists || t.Key == key && t.Value == pool
+}
