@@ -3,6 +3,7 @@ package network
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,9 @@ type meaning struct {
 	in []string
 	// The reachable destinations.
 	outOwn, dns, internet, metadata bool
+	// withheld are networks and ports outside of the cluster that pods are kept from while they
+	// reach others.
+	withheld []string
 }
 
 // stranger is a namespace that no policy can name.
@@ -103,6 +107,11 @@ func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) 
 		internet: allows(attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
 		metadata: allows(attack.Flow{FromNamespace: own, ToIP: "169.254.169.254", Port: 80}),
 	}
+	if m.internet {
+		m.withheld = withheld(policies, func(ip string, port int) bool {
+			return allows(attack.Flow{FromNamespace: own, ToIP: ip, Port: port})
+		})
+	}
 	m.inEverybody = connects(stranger, own)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if name != own && name != stranger && !m.inEverybody && connects(name, own) {
@@ -110,6 +119,41 @@ func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) 
 		}
 	}
 	return m, nil
+}
+
+// withheld are the networks and ports that pods do not reach, although they reach others.
+func withheld(policies []*networkingv1.NetworkPolicy, reaches func(ip string, port int) bool) []string {
+	var all []string
+	for _, except := range exceptions(policies) {
+		if !reaches(except.Addr().String(), 443) {
+			all = append(all, except.String())
+		}
+	}
+	if !reaches("203.0.113.10", 22) {
+		all = append(all, "other ports than those that it names")
+	}
+	return all
+}
+
+// exceptions are the networks that policies except from what pods may reach, but for the
+// link-local ones, which have the instance metadata and which croft denies itself.
+func exceptions(policies []*networkingv1.NetworkPolicy) []netip.Prefix {
+	var all []netip.Prefix
+	for _, p := range policies {
+		for _, rule := range p.Spec.Egress {
+			for _, peer := range rule.To {
+				if peer.IPBlock == nil {
+					continue
+				}
+				for _, text := range peer.IPBlock.Except {
+					if prefix, err := netip.ParsePrefix(text); err == nil && !prefix.Addr().IsLinkLocalUnicast() && !slices.Contains(all, prefix) {
+						all = append(all, prefix.Masked())
+					}
+				}
+			}
+		}
+	}
+	return all
 }
 
 // ingressOnly evaluates the policies of the destination alone, egressOnly those of the

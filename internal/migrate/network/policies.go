@@ -95,6 +95,10 @@ func Judged(d *draft.Draft, name string, p Policy) {
 	}
 	report(ingressOf(d, p, m, where))
 	report(egressOf(m, where))
+	if m.egress && len(m.withheld) > 0 {
+		d.Lost(whole, "keeps pods from %s: croft's egress: Open lets them there, and policies add up; set network.egress: Restricted with allowCIDRs, "+
+			"or keep them out at the cluster's edge", strings.Join(m.withheld, ", "))
+	}
 	if !m.ingress && !m.egress {
 		whole.Account(source.NotKept, "", "is about neither direction, and does nothing"+where)
 	}
