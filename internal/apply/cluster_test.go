@@ -325,7 +325,7 @@ func refusedAdoptedReleased(b *bench) {
 	if !errors.As(err, &refused) || refused.Namespace != b.namespace || refused.Owner != "" {
 		b.Fatalf("err = %v", err)
 	}
-	if command := "kubectl annotate namespace " + b.namespace + " croft.dev/adopt=" + b.tenant; !strings.Contains(err.Error(), command) {
+	if command := "croft adopt tenant " + b.tenant + " -f croft.yaml"; !strings.Contains(err.Error(), command) {
 		b.Errorf("%v does not say: %s", err, command)
 	}
 	if changes[0].Action != apply.Failed || changes[1].Action != apply.Skipped || changes[2].Action != apply.Skipped {

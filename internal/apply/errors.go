@@ -85,8 +85,8 @@ func (e *NamespaceNotOwnedError) Error() string {
 	case e.Created:
 		why = "exists already, and its label " + v1alpha1.TenantLabel + " is gone"
 	}
-	return fmt.Sprintf("namespace %s %s: if tenant %s is to have it, a platform admin runs `kubectl annotate namespace %s %s=%s --overwrite`",
-		e.Namespace, why, e.Tenant, e.Namespace, v1alpha1.AdoptAnnotation, e.Tenant)
+	return fmt.Sprintf("namespace %s %s: if tenant %s is to have it, a platform admin runs `croft adopt tenant %s -f croft.yaml`, which first shows what changes",
+		e.Namespace, why, e.Tenant, e.Tenant)
 }
 
 // NamespaceTerminatingError says that a namespace is being deleted, so that nothing can

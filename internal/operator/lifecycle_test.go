@@ -268,7 +268,7 @@ func namespaceAdopted(f *field) {
 	legacy.Spec.Namespaces = []string{"legacy", "fresh"}
 	f.create(legacy)
 	condition := f.condition(legacy, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotOwned)
-	if !strings.Contains(condition.Message, "kubectl annotate namespace legacy croft.dev/adopt=moving") {
+	if !strings.Contains(condition.Message, "croft adopt tenant moving -f croft.yaml") {
 		f.Errorf("the message does not say what to do: %s", condition.Message)
 	}
 	if !slices.Equal(legacy.Status.Namespaces, []string{"fresh"}) {
