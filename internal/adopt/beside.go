@@ -34,9 +34,12 @@ type Beside struct {
 	annotation string
 }
 
-// nodeSelectorAnnotation is how the API server's plugin PodNodeSelector places the
-// pods of a namespace.
-const nodeSelectorAnnotation = "scheduler.alpha.kubernetes.io/node-selector"
+// Annotations of a namespace by which plugins of the API server place its pods.
+const (
+	nodeSelectorAnnotation = "scheduler.alpha.kubernetes.io/node-selector"
+	defaultTolerations     = "scheduler.alpha.kubernetes.io/defaultTolerations"
+	allowedTolerations     = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
+)
 
 // judged is a kind that a wall also writes, and the function that judges other writers'
 // objects of it.
@@ -105,18 +108,41 @@ func (a *Adoption) besideOnNamespaces(ctx context.Context, p *Plan) error {
 	}
 	for _, name := range a.tenant.Namespaces {
 		namespace, ok := live[name]
-		if !ok || namespace.Annotations[nodeSelectorAnnotation] == "" {
+		if !ok {
 			continue
 		}
-		p.Beside = append(p.Beside, Beside{
-			Object: "Namespace " + name + ", annotation " + nodeSelectorAnnotation, Replaced: true,
-			Why: "croft places pods: " + namespace.Annotations[nodeSelectorAnnotation] + " is added to them too until it goes",
-			object: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace",
-				"metadata": map[string]any{"name": name}}},
-			annotation: nodeSelectorAnnotation,
-		})
+		for _, key := range []string{nodeSelectorAnnotation, defaultTolerations, allowedTolerations} {
+			value := namespace.Annotations[key]
+			if value == "" {
+				continue
+			}
+			b := Beside{
+				Object: "Namespace " + name + ", annotation " + key,
+				object: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace",
+					"metadata": map[string]any{"name": name}}},
+				annotation: key,
+			}
+			b.Replaced, b.Why = a.judgeAnnotation(key, value)
+			p.Beside = append(p.Beside, b)
+		}
 	}
 	return nil
+}
+
+// judgeAnnotation reports whether croft places pods as an annotation does.
+func (a *Adoption) judgeAnnotation(key, value string) (replaced bool, why string) {
+	switch key {
+	case defaultTolerations:
+		return false, "the API server gives these tolerations to every pod: croft refuses pods that tolerate more than their pool's taint; take it away by hand"
+	case allowedTolerations:
+		return false, "the API server refuses pods with other tolerations, such as that of the tenant's pool, which croft adds: take it away by hand if it does not allow that"
+	}
+	for _, term := range strings.Split(value, ",") {
+		if label, _, _ := strings.Cut(strings.TrimSpace(term), "="); label != a.estate.Platform.NodePoolKey && label != corev1.LabelOSStable {
+			return false, "is added to pods: " + value + "; croft places them by " + a.estate.Platform.NodePoolKey + " alone"
+		}
+	}
+	return true, "croft places pods: " + value + " is added to them too until it goes"
 }
 
 // judgeBinding asks whether everybody whom a binding lets in is let in by croft.

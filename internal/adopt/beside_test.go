@@ -58,6 +58,30 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestJudgeAnnotation fails if an annotation is called replaced that places pods by more than
+// their pool.
+func TestJudgeAnnotation(t *testing.T) {
+	a := adopting(t, "{}", "")
+	key := a.estate.Platform.NodePoolKey
+	for name, test := range map[string]struct {
+		key, value string
+		replaced   bool
+	}{
+		"the pool":                {nodeSelectorAnnotation, key + "=apps", true},
+		"the pool and the system": {nodeSelectorAnnotation, "kubernetes.io/os=linux, " + key + "=apps", true},
+		"the pool and a disk":     {nodeSelectorAnnotation, key + "=apps,disk=ssd", false},
+		"a disk":                  {nodeSelectorAnnotation, "disk=ssd", false},
+		"tolerations":             {defaultTolerations, "[]", false},
+		"allowed tolerations":     {allowedTolerations, "[]", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if replaced, why := a.judgeAnnotation(test.key, test.value); replaced != test.replaced || why == "" {
+				t.Errorf("replaced: %t, want %t: %q", replaced, test.replaced, why)
+			}
+		})
+	}
+}
+
 // TestConcerns fails if a mutator that selects a namespace of the tenant is missed, or
 // another one is shown.
 func TestConcerns(t *testing.T) {

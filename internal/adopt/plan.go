@@ -3,6 +3,9 @@ package adopt
 import (
 	"context"
 	"slices"
+
+	"croft.dev/croft/internal/apply"
+	networkwall "croft.dev/croft/internal/wall/network"
 )
 
 // Plan says what taking a tenant over means, before anything is done.
@@ -99,6 +102,12 @@ func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
 		}
 		p.Namespaces = append(p.Namespaces, n)
 		p.Blocking = append(p.Blocking, blocking...)
+	}
+	for _, kind := range networkwall.Kinds(&a.estate.Platform) {
+		if _, err := a.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+			missing := apply.DialectError{Dialect: a.estate.Platform.Network.Dialect, Kind: kind, Err: err}
+			p.Blocking = append(p.Blocking, missing.Error())
+		}
 	}
 	for _, look := range []func(context.Context, *Plan) error{a.pods, a.beside, a.traffic, a.pools, a.quota} {
 		if err := look(ctx, p); err != nil {

@@ -37,7 +37,9 @@ type Workload struct {
 	// Note is further information.
 	Note string `json:"note,omitempty"`
 
-	pod *corev1.Pod
+	// template is the pod as its controller writes it, and pod as the cluster's admission
+	// changes it before croft's rules see it.
+	template, pod *corev1.Pod
 }
 
 // Moves reports whether a restart changes the pool.
@@ -121,7 +123,7 @@ func union(list []string, name string) []string {
 // workload is the controller of a pod. The next pod is created from the controller's
 // template, and not from the pod, which admission has changed.
 func (a *Adoption) workload(ctx context.Context, pod *corev1.Pod) (*Workload, error) {
-	w := &Workload{Namespace: pod.Namespace, Name: "Pod/" + pod.Name, pod: pod}
+	w := &Workload{Namespace: pod.Namespace, Name: "Pod/" + pod.Name, template: pod}
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {
 		w.Note = "no controller makes it anew"
@@ -132,7 +134,7 @@ func (a *Adoption) workload(ctx context.Context, pod *corev1.Pod) (*Workload, er
 			return nil, err
 		}
 		if template, err := templateOf(made); err == nil && template != nil {
-			w.pod = &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+			w.template = &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 		}
 		if above := made.GetOwnerReferences(); owner.Kind != "DaemonSet" && len(above) == 1 {
 			w.Name = above[0].Kind + "/" + above[0].Name
@@ -141,7 +143,8 @@ func (a *Adoption) workload(ctx context.Context, pod *corev1.Pod) (*Workload, er
 			w.Note = "takes its pool from its template when that is written: kubectl rollout restart, once it is taken over"
 		}
 	}
-	w.pod = fresh(w.pod)
+	w.template = fresh(w.template)
+	w.pod = w.template
 	w.Next = a.tenant.Pools[0]
 	if asked := w.pod.Spec.NodeSelector[a.estate.Platform.NodePoolKey]; slices.Contains(a.tenant.Pools, asked) {
 		w.Next = asked

@@ -49,13 +49,20 @@ func (a *Adoption) Try(ctx context.Context, p *Plan) (err error) {
 		return err
 	}
 	for i := range p.Pods {
-		next, refused, err := a.tryPod(ctx, scratch.Namespaces[0], &p.Pods[i])
+		w := &p.Pods[i]
+		if w.pod, err = a.admitted(ctx, p, w.Namespace, w.template); err != nil {
+			return err
+		}
+		next, refused, err := a.tryPod(ctx, scratch.Namespaces[0], w.pod)
 		if err != nil {
 			return err
 		}
-		p.Pods[i].Next, p.Pods[i].Refused = next, a.said(refused, scratch.Name)
+		w.Next, w.Refused = next, a.said(refused, scratch.Name)
 	}
 	a.fit(p)
+	if err := a.tryNamespaces(ctx, p, scratch); err != nil {
+		return err
+	}
 	p.Refused, err = a.tryOthers(ctx, scratch)
 	p.Tried = err == nil
 	return err
@@ -107,10 +114,55 @@ func (a *Adoption) discard(ctx context.Context, namespace string, objects []clie
 // again is the polling interval.
 const again = 200 * time.Millisecond
 
+// admitted is a pod as the cluster's admission changes it in a namespace that the tenant does
+// not have yet: plugins, webhooks and policies may go by the namespace's name, labels and
+// annotations. A pod that is refused there is tried as it is.
+func (a *Adoption) admitted(ctx context.Context, p *Plan, namespace string, template *corev1.Pod) (*corev1.Pod, error) {
+	if !slices.Contains(p.Namespaces, Namespace{Name: namespace, State: Free}) {
+		return template, nil
+	}
+	pod := template.DeepCopy()
+	pod.Namespace = namespace
+	switch err := a.client.Create(ctx, pod, client.DryRunAll); {
+	case err == nil:
+		return fresh(pod), nil
+	case isAnswer(err) || apierrors.IsConflict(err):
+		return template, nil
+	default:
+		return nil, err
+	}
+}
+
+// tryNamespaces looks for namespaces in which not even an ordinary pod would be let in, so
+// that the tenant would never become Ready.
+func (a *Adoption) tryNamespaces(ctx context.Context, p *Plan, s scratch) error {
+	for _, n := range p.Namespaces {
+		pod, err := a.admitted(ctx, p, n.Name, a.ordinary())
+		if err != nil {
+			return err
+		}
+		_, refused, err := a.tryPod(ctx, s.Namespaces[0], pod)
+		if err != nil {
+			return err
+		}
+		if refused != "" {
+			p.Blocking = append(p.Blocking, fmt.Sprintf("every new pod in namespace %s would be refused for what the cluster adds to it, and the tenant would not become Ready: %s",
+				n.Name, a.said(refused, s.Name)))
+		}
+	}
+	return nil
+}
+
+// ordinary is a pod that every tenant may create.
+func (a *Adoption) ordinary() *corev1.Pod {
+	pod := fresh(attack.Pod("", "croft-ordinary"))
+	pod.Spec.Containers[0].Image = attack.ImageOf(a.tenant.Allowances.Registries)
+	return pod
+}
+
 // settled waits until an ordinary pod is let in and placed.
 func (a *Adoption) settled(ctx context.Context, namespace string) error {
-	ordinary := &Workload{pod: attack.Pod(namespace, "croft-settle")}
-	ordinary.pod.Spec.Containers[0].Image = attack.ImageOf(a.tenant.Allowances.Registries)
+	ordinary := a.ordinary()
 	var last string
 	err := wait.PollUntilContextTimeout(ctx, again, settle, true, func(ctx context.Context) (bool, error) {
 		next, refused, err := a.tryPod(ctx, namespace, ordinary)
@@ -125,8 +177,8 @@ func (a *Adoption) settled(ctx context.Context, namespace string) error {
 
 // tryPod creates a copy of a pod in a namespace as a dry run. It returns the pod's pool,
 // or the refusal.
-func (a *Adoption) tryPod(ctx context.Context, namespace string, w *Workload) (next, refused string, err error) {
-	pod := w.pod.DeepCopy()
+func (a *Adoption) tryPod(ctx context.Context, namespace string, template *corev1.Pod) (next, refused string, err error) {
+	pod := template.DeepCopy()
 	pod.Namespace = namespace
 	err = a.client.Create(ctx, pod, client.DryRunAll)
 	if apierrors.IsConflict(err) { // others met it at the quota
@@ -175,7 +227,7 @@ func (a *Adoption) Look(ctx context.Context, p *Plan) ([]Refusal, error) {
 	var wrong []Refusal
 	for i := range p.Pods {
 		w := &p.Pods[i]
-		next, refused, err := a.tryPod(ctx, w.Namespace, w)
+		next, refused, err := a.tryPod(ctx, w.Namespace, w.template)
 		switch {
 		case err != nil:
 			return wrong, err

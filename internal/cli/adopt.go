@@ -90,6 +90,8 @@ type adoption struct {
 	tenant string
 	plan   *adopt.Plan
 	o      *adoptOptions
+	// refused are the workloads that were refused when they were tried, as the plan showed.
+	refused []string
 }
 
 func (a *app) adopt(ctx context.Context, tenant string, o *adoptOptions) error {
@@ -115,7 +117,7 @@ func (a *app) adopt(ctx context.Context, tenant string, o *adoptOptions) error {
 	if o.dryRun {
 		return nil
 	}
-	run := &adoption{a, ad, c, tenant, plan, o}
+	run := &adoption{app: a, Adoption: ad, client: c, tenant: tenant, plan: plan, o: o}
 	if !o.yes && (!plan.Done() || o.removeOld && len(plan.Replaced()) > 0) && !a.confirmed(tenant) {
 		return failedf("nothing was changed")
 	}
@@ -136,12 +138,12 @@ func (r *adoption) steps(ctx context.Context) error {
 		{"how things are is written down in " + adopt.RecordName(r.tenant), func(ctx context.Context) error { return r.Note(ctx, r.plan) }},
 		{"its namespaces may be taken over", r.Permit},
 		{"its walls stand", func(ctx context.Context) error { return r.declare(ctx, r.Declared()) }},
-		{"pods that are made anew are let in and placed", r.look},
+		{"pods were tried where they are", r.look},
 	}
 	if r.o.removeOld && len(r.plan.Replaced()) > 0 {
 		steps = append(steps,
 			step{"what the walls replace is gone", func(ctx context.Context) error { return r.Remove(ctx, r.plan) }},
-			step{"pods that are made anew are let in and placed without it", r.look})
+			step{"pods were tried without it", r.look})
 	}
 	for i, s := range steps {
 		if err := ctx.Err(); err != nil {
@@ -157,6 +159,9 @@ func (r *adoption) steps(ctx context.Context) error {
 		say(r.err, "%d/%d %s\n", i+1, len(steps), s.says)
 	}
 	say(r.err, "tenant %s is taken over; `croft verify --tenant %s` tries its walls\n", r.tenant, r.tenant)
+	if left := len(r.refused); left > 0 {
+		say(r.err, "the pods of %s run, and could not be created again: change them, or allow what they need, before they restart\n", count(left, "workload"))
+	}
 	if left := len(r.plan.Replaced()); left > 0 && !r.o.removeOld {
 		say(r.err, "%s that its walls replace stand beside them: --remove-old takes them away\n", count(left, "object"))
 	}
@@ -191,16 +196,19 @@ func (r *adoption) tried(ctx context.Context) error {
 	return errors.New("some of it would not come back as it is, which could not be known before: nothing of the tenant's was touched")
 }
 
-// look tries the pods where they are.
+// look tries the pods where they are, and names those that are refused.
 func (r *adoption) look(ctx context.Context) error {
 	wrong, err := r.Look(ctx, r.plan)
 	if err != nil {
 		return err
 	}
+	r.refused = nil
 	for _, w := range wrong {
 		if !expected(r.plan, w.Object) {
 			return fmt.Errorf("%s would not come back: %s", w.Object, w.Why)
 		}
+		r.refused = append(r.refused, w.Object)
+		say(r.err, "    %s is refused, as the plan shows: %s\n", w.Object, w.Why)
 	}
 	return nil
 }

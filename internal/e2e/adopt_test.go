@@ -317,7 +317,12 @@ func TestAdopt(t *testing.T) {
 	t.Run("killed and completed", func(t *testing.T) {
 		c.killedAfter(t, 4, adopt()...)
 		c.killedAfter(t, 6, adopt()...)
-		c.croft(t, adopt()...).exits(t, 0)
+		said := c.croft(t, adopt()...).exits(t, 0)
+		for _, line := range []string{"shop/Deployment/urgent is refused, as the plan shows: [priority-class]", "the pods of 2 workloads run, and could not be created again"} {
+			if !strings.Contains(said.stderr, line) {
+				t.Errorf("it does not say %q: %s", line, said)
+			}
+		}
 		c.gone(t)
 		if labels := c.namespace(t, "shop").Labels; labels["pod-security.kubernetes.io/enforce"] != "baseline" {
 			t.Errorf("the namespace has the labels %v", labels)
@@ -328,6 +333,26 @@ func TestAdopt(t *testing.T) {
 		}
 	})
 	steady.end(t)
+	t.Run("what the cluster adds to pods", c.adoptTolerant)
+}
+
+// adoptTolerant plans for a namespace whose pods get a toleration from the cluster, as the
+// API server's plugin PodTolerationRestriction gives it: croft refuses them all.
+func (c *cluster) adoptTolerant(t *testing.T) {
+	c.kubectl(t, "", "create", "-f", "internal/e2e/testdata/adopt/tolerant.yaml").exits(t, 0)
+	file := write(t, "tenants: {tolerant: {pool: pool-b}}\n")
+	eventually(t, patience, "the plan to say that its pods are refused", func(context.Context) error {
+		said := c.croft(t, "adopt", "tenant", "tolerant", "-f", file, "--dry-run")
+		for _, line := range []string{
+			"IS REFUSED: [tolerations]", "every new pod in namespace tolerant would be refused for what the cluster adds to it",
+			"Namespace tolerant, annotation scheduler.alpha.kubernetes.io/defaultTolerations", "scheduler.alpha.kubernetes.io/node-selector   stays",
+		} {
+			if said.status != 1 || !strings.Contains(said.stdout, line) {
+				return fmt.Errorf("the plan does not say %q: %s", line, said)
+			}
+		}
+		return nil
+	})
 }
 
 // killedAfter runs croft and kills it when it has said that a step is done.
