@@ -19,7 +19,7 @@ spec: {template: {metadata: {labels: {node-pool: jobs}}, spec: {taints: [{key: n
 	onIt = `apiVersion: mutations.gatekeeper.sh/v1
 kind: Assign
 metadata: {name: shop}
-spec: {location: spec.nodeSelector, match: {namespaces: [shop]}, parameters: {assign: {value: {node-pool: jobs}}}}
+spec: {applyTo: [{groups: [""], kinds: [Pod], versions: [v1]}], location: spec.nodeSelector, match: {namespaces: [shop]}, parameters: {assign: {value: {node-pool: jobs}}}}
 `
 )
 
