@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
+	"croft.dev/croft/internal/drift"
 	"croft.dev/croft/internal/wall"
 )
 
@@ -72,36 +71,20 @@ func refusal(live *karpenterv1.NodePool) string {
 // compared says what changing a NodePool means for the nodes that it has.
 func compared(live, wanted *karpenterv1.NodePool) Pool {
 	pool := Pool{Name: live.Name, Is: "stays as it is"}
-	was, will := live.Spec.Template, wanted.Spec.Template
-	var new []corev1.Taint
-	for _, taint := range will.Spec.Taints {
-		if !slices.Contains(was.Spec.Taints, taint) {
-			new = append(new, taint)
-		}
-	}
-	drifts := len(new) > 0 || !equality.Semantic.DeepEqual(was.Labels, will.Labels) || !equality.Semantic.DeepEqual(was.Spec.NodeClassRef, will.Spec.NodeClassRef) ||
-		len(was.Spec.Taints) != len(will.Spec.Taints) || !equality.Semantic.DeepEqual(was.Spec.StartupTaints, will.Spec.StartupTaints)
-	gathers := live.Spec.Disruption.ConsolidationPolicy == karpenterv1.ConsolidationPolicyWhenEmpty && wanted.Spec.Disruption.ConsolidationPolicy != live.Spec.Disruption.ConsolidationPolicy
+	effect := drift.Compare(drift.Pool{NodePool: live}, drift.Pool{NodePool: wanted}, nil)
+	drifts := len(effect.Fields) > 0
 	switch {
-	case drifts && !holds(wanted):
+	case drifts && !effect.Held:
 		pool.Replaces = true
 		pool.Is = `changes, and Karpenter REPLACES ITS NODES, so that their pods restart: write budgets: [{nodes: "10%"}, {nodes: "0", reasons: [Drifted]}] to it to keep them`
-	case gathers:
+	case effect.Gathers:
 		pool.Replaces = true
 		pool.Is = "changes, and Karpenter GATHERS PODS ON FEWER NODES from now on (consolidation): write consolidation: WhenEmpty to it to leave them where they are"
 	case drifts:
 		pool.Is = "changes for nodes to come; its budget keeps those that run from being replaced"
-		if len(new) > 0 {
+		if slices.Contains(effect.Fields, "taints") {
 			pool.Is += "; the new taints come on new nodes only"
 		}
 	}
 	return pool
-}
-
-// holds reports whether a budget keeps Karpenter from replacing nodes that are not
-// as the NodePool says now.
-func holds(pool *karpenterv1.NodePool) bool {
-	return slices.ContainsFunc(pool.Spec.Disruption.Budgets, func(b karpenterv1.Budget) bool {
-		return (b.Nodes == "0" || b.Nodes == "0%") && b.Schedule == nil && (len(b.Reasons) == 0 || slices.Contains(b.Reasons, karpenterv1.DisruptionReasonDrifted))
-	})
 }

@@ -3,6 +3,7 @@ package adopt
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -41,6 +42,8 @@ func TestCompared(t *testing.T) {
 		"a taint more":                        {func(*karpenterv1.NodePool) {}, tainted, true, "REPLACES ITS NODES"},
 		"a taint less":                        {tainted, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
 		"another label":                       {func(p *karpenterv1.NodePool) { p.Spec.Template.Labels = nil }, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
+		"an annotation":                       {func(*karpenterv1.NodePool) {}, func(p *karpenterv1.NodePool) { p.Spec.Template.Annotations = map[string]string{"a": "b"} }, true, "REPLACES ITS NODES"},
+		"an expiry":                           {func(*karpenterv1.NodePool) {}, func(p *karpenterv1.NodePool) { p.Spec.Template.Spec.ExpireAfter.Duration = ptr.To(time.Hour) }, true, "REPLACES ITS NODES"},
 		"another node class":                  {func(p *karpenterv1.NodePool) { p.Spec.Template.Spec.NodeClassRef.Name = "old" }, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
 		"held by a budget":                    {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0", Reasons: drifted}), false, "the new taints come on new nodes only"},
 		"held by a budget in percent":         {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0%"}), false, "keeps those that run"},

@@ -1,0 +1,179 @@
+// Package drift predicts which nodes Karpenter replaces when the objects of a pool change;
+// no I/O. It asks Karpenter's own hash of a NodePool and its own comparison of
+// requirements, so that it agrees with Karpenter on what drifts.
+package drift
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mitchellh/hashstructure/v2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+	"sigs.k8s.io/karpenter/pkg/scheduling"
+)
+
+// Pool is the NodePool and the node class of a pool.
+type Pool struct {
+	NodePool *karpenterv1.NodePool
+	// Class is the pool's EC2NodeClass. It is nil for other classes: a KWOKNodeClass has
+	// no fields, and a class that the pool refers to is not croft's.
+	Class *unstructured.Unstructured
+}
+
+// Effect is the effect of a change on the existing nodes of a pool.
+type Effect struct {
+	// Fields are the changed fields after which Karpenter replaces every node.
+	Fields []string
+	// Dynamic are the changed fields after which Karpenter replaces the nodes that the
+	// cloud no longer selects; only the cloud knows them.
+	Dynamic []string
+	// Replaced is the number of NodeClaims that Karpenter replaces for Fields, or since
+	// their nodes do not match the new requirements.
+	Replaced int
+	// Held reports a budget that keeps Karpenter from replacing drifted nodes.
+	Held bool
+	// Gathers reports that Karpenter begins to move pods to fewer nodes.
+	Gathers bool
+}
+
+// Compare returns the effect of changing a pool's objects, given the pool's NodeClaims. A
+// pool without a NodePool has no nodes yet.
+func Compare(live, desired Pool, claims []karpenterv1.NodeClaim) Effect {
+	if live.NodePool == nil || desired.NodePool == nil {
+		return Effect{}
+	}
+	effect := Effect{
+		Fields:  changedTemplate(live.NodePool, desired.NodePool),
+		Held:    holdsDrifted(desired.NodePool),
+		Gathers: gathers(live.NodePool, desired.NodePool),
+	}
+	static, dynamic := changedClass(live.Class, desired.Class)
+	effect.Fields, effect.Dynamic = append(effect.Fields, static...), dynamic
+	effect.Replaced = len(claims)
+	if len(effect.Fields) == 0 {
+		effect.Replaced = countUnmatched(live.NodePool, desired.NodePool, claims)
+	}
+	return effect
+}
+
+// templateParts are the parts of a NodePool's template that Karpenter hashes. Requirements
+// are not among them: see countUnmatched.
+var templateParts = []struct {
+	name string
+	copy func(from, to *karpenterv1.NodeClaimTemplate)
+}{
+	{"labels", func(from, to *karpenterv1.NodeClaimTemplate) { to.Labels = from.Labels }},
+	{"annotations", func(from, to *karpenterv1.NodeClaimTemplate) { to.Annotations = from.Annotations }},
+	{"taints", func(from, to *karpenterv1.NodeClaimTemplate) { to.Spec.Taints = from.Spec.Taints }},
+	{"startupTaints", func(from, to *karpenterv1.NodeClaimTemplate) { to.Spec.StartupTaints = from.Spec.StartupTaints }},
+	{"nodeClassRef", func(from, to *karpenterv1.NodeClaimTemplate) { to.Spec.NodeClassRef = from.Spec.NodeClassRef }},
+	{"terminationGracePeriod", func(from, to *karpenterv1.NodeClaimTemplate) {
+		to.Spec.TerminationGracePeriod = from.Spec.TerminationGracePeriod
+	}},
+	{"expireAfter", func(from, to *karpenterv1.NodeClaimTemplate) { to.Spec.ExpireAfter = from.Spec.ExpireAfter }},
+}
+
+func changedTemplate(live, desired *karpenterv1.NodePool) []string {
+	var changed []string
+	before := live.Hash()
+	for _, part := range templateParts {
+		mixed := live.DeepCopy()
+		part.copy(&desired.Spec.Template, &mixed.Spec.Template)
+		if mixed.Hash() != before {
+			changed = append(changed, part.name)
+		}
+	}
+	return changed
+}
+
+// dynamicFields are the fields of an EC2NodeClass that Karpenter does not hash. It compares
+// instances with the resources that these fields select.
+var dynamicFields = []string{"subnetSelectorTerms", "securityGroupSelectorTerms", "amiSelectorTerms", "capacityReservationSelectorTerms"}
+
+// familyField is the field that Karpenter hashes by its effective value: without it, the
+// family is that of the alias in amiSelectorTerms.
+const familyField = "amiFamily"
+
+// changedClass returns the changed fields of an EC2NodeClass. A class that appears or
+// disappears comes with another nodeClassRef.
+func changedClass(live, desired *unstructured.Unstructured) (static, dynamic []string) {
+	if live == nil || desired == nil {
+		return nil, nil
+	}
+	before, after := classSpec(live), classSpec(desired)
+	names := map[string]bool{}
+	for _, spec := range []map[string]any{before, after} {
+		for name := range spec {
+			names[name] = true
+		}
+	}
+	for name := range names {
+		switch {
+		case sameHash(before[name], after[name]):
+		case slices.Contains(dynamicFields, name):
+			dynamic = append(dynamic, name)
+		default:
+			static = append(static, name)
+		}
+	}
+	slices.Sort(static)
+	slices.Sort(dynamic)
+	return static, dynamic
+}
+
+// classSpec returns the fields of an EC2NodeClass, with the effective family.
+func classSpec(class *unstructured.Unstructured) map[string]any {
+	spec, _, _ := unstructured.NestedMap(class.Object, "spec")
+	family, _ := spec[familyField].(string)
+	if terms, _ := spec["amiSelectorTerms"].([]any); family == "" && len(terms) > 0 {
+		term, _ := terms[0].(map[string]any)
+		alias, _ := term["alias"].(string)
+		family, _, _ = strings.Cut(alias, "@")
+	}
+	if family != "" {
+		spec[familyField] = strings.ToLower(family)
+	}
+	return spec
+}
+
+// sameHash compares two values as Karpenter does: the order of lists does not count.
+func sameHash(before, after any) bool {
+	o := &hashstructure.HashOptions{SlicesAsSets: true, IgnoreZeroValue: true, ZeroNil: true}
+	b, err := hashstructure.Hash(before, hashstructure.FormatV2, o)
+	if err != nil {
+		return false
+	}
+	a, err := hashstructure.Hash(after, hashstructure.FormatV2, o)
+	return err == nil && a == b
+}
+
+// countUnmatched counts the nodes whose labels match the requirements now and will not
+// match the new ones: Karpenter keeps all others.
+func countUnmatched(live, desired *karpenterv1.NodePool, claims []karpenterv1.NodeClaim) int {
+	n := 0
+	for i := range claims {
+		if matches(live, &claims[i]) && !matches(desired, &claims[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+func matches(pool *karpenterv1.NodePool, claim *karpenterv1.NodeClaim) bool {
+	required := scheduling.NewNodeSelectorRequirementsWithMinValues(pool.Spec.Template.Spec.Requirements...)
+	return scheduling.NewLabelRequirements(claim.Labels).Compatible(required) == nil
+}
+
+// holdsDrifted reports whether a budget keeps Karpenter from replacing drifted nodes at
+// any time.
+func holdsDrifted(pool *karpenterv1.NodePool) bool {
+	return slices.ContainsFunc(pool.Spec.Disruption.Budgets, func(b karpenterv1.Budget) bool {
+		return (b.Nodes == "0" || b.Nodes == "0%") && b.Schedule == nil && (len(b.Reasons) == 0 || slices.Contains(b.Reasons, karpenterv1.DisruptionReasonDrifted))
+	})
+}
+
+func gathers(live, desired *karpenterv1.NodePool) bool {
+	return live.Spec.Disruption.ConsolidationPolicy == karpenterv1.ConsolidationPolicyWhenEmpty &&
+		desired.Spec.Disruption.ConsolidationPolicy != karpenterv1.ConsolidationPolicyWhenEmpty
+}
