@@ -95,11 +95,11 @@ type adoption struct {
 }
 
 func (a *app) adopt(ctx context.Context, tenant string, o *adoptOptions) error {
-	c, file, e, err := a.propose(ctx, &o.files)
+	p, err := a.propose(ctx, &o.files)
 	if err != nil {
 		return err
 	}
-	ad, err := adopt.New(c, e, tenant, file.Objects())
+	ad, err := adopt.New(p.client, p.after, tenant, p.file.Objects())
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (a *app) adopt(ctx context.Context, tenant string, o *adoptOptions) error {
 	if o.dryRun {
 		return nil
 	}
-	run := &adoption{app: a, Adoption: ad, client: c, tenant: tenant, plan: plan, o: o}
+	run := &adoption{app: a, Adoption: ad, client: p.client, tenant: tenant, plan: plan, o: o}
 	if !o.yes && (!plan.Done() || o.removeOld && len(plan.Replaced()) > 0) && !a.confirmed(tenant) {
 		return failedf("nothing was changed")
 	}

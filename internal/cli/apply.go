@@ -74,18 +74,16 @@ type applyOptions struct {
 
 func (a *app) apply(ctx context.Context, o *applyOptions) error {
 	o.files.whole = o.prune.prune
-	c, file, _, err := a.propose(ctx, &o.files)
+	p, err := a.propose(ctx, &o.files)
 	if err != nil {
 		return err
 	}
+	c := p.client
 	if err := appliesOlder(ctx, c, o.downgrade); err != nil {
 		return failed(err)
 	}
-	rest, err := beyondFile(ctx, c, file)
-	if err != nil {
-		return failed(err)
-	}
-	objects := file.Objects()
+	rest := beyondFile(p.live, p.file)
+	objects := p.file.Objects()
 	if _, err := apply.New(c).Diff(ctx, objects...); err != nil {
 		return failedf("nothing was written: %w", unreachable(err))
 	}

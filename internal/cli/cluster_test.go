@@ -78,7 +78,8 @@ func TestCluster(t *testing.T) {
 		name string
 		do   func(*testing.T, *declaring)
 	}{
-		{"apply as data", applyAsData}, {"diff as data", diffAsData}, {"status", statusShowsUse}, {"completion", completesNames},
+		{"apply as data", applyAsData}, {"diff as data", diffAsData}, {"diff with deletions", diffShowsDeletions},
+		{"status", statusShowsUse}, {"completion", completesNames},
 		{"delete pool", deletesPools}, {"verify without rights", verifySaysWhatIsMissing}, {"verify after a killed run", verifySweeps},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.do(t, d) }) {

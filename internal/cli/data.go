@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/consequence"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/manifest"
 )
@@ -77,7 +78,8 @@ func (a *app) checkData(e *estate.Estate, warnings manifest.Problems, err error,
 
 // diffReport is what diff says.
 type diffReport struct {
-	Changes []changed `json:"changes"`
+	Changes      []changed                 `json:"changes"`
+	Consequences []consequence.Consequence `json:"consequences"`
 }
 
 // changed is the change of one object.
@@ -92,9 +94,9 @@ type changed struct {
 // diffActions are the words of diff for planned actions.
 var diffActions = map[apply.Action]string{apply.Created: "create", apply.Configured: "update", apply.Deleted: "delete"}
 
-func diffReportOf(differences apply.Differences) diffReport {
-	report := diffReport{Changes: []changed{}}
-	for _, d := range differences {
+func diffReportOf(p *planned) diffReport {
+	report := diffReport{Changes: []changed{}, Consequences: append([]consequence.Consequence{}, p.consequences...)}
+	for _, d := range p.differences {
 		report.Changes = append(report.Changes, changed{d.Kind, d.Namespace, d.Name, diffActions[d.Action], d.Text})
 	}
 	return report

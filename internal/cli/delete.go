@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/consequence"
 )
 
 func newDelete(a *app) *cobra.Command {
@@ -88,15 +89,7 @@ func consequencesOf(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenan
 		if err := c.List(ctx, &pods, client.InNamespace(n.Name)); err != nil {
 			return "", err
 		}
-		inside := count(len(pods.Items), "pod")
-		switch {
-		case tenant.Spec.Deletion != v1alpha1.DeletionDelete:
-			fmt.Fprintf(&b, "  - namespace %s stays, with its %s and its walls\n", n.Name, inside)
-		case n.Annotations[v1alpha1.CreatedAnnotation] != "":
-			fmt.Fprintf(&b, "  - namespace %s is DELETED with everything in it, its %s and its volumes' claims too\n", n.Name, inside)
-		default:
-			fmt.Fprintf(&b, "  - namespace %s, which croft adopted, stays with its %s, and loses its walls\n", n.Name, inside)
-		}
+		fmt.Fprintf(&b, "  - %s\n", consequence.Withdrawn(&n, tenant.Spec.Deletion, len(pods.Items)))
 		if tenant.Spec.Deletion != v1alpha1.DeletionDelete || n.Annotations[v1alpha1.CreatedAnnotation] == "" {
 			if err := namePrivateAccess(ctx, c, n.Name, &b); err != nil {
 				return "", err

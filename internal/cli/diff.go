@@ -7,11 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/consequence"
 	"croft.dev/croft/internal/wall"
 )
 
@@ -23,10 +21,14 @@ func newDiff(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "diff -f FILE",
-		Short: "Show the changes that applying a file would make",
+		Short: "Show the changes that applying a file would make, and their consequences",
 		Long: `Show the changes that applying a file would make: to the declared objects, and to
-the objects that croft renders from them. Exit status 0 means no difference, 1
-differences, or a failure with a message on standard error.
+the objects that croft renders from them, with deletions. Below them are the number of
+changes and their consequences: nodes that Karpenter replaces, pods that stay on a
+former pool, people who lose access, and fields that croft apply refuses to overwrite
+without --force. docs/changes.md lists the effects of each field.
+
+Exit status 0 means no difference, 1 differences, and 2 a failure or bad input.
 
 With -o json or yaml standard output has one object:
 
@@ -37,38 +39,28 @@ With -o json or yaml standard output has one object:
     action: update      # or create, delete
     diff: |             # unified, of the object's YAML
       --- NetworkPolicy shop/croft-dns (live)
-      ...`,
+      ...
+  consequences:
+  - kind: Nodes         # or Pods, Access, Namespaces
+    object: Pool/apps
+    message: replaces 4 nodes of pool apps ...
+  conflicts:
+  - object: Tenant/shop
+    manager: kubectl-edit
+    fields: [spec.quota]`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			files.whole = prune.prune
-			c, file, e, err := a.propose(cmd.Context(), &files)
-			if err != nil {
-				return err
-			}
-			applier := apply.New(c)
-			differences, err := difference(cmd.Context(), c, applier, file, e)
-			rest, restErr := beyondFile(cmd.Context(), c, file)
-			switch {
-			case restErr != nil:
-				err = errors.Join(err, restErr)
-			case prune.prune:
-				deleted, deletedErr := rest.difference(cmd.Context(), c, applier)
-				differences = append(differences, deleted...)
-				err = errors.Join(err, deletedErr)
-			default:
-				rest.mention(a)
-			}
-			if output != formatText {
-				if told := output.print(a.out, diffReportOf(differences)); told != nil {
+			report, err := a.diff(cmd.Context(), &files, prune.prune)
+			if report != nil {
+				if told := a.printDiff(report, output); told != nil {
 					return told
 				}
-			} else {
-				say(a.out, "%s", differences)
 			}
 			if err != nil {
-				return failed(unreachable(err))
+				return withStatus(exitBadInput, err)
 			}
-			if len(differences) > 0 {
+			if len(report.differences) > 0 {
 				return errTold()
 			}
 			return nil
@@ -80,38 +72,90 @@ With -o json or yaml standard output has one object:
 	return c
 }
 
-// difference returns the planned writes and, for the tenants and pools in the file, the
-// planned deletions.
-func difference(ctx context.Context, c client.Reader, applier *apply.Applier, file *manifest.Declaration, e *estate.Estate) (apply.Differences, error) {
-	all, err := applier.Diff(ctx, append(file.Objects(), wall.Objects(e)...)...)
+// planned is the outcome of applying a file, before it is applied.
+type planned struct {
+	differences  apply.Differences
+	consequences []consequence.Consequence
+}
+
+// diff returns what it found even if it found an error.
+func (a *app) diff(ctx context.Context, files *fileFlags, prune bool) (*planned, error) {
+	p, err := a.propose(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	applier := apply.New(p.client)
+	differences, err := p.difference(ctx, applier)
+	rest := beyondFile(p.live, p.file)
+	if prune {
+		deleted, deletedErr := rest.difference(ctx, p.client, applier)
+		differences = append(differences, deleted...)
+		err = errors.Join(err, deletedErr)
+	} else {
+		rest.mention(a)
+	}
+	consequences, consequencesErr := p.consequences(ctx)
+	return &planned{differences, consequences}, failed(unreachable(errors.Join(err, consequencesErr)))
+}
+
+// printDiff prints nothing if nothing differs, so that scripts may test for it.
+func (a *app) printDiff(p *planned, output format) error {
+	if output != formatText {
+		return output.print(a.out, diffReportOf(p))
+	}
+	say(a.out, "%s", p.differences)
+	if len(p.differences) > 0 {
+		say(a.out, "\n%s\n", summaryOf(p.differences))
+	}
+	for _, c := range p.consequences {
+		say(a.out, "  - %s\n", inline(c.Message))
+	}
+	return nil
+}
+
+// summaryOf counts differences.
+func summaryOf(differences apply.Differences) string {
+	n := map[apply.Action]int{}
+	for _, d := range differences {
+		n[d.Action]++
+	}
+	return count(len(differences), "change") + ": " + count(n[apply.Created], "object") + " to create, " +
+		count(n[apply.Configured], "object") + " to update, " + count(n[apply.Deleted], "object") + " to delete"
+}
+
+// difference returns the planned writes, and the planned deletions of cluster-wide objects
+// and of those of the tenants and pools in the file.
+func (p *proposal) difference(ctx context.Context, applier *apply.Applier) (apply.Differences, error) {
+	e := p.after
+	all, err := applier.Diff(ctx, append(p.file.Objects(), wall.Objects(e)...)...)
 	errs := []error{err}
-	for i := range file.Tenants {
-		tenant := e.Tenant(file.Tenants[i].Name)
+	add := func(differences apply.Differences, err error) {
+		all = append(all, differences...)
+		errs = append(errs, err)
+	}
+	add(applier.DiffPrune(ctx, apply.OfPlatform(), "", wall.PlatformObjects(&e.Platform),
+		slices.Concat(apply.PlatformKinds, apply.NativePlatformKinds, apply.GatekeeperPlatformKinds)...))
+	for i := range p.file.Tenants {
+		tenant := e.Tenant(p.file.Tenants[i].Name)
 		if tenant == nil {
 			continue // refused, and said to be
 		}
 		keep := wall.TenantObjects(&e.Platform, tenant)
 		prune := func(namespace string, kinds ...schema.GroupVersionKind) {
-			pruned, err := applier.DiffPrune(ctx, apply.OfTenant(tenant.Name), namespace, keep, kinds...)
-			all = append(all, pruned...)
-			errs = append(errs, err)
+			add(applier.DiffPrune(ctx, apply.OfTenant(tenant.Name), namespace, keep, kinds...))
 		}
 		for _, namespace := range tenant.Namespaces {
 			prune(namespace, slices.Concat(apply.TenantKinds, apply.DialectKinds, apply.OptionalKinds)...)
 		}
 		prune("", slices.Concat(apply.ClusterDialectKinds, apply.GatekeeperTenantKinds)...)
-		withdrawn, err := withdrawals(ctx, c, applier, tenant.Name, tenant.Deletion, tenant.Namespaces)
-		all = append(all, withdrawn...)
-		errs = append(errs, err)
+		add(withdrawals(ctx, p.client, applier, tenant.Name, tenant.Deletion, tenant.Namespaces))
 	}
-	for i := range file.Pools {
-		pool := e.Pool(file.Pools[i].Name)
+	for i := range p.file.Pools {
+		pool := e.Pool(p.file.Pools[i].Name)
 		if pool == nil {
 			continue // refused, and said to be
 		}
-		pruned, err := applier.DiffPrune(ctx, apply.OfPool(pool.Name), "", wall.PoolObjects(&e.Platform, pool), apply.PoolKinds...)
-		all = append(all, pruned...)
-		errs = append(errs, err)
+		add(applier.DiffPrune(ctx, apply.OfPool(pool.Name), "", wall.PoolObjects(&e.Platform, pool), apply.PoolKinds...))
 	}
 	return all, errors.Join(errs...)
 }

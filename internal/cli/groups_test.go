@@ -69,6 +69,13 @@ func TestSaidOnce(t *testing.T) {
 	}
 	out.Reset()
 	p = newProgress(&out)
+	p.update("0/1 ready, waiting for %s", "Tenant/shop (Invalid: one\ntwo\n)")
+	p.done()
+	if got := out.String(); got != "0/1 ready, waiting for Tenant/shop (Invalid: one; two; )\n" {
+		t.Errorf("it says %q", got)
+	}
+	out.Reset()
+	p = newProgress(&out)
 	p.update("1/2 ready")
 	p.update("2/2 ready") // too soon for a line of its own
 	p.done()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -30,7 +31,7 @@ func newProgress(w io.Writer) *progress {
 }
 
 func (p *progress) update(format string, args ...any) {
-	line := inline(fmt.Sprintf(format, args...))
+	line := inline(strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf(format, args...)), "\n", "; "))
 	if line == p.last {
 		return
 	}

@@ -15,20 +15,28 @@ import (
 	"croft.dev/croft/internal/quotaplan"
 )
 
-// propose reads files and checks them together with the cluster's objects. It returns
-// the files' declarations, and the resulting estate.
-func (a *app) propose(ctx context.Context, files *fileFlags) (client.Client, *manifest.Declaration, *estate.Estate, error) {
+// proposal is the content of files beside what the cluster has.
+type proposal struct {
+	client client.Client
+	// file has the files' declarations, and live the cluster's.
+	file, live *manifest.Declaration
+	// after is the estate after applying the files.
+	after *estate.Estate
+}
+
+// propose reads files and checks them together with the cluster's objects.
+func (a *app) propose(ctx context.Context, files *fileFlags) (*proposal, error) {
 	file, err := files.parse(a.in)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	c, err := a.client()
 	if err != nil {
-		return nil, nil, nil, failed(err)
+		return nil, failed(err)
 	}
 	live, err := declared(ctx, c)
 	if err != nil {
-		return nil, nil, nil, failed(err)
+		return nil, failed(err)
 	}
 	whole := overlay(live, file, files.whole)
 	e, problems := estate.Build(whole)
@@ -37,7 +45,7 @@ func (a *app) propose(ctx context.Context, files *fileFlags) (client.Client, *ma
 		a.warn(e.Warnings)
 	}
 	divide(e, whole.Tenants)
-	return c, file, e, problems.Err()
+	return &proposal{client: c, file: file, live: live, after: e}, problems.Err()
 }
 
 // blame separates the file's own problems from others: an object outside of the file

@@ -34,11 +34,7 @@ type beyond struct {
 	networks []v1alpha1.SecondaryNetwork
 }
 
-func beyondFile(ctx context.Context, c client.Reader, file *manifest.Declaration) (*beyond, error) {
-	live, err := declared(ctx, c)
-	if err != nil {
-		return nil, err
-	}
+func beyondFile(live, file *manifest.Declaration) *beyond {
 	b := &beyond{
 		tenants:  without(live.Tenants, file.Tenants, func(t v1alpha1.Tenant) string { return t.Name }),
 		pools:    without(live.Pools, file.Pools, func(p v1alpha1.Pool) string { return p.Name }),
@@ -53,7 +49,7 @@ func beyondFile(ctx context.Context, c client.Reader, file *manifest.Declaration
 	for i := range b.networks {
 		b.networks[i].SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SecondaryNetwork"))
 	}
-	return b, nil
+	return b
 }
 
 func (b *beyond) empty() bool { return len(b.tenants)+len(b.pools)+len(b.networks) == 0 }

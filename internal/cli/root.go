@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 			say(errOut, "croft: %v\n", err)
 			printCures(errOut, err)
 		}
-		return exitFailed
+		return cmp.Or(failed.status, exitFailed)
 	}
 	var told *toldBadInput
 	if errors.As(err, &told) {
@@ -126,6 +127,8 @@ type failure struct {
 	error
 	// told: the message was printed already.
 	told bool
+	// status is the exit status, if it is not 1.
+	status int
 }
 
 // toldBadInput ends the command with exit status 2 without another message.
@@ -143,6 +146,16 @@ func failed(err error) error {
 
 // failedf is failed with fmt.Errorf.
 func failedf(format string, args ...any) error { return failed(fmt.Errorf(format, args...)) }
+
+// withStatus makes a failure end the command with another exit status than 1, for commands
+// whose exit status 1 is an answer.
+func withStatus(status int, err error) error {
+	var f *failure
+	if errors.As(err, &f) {
+		return &failure{error: err, told: f.told, status: status}
+	}
+	return err
+}
 
 // errTold ends the command with exit status 1 without another message.
 func errTold() error { return &failure{error: errors.New("failed"), told: true} }

@@ -40,6 +40,7 @@ func TestExitStatus(t *testing.T) {
 		"why out of reach":     {[]string{"why", "pod/web", "--kubeconfig", nowhere}, 1, "cannot reach the cluster"},
 		"no such file":         {[]string{"check", "-f", file + ".no"}, 2, "there is no such file"},
 		"no cluster":           {[]string{"status", "--kubeconfig", file + ".no"}, 1, "--kubeconfig or --context"},
+		"diff out of reach":    {[]string{"diff", "-f", file, "--kubeconfig", nowhere}, 2, "cannot reach the cluster"},
 		"cluster out of reach": {[]string{"status", "--kubeconfig", nowhere}, 1, "cannot reach the cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mitchellh/hashstructure/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 )
@@ -19,6 +20,22 @@ type Pool struct {
 	// Class is the pool's EC2NodeClass. It is nil for other classes: a KWOKNodeClass has
 	// no fields, and a class that the pool refers to is not croft's.
 	Class *unstructured.Unstructured
+}
+
+// Of finds the NodePool and the node class among a pool's objects.
+func Of(objects []client.Object) Pool {
+	var p Pool
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *karpenterv1.NodePool:
+			p.NodePool = o
+		case *unstructured.Unstructured:
+			if o.GetKind() == "EC2NodeClass" {
+				p.Class = o
+			}
+		}
+	}
+	return p
 }
 
 // Effect is the effect of a change on the existing nodes of a pool.

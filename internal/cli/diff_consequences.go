@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/consequence"
+	"croft.dev/croft/internal/drift"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/move"
+	"croft.dev/croft/internal/wall"
+)
+
+// consequences returns the effects of a proposal on what runs in the cluster.
+func (p *proposal) consequences(ctx context.Context) ([]consequence.Consequence, error) {
+	before, _ := estate.Build(p.live)
+	if before == nil || p.after == nil {
+		return nil, nil // there is no valid Platform yet
+	}
+	facts, err := p.facts(ctx, before)
+	if err != nil {
+		return nil, fmt.Errorf("look for consequences: %w", err)
+	}
+	return consequence.Of(before, p.after, facts, func(pool *estate.Pool) drift.Pool {
+		return drift.Of(wall.PoolObjects(&p.after.Platform, pool))
+	}), nil
+}
+
+// facts reads what consequences depend on. Kinds that the cluster does not serve have no
+// objects.
+func (p *proposal) facts(ctx context.Context, before *estate.Estate) (consequence.Facts, error) {
+	f := consequence.Facts{Pools: map[string]consequence.PoolFacts{}}
+	if err := p.poolFacts(ctx, &f); err != nil {
+		return f, err
+	}
+	var namespaces corev1.NamespaceList
+	if err := p.client.List(ctx, &namespaces, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
+		return f, err
+	}
+	f.Namespaces = namespaces.Items
+	for i := range f.Namespaces {
+		if !p.changes(before, f.Namespaces[i].Labels[v1alpha1.TenantLabel]) {
+			continue
+		}
+		var pods corev1.PodList
+		if err := p.client.List(ctx, &pods, client.InNamespace(f.Namespaces[i].Name)); err != nil {
+			return f, err
+		}
+		f.Pods = append(f.Pods, pods.Items...)
+	}
+	var err error
+	if len(f.Pods) > 0 {
+		f.Nodes, err = move.ReadNodes(ctx, p.client, before.Platform.NodePoolKey)
+		if apierrors.IsForbidden(err) {
+			err = nil // a pod's node selector has the pool, too
+		}
+	}
+	return f, err
+}
+
+// changes reports whether a tenant's pods may be concerned: its pools or namespaces change.
+func (p *proposal) changes(before *estate.Estate, tenant string) bool {
+	was, will := before.Tenant(tenant), p.after.Tenant(tenant)
+	return was != nil && (will == nil || fmt.Sprint(was.Pools, was.Namespaces, was.Deletion) != fmt.Sprint(will.Pools, will.Namespaces, will.Deletion))
+}
+
+func (p *proposal) poolFacts(ctx context.Context, f *consequence.Facts) error {
+	var nodePools karpenterv1.NodePoolList
+	var claims karpenterv1.NodeClaimList
+	classes := &unstructured.UnstructuredList{}
+	classes.SetAPIVersion("karpenter.k8s.aws/v1")
+	classes.SetKind("EC2NodeClassList")
+	for _, list := range []client.ObjectList{&nodePools, &claims, classes} {
+		if err := p.client.List(ctx, list); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	for i := range nodePools.Items {
+		pool := consequence.PoolFacts{Live: drift.Pool{NodePool: &nodePools.Items[i]}}
+		name := nodePools.Items[i].Name
+		for j := range classes.Items {
+			if classes.Items[j].GetName() == name {
+				pool.Live.Class = &classes.Items[j]
+			}
+		}
+		for j := range claims.Items {
+			if claims.Items[j].Labels[karpenterv1.NodePoolLabelKey] == name {
+				pool.Claims = append(pool.Claims, claims.Items[j])
+			}
+		}
+		f.Pools[name] = pool
+	}
+	return nil
+}
