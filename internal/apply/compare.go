@@ -159,15 +159,21 @@ func covers(have, want any) bool {
 
 // says reports whether a tree has the field at path.
 func says(t tree, path fieldpath.Path) bool {
+	_, ok := valueAt(t, path)
+	return ok
+}
+
+// valueAt returns the field at path.
+func valueAt(t tree, path fieldpath.Path) (any, bool) {
 	var at any = t
 	for _, step := range path {
 		next, ok := descend(at, step)
 		if !ok {
-			return false
+			return nil, false
 		}
 		at = next
 	}
-	return true
+	return at, true
 }
 
 // descend follows one step of a path: into a field, or into an element of a list that is

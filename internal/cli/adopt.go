@@ -19,8 +19,10 @@ type adoptOptions struct {
 	yes       bool
 	removeOld bool
 	undo      bool
-	timeout   time.Duration
-	output    format
+	// force overwrites fields of other field managers, as croft apply does.
+	force   bool
+	timeout time.Duration
+	output  format
 }
 
 func newAdopt(a *app) *cobra.Command {
@@ -72,6 +74,7 @@ croft-system. After an interruption at any step, the same command continues, and
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	flags.BoolVar(&o.removeOld, "remove-old", false, "delete the objects that the walls replace, once the walls are in place")
 	flags.BoolVar(&o.undo, "undo", false, "restore the namespaces to their previous state")
+	flags.BoolVar(&o.force, "force", false, "overwrite fields of declared objects that other field managers have set")
 	flags.DurationVar(&o.timeout, "wait-timeout", 5*time.Minute, "how long to wait for each step")
 	o.output.add(c, formatTable, formatJSON, formatYAML)
 	c.MarkFlagsOneRequired("filename", "undo")
@@ -79,6 +82,7 @@ croft-system. After an interruption at any step, the same command continues, and
 	c.MarkFlagsMutuallyExclusive("remove-old", "undo")
 	c.MarkFlagsMutuallyExclusive("dry-run", "undo")
 	c.MarkFlagsMutuallyExclusive("output", "undo")
+	c.MarkFlagsMutuallyExclusive("force", "undo")
 	return c
 }
 
@@ -101,6 +105,13 @@ func (a *app) adopt(ctx context.Context, tenant string, o *adoptOptions) error {
 	}
 	ad, err := adopt.New(p.client, p.after, tenant, p.file.Objects())
 	if err != nil {
+		return err
+	}
+	conflicts, err := p.conflicts(ad.Declared(), nil)
+	if err != nil {
+		return failed(err)
+	}
+	if err := a.overwrites(conflicts, o.force || o.dryRun); err != nil {
 		return err
 	}
 	say(a.err, "looking at what runs\n")

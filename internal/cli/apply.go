@@ -23,6 +23,11 @@ anything is wrong, nothing is written. Objects that the file does not name are l
 alone. With --prune, tenants, pools and secondary networks that the file does not
 name are deleted, after a question that lists the consequences of each.
 
+Fields that another program or person has set, by kubectl edit or Helm for example, are
+not overwritten: the command names them and their field managers, writes nothing and ends
+with exit status 1. --force overwrites them. Two people who both use croft apply are one
+field manager: croft diff shows what the second would change.
+
 An operator of a newer minor version has fields that this croft does not know and would
 take away: the command refuses to write then, unless you say --allow-downgrade.
 
@@ -55,6 +60,7 @@ What is refused before anything is written is said on standard error alone.`,
 	c.Flags().BoolVarP(&o.prune.yes, "yes", "y", false, "with --prune: do not ask")
 	c.Flags().BoolVar(&o.wait, "wait", true, "wait until everything in the file is Ready")
 	c.Flags().DurationVar(&o.timeout, "wait-timeout", 5*time.Minute, "how long to wait")
+	c.Flags().BoolVar(&o.force, "force", false, "overwrite fields that other field managers have set")
 	addDowngrade(c, &o.downgrade, "apply although the operator is of a newer minor version than this croft")
 	pointless(c, "wait-timeout", "--wait=false waits for nothing", func() bool { return !o.wait })
 	pointless(c, "yes", "only --prune asks", func() bool { return !o.prune.prune })
@@ -68,6 +74,8 @@ type applyOptions struct {
 	wait    bool
 	timeout time.Duration
 	output  format
+	// force overwrites fields of other field managers.
+	force bool
 	// downgrade permits an operator of a newer minor version.
 	downgrade bool
 }
@@ -87,12 +95,31 @@ func (a *app) apply(ctx context.Context, o *applyOptions) error {
 	if _, err := apply.New(c).Diff(ctx, objects...); err != nil {
 		return failedf("nothing was written: %w", unreachable(err))
 	}
+	var pruned []client.Object
+	if o.prune.prune {
+		pruned = rest.objects()
+	}
+	conflicts, err := p.conflicts(objects, pruned)
+	if err != nil {
+		return failed(unreachable(err))
+	}
+	if err := a.overwrites(conflicts, o.force); err != nil {
+		return err
+	}
 	if o.prune.prune && !rest.empty() {
 		if err := rest.agreed(ctx, a, c, o.prune.yes); err != nil {
 			return err
 		}
 	}
-	changes, err := a.write(ctx, c, objects, rest, o)
+	mine, helms := objects, []apply.Change(nil)
+	if !o.force {
+		mine, helms = p.splitHelms(objects)
+	}
+	changes, err := a.write(ctx, c, mine, rest, o)
+	if o.output == formatText {
+		a.printChanges(helms)
+	}
+	changes = append(changes, helms...)
 	if err == nil && !o.prune.prune {
 		rest.mention(a)
 	}

@@ -17,6 +17,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/version"
 )
 
 // clusterFlags choose the cluster as kubectl's do.
@@ -48,6 +49,9 @@ func (a *app) config() (*rest.Config, error) {
 		config.Impersonate.UserName, config.Impersonate.Groups = as.Impersonate, as.ImpersonateGroups
 	}
 	config.QPS = -1
+	// The API server names the field manager of plain writes after it: the binary may have
+	// another name, such as kubectl-croft.
+	config.UserAgent = v1alpha1.ManagedBy + "/" + version.String()
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	if a.interrupt != nil {
 		config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return untilInterrupted{rt, a.interrupt} })

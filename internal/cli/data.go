@@ -80,6 +80,14 @@ func (a *app) checkData(e *estate.Estate, warnings manifest.Problems, err error,
 type diffReport struct {
 	Changes      []changed                 `json:"changes"`
 	Consequences []consequence.Consequence `json:"consequences"`
+	Conflicts    []conflictData            `json:"conflicts"`
+}
+
+// conflictData is an apply.Conflict.
+type conflictData struct {
+	Object  string   `json:"object"`
+	Manager string   `json:"manager"`
+	Fields  []string `json:"fields"`
 }
 
 // changed is the change of one object.
@@ -95,7 +103,10 @@ type changed struct {
 var diffActions = map[apply.Action]string{apply.Created: "create", apply.Configured: "update", apply.Deleted: "delete"}
 
 func diffReportOf(p *planned) diffReport {
-	report := diffReport{Changes: []changed{}, Consequences: append([]consequence.Consequence{}, p.consequences...)}
+	report := diffReport{Changes: []changed{}, Consequences: append([]consequence.Consequence{}, p.consequences...), Conflicts: []conflictData{}}
+	for _, c := range p.conflicts {
+		report.Conflicts = append(report.Conflicts, conflictData{c.Kind + "/" + c.Name, c.Manager, append([]string{}, c.Fields...)})
+	}
 	for _, d := range p.differences {
 		report.Changes = append(report.Changes, changed{d.Kind, d.Namespace, d.Name, diffActions[d.Action], d.Text})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/consequence"
@@ -76,6 +77,7 @@ With -o json or yaml standard output has one object:
 type planned struct {
 	differences  apply.Differences
 	consequences []consequence.Consequence
+	conflicts    []apply.Conflict
 }
 
 // diff returns what it found even if it found an error.
@@ -87,7 +89,9 @@ func (a *app) diff(ctx context.Context, files *fileFlags, prune bool) (*planned,
 	applier := apply.New(p.client)
 	differences, err := p.difference(ctx, applier)
 	rest := beyondFile(p.live, p.file)
+	var pruned []client.Object
 	if prune {
+		pruned = rest.objects()
 		deleted, deletedErr := rest.difference(ctx, p.client, applier)
 		differences = append(differences, deleted...)
 		err = errors.Join(err, deletedErr)
@@ -95,7 +99,8 @@ func (a *app) diff(ctx context.Context, files *fileFlags, prune bool) (*planned,
 		rest.mention(a)
 	}
 	consequences, consequencesErr := p.consequences(ctx)
-	return &planned{differences, consequences}, failed(unreachable(errors.Join(err, consequencesErr)))
+	conflicts, conflictsErr := p.conflicts(p.file.Objects(), pruned)
+	return &planned{differences, consequences, conflicts}, failed(unreachable(errors.Join(err, consequencesErr, conflictsErr)))
 }
 
 // printDiff prints nothing if nothing differs, so that scripts may test for it.
@@ -109,6 +114,9 @@ func (a *app) printDiff(p *planned, output format) error {
 	}
 	for _, c := range p.consequences {
 		say(a.out, "  - %s\n", inline(c.Message))
+	}
+	for _, c := range p.conflicts {
+		say(a.out, "  - croft apply needs --force for %s\n", inline(c.String()))
 	}
 	return nil
 }

@@ -52,6 +52,21 @@ func beyondFile(live, file *manifest.Declaration) *beyond {
 	return b
 }
 
+// objects are all of them, tenants first.
+func (b *beyond) objects() []client.Object {
+	var all []client.Object
+	for i := range b.tenants {
+		all = append(all, &b.tenants[i])
+	}
+	for i := range b.pools {
+		all = append(all, &b.pools[i])
+	}
+	for i := range b.networks {
+		all = append(all, &b.networks[i])
+	}
+	return all
+}
+
 func (b *beyond) empty() bool { return len(b.tenants)+len(b.pools)+len(b.networks) == 0 }
 
 // String is a list such as "tenants a, b and pool c".

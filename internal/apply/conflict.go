@@ -1,0 +1,140 @@
+package apply
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// Conflict names fields of a live object that another field manager has set, and that an
+// apply would change or remove.
+type Conflict struct {
+	Ref
+	// Manager is the field manager's name; Helm's has the release.
+	Manager string
+	// Fields are paths such as spec.quota, sorted. They are empty if the whole object would
+	// be deleted.
+	Fields []string
+}
+
+// String is one line for people: "Tenant shop: spec.quota, set by kubectl-edit".
+func (c Conflict) String() string {
+	if len(c.Fields) == 0 {
+		return fmt.Sprintf("%s, which %s manages", c.Ref, c.Manager)
+	}
+	return fmt.Sprintf("%s: %s, set by %s", c.Ref, strings.Join(c.Fields, ", "), c.Manager)
+}
+
+// Conflicts returns the fields of a live object that applying the desired one would take
+// from other field managers; none where their values stay. An object of Helm's conflicts in
+// every field that changes: Helm applies the whole object. The desired object must have the
+// defaults of its kind, since a defaulted field belongs to the manager that created the
+// object.
+func Conflicts(live, desired client.Object) ([]Conflict, error) {
+	before, err := treeOf(live)
+	if err != nil {
+		return nil, err
+	}
+	after, err := treeOf(desired)
+	if err != nil {
+		return nil, err
+	}
+	dropNulls(after)
+	delete(after, "status")
+	var all []Conflict
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager == v1alpha1.ManagedBy || entry.Subresource != "" {
+			continue
+		}
+		fields, err := fieldsOf(entry)
+		if err != nil {
+			return nil, err
+		}
+		paths := overwritten(fields, before, after)
+		if ownsContent(entry, fields) && isHelm(entry) {
+			paths = changedSpec(before, after)
+		}
+		if len(paths) > 0 {
+			all = append(all, Conflict{RefOf(desired), managerOf(live, entry), paths})
+		}
+	}
+	return all, nil
+}
+
+// overwritten returns the owned fields whose values an apply changes or removes. Labels and
+// annotations that are not desired stay.
+func overwritten(owned *fieldpath.Set, before, after tree) []string {
+	var paths []string
+	owned.Leaves().Iterate(func(path fieldpath.Path) {
+		have, exists := valueAt(before, path)
+		want, desired := valueAt(after, path)
+		if exists && !isRefined(have, want) && (desired || !free.Has(path[:1])) {
+			paths = append(paths, strings.TrimPrefix(path.String(), "."))
+		}
+	})
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// isRefined reports whether a value stays, or an empty map gets its first entries, which
+// takes nothing away.
+func isRefined(have, want any) bool {
+	h, empty := have.(tree)
+	_, filled := want.(tree)
+	return reflect.DeepEqual(have, want) || empty && filled && len(h) == 0
+}
+
+// changedSpec returns the fields of the specification that differ.
+func changedSpec(before, after tree) []string {
+	b, _ := before["spec"].(tree)
+	w, _ := after["spec"].(tree)
+	var paths []string
+	for _, spec := range []tree{b, w} {
+		for name := range spec {
+			if !reflect.DeepEqual(b[name], w[name]) {
+				paths = append(paths, "spec."+name)
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// HelmKeeps reports whether Helm has set an object's content. Even an apply that changes
+// nothing would take the ownership from Helm, and fail its next upgrade.
+func HelmKeeps(live client.Object) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		fields, err := fieldsOf(entry)
+		return err == nil && isHelm(entry) && ownsContent(entry, fields)
+	})
+}
+
+// DeletionConflict returns a conflict if Helm keeps an object that is about to be deleted.
+func DeletionConflict(live client.Object) (Conflict, bool) {
+	if !HelmKeeps(live) {
+		return Conflict{}, false
+	}
+	return Conflict{RefOf(live), managerOf(live, metav1.ManagedFieldsEntry{Manager: "helm"}), nil}, true
+}
+
+// isHelm recognises Helm, and what runs it, such as helm-controller.
+func isHelm(entry metav1.ManagedFieldsEntry) bool { return strings.HasPrefix(entry.Manager, "helm") }
+
+func ownsContent(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) bool {
+	return entry.Subresource == "" && !fields.RecursiveDifference(free).Empty()
+}
+
+func managerOf(live client.Object, entry metav1.ManagedFieldsEntry) string {
+	release := live.GetAnnotations()["meta.helm.sh/release-name"]
+	if !isHelm(entry) || release == "" {
+		return entry.Manager
+	}
+	return fmt.Sprintf("Helm (release %s in namespace %s)", release, live.GetAnnotations()["meta.helm.sh/release-namespace"])
+}
