@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -77,11 +79,18 @@ func (a *app) client() (client.Client, error) {
 	return c, unreachable(err)
 }
 
-// unreachable turns an error of the network into one that says what to do. After an
-// interruption by the user it returns the error unchanged.
+// unreachable turns an error of the network, or of refused credentials, into one that says
+// what to do. After an interruption by the user it returns the error unchanged.
 func unreachable(err error) error {
+	const logIn = ": log in again (`croft login`, or your provider's own command), or name another user with --kubeconfig or --context"
+	if apierrors.IsUnauthorized(err) {
+		return fmt.Errorf("the cluster does not accept your credentials: %w%s", err, logIn)
+	}
 	var netErr *url.Error
 	if errors.As(err, &netErr) && !errors.Is(err, context.Canceled) {
+		if strings.Contains(netErr.Error(), "getting credentials: ") {
+			return fmt.Errorf("your kubeconfig gives no credentials: %w%s", netErr.Err, logIn)
+		}
 		return fmt.Errorf("cannot reach the cluster: %w: is it up, and does --kubeconfig or --context name the right one?", netErr.Err)
 	}
 	return err

@@ -28,15 +28,15 @@ func TestLoginBadInput(t *testing.T) {
 		{"login --issuer " + nowhere + " --redirect-url http://evil.example/", 2, "the host must be 127.0.0.1"},
 		{"login --no-browser --issuer " + nowhere, 1, "cannot reach the identity provider"},
 		{"login get-token --issuer " + nowhere, 1, "run croft login"},
-		{"kubeconfig", 2, `"tenant" not set`},
+		{"kubeconfig", 2, "--tenant is not set"},
 		{"kubeconfig --tenant Shop", 2, "write the name of a tenant"},
 		{"kubeconfig --tenant shop -n Shop", 2, "write the name of a namespace"},
 		{"kubeconfig --tenant shop", 1, "--server"},
 		{"kubeconfig --tenant shop --server http://k8s.example.org", 2, "write an https URL"},
 		{"kubeconfig --tenant shop --duration 1h --server " + nowhere, 2, "it is for --robot"},
 		{"kubeconfig --tenant shop --server " + nowhere + " --robot x --duration 1m", 2, "write at least 10m"},
-		{"kubeconfig --tenant shop --robot x --kubelogin", 2, "[robot kubelogin]"},
-		{"kubeconfig token --robot x", 2, `"namespace" not set`},
+		{"kubeconfig --tenant shop --robot x --kubelogin", 2, "--kubelogin and --robot exclude each other"},
+		{"kubeconfig token --robot x", 2, "--namespace (-n) is not set"},
 	} {
 		status, stdout, stderr := run(t, "", strings.Fields(test.line)...)
 		if status != test.status || stdout != "" || !strings.Contains(stderr, test.says) || strings.Count(stderr, "\n") != 1 {

@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/version"
 )
 
 // The exit statuses.
@@ -51,10 +52,11 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 
 	root := newRoot(&app{in: in, out: out, err: errOut, cluster: newClusterFlags(), interrupt: ctx})
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitGood
 	}
+	err = explainUsage(command, args, err)
 	if i := interruptionOf(ctx, err); i != nil {
 		say(errOut, "croft: %v\n", i)
 		return exitInterrupted
@@ -94,7 +96,9 @@ func newRoot(a *app) *cobra.Command {
 tenant (network, nodes, identity, policy), keeps them up, and proves that they hold.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       version.String(),
 	}
+	root.SetVersionTemplate("croft {{.Version}}\n")
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
