@@ -66,12 +66,18 @@ func (f *fileFlags) parse(in io.Reader) (*manifest.Declaration, error) {
 
 // build reads all files and checks them as one whole.
 func (f *fileFlags) build(in io.Reader) (*estate.Estate, error) {
+	_, e, err := f.load(in)
+	return e, err
+}
+
+// load is build, and returns the declarations, too.
+func (f *fileFlags) load(in io.Reader) (*manifest.Declaration, *estate.Estate, error) {
 	d, err := f.parse(in)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	e, problems := estate.Build(d)
-	return e, problems.Err()
+	return d, e, problems.Err()
 }
 
 // expand lists the files of a directory, without its subdirectories, as kubectl does

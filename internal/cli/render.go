@@ -23,6 +23,7 @@ func newRender(a *app) *cobra.Command {
 		options    dex.Options
 		withArgoCD bool
 		namespace  string
+		declared   bool
 	)
 	c := &cobra.Command{
 		Use:   "render -f FILE",
@@ -31,6 +32,10 @@ func newRender(a *app) *cobra.Command {
 managed by GitOps without croft's operator. The same file gives the same bytes.
 
 The cluster needs croft's kinds (croft install) and Karpenter's.
+
+With --objects it prints the declared objects instead, the Platform, Pools, Tenants and
+SecondaryNetworks, each with the fields that the file sets: for Flux or Argo CD to apply
+to a cluster with croft's operator (docs/gitops.md). Files are checked as one.
 
 With --dex it prints the configuration of Dex instead, with the client for croft login.
 Add the connector to your own identity provider; a comment names the groups that it has
@@ -41,13 +46,17 @@ platform.gitops: ArgoCD: an AppProject for each tenant, an Application for each 
 Turn on impersonation in Argo CD first (docs/gitops.md): otherwise it applies teams'
 manifests with its own rights.`,
 		Example: `  croft render -f croft.yaml | kubectl apply --server-side -f -
+  croft render -f clusters/production -f tenants --objects > objects.yaml
   croft render -f croft.yaml --dex --issuer https://dex.example.org > dex.yaml
   croft render -f croft.yaml --argocd > argocd/tenants.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			e, err := files.build(a.in)
+			d, e, err := files.load(a.in)
 			if err != nil {
 				return err
+			}
+			if declared {
+				return printObjects(a.out, d.Objects(), output)
 			}
 			if withDex {
 				return a.renderDex(e, options, output)
@@ -61,6 +70,7 @@ manifests with its own rights.`,
 	files.add(c)
 	output.add(c, formatYAML, formatJSON)
 	flags := c.Flags()
+	flags.BoolVar(&declared, "objects", false, "print the declared objects (Platform, Pools, Tenants), instead of what croft makes from them")
 	flags.BoolVar(&withDex, "dex", false, "print the configuration of Dex for croft login, instead of objects")
 	flags.StringVar(&options.Issuer, "issuer", "", "with --dex: URL of Dex, as in its tokens")
 	flags.StringVar(&options.ClientID, "client-id", "croft", "with --dex: ID of croft login's client")
@@ -70,7 +80,7 @@ manifests with its own rights.`,
 		pointless(c, flag, "it is for --dex", func() bool { return !withDex })
 	}
 	pointless(c, "argocd-namespace", "it is for --argocd", func() bool { return !withArgoCD })
-	c.MarkFlagsMutuallyExclusive("dex", "argocd")
+	c.MarkFlagsMutuallyExclusive("objects", "dex", "argocd")
 	return c
 }
 

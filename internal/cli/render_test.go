@@ -121,6 +121,31 @@ func TestRenderIsDeterministic(t *testing.T) {
 	}
 }
 
+// TestRenderObjects fails if the declared objects do not say what the file says: the walls
+// of both must be the same, and no object may have a field that the file leaves out.
+func TestRenderObjects(t *testing.T) {
+	for _, example := range []string{"../../examples/platform.yaml", "../../examples/aws.yaml", "../../examples/networks.yaml", "testdata/every-field.yaml"} {
+		status, objects, stderr := run(t, "", "render", "--objects", "-f", example)
+		if status != 0 {
+			t.Fatal(stderr)
+		}
+		for _, kind := range []string{"\nkind: Platform\n", "\nkind: Pool\n", "\nkind: Tenant\n"} {
+			if !strings.Contains(objects, kind) {
+				t.Errorf("%s: there is no%sin:\n%s", example, strings.ReplaceAll(kind, "\n", " "), objects)
+			}
+		}
+		if strings.Contains(objects, "deletion: Retain") && !strings.Contains(example, "every") || strings.Contains(objects, "status:") || strings.Contains(objects, "NetworkPolicy\n") {
+			t.Errorf("%s: defaults, a status or walls are rendered:\n%s", example, objects)
+		}
+		_, again, _ := run(t, objects, "render", "--objects", "-f", "-")
+		_, want, _ := run(t, "", "render", "-f", example)
+		_, got, stderr := run(t, objects, "render", "-f", "-")
+		if want != got || again != objects {
+			t.Errorf("%s: the objects have other walls than the file: %s", example, stderr)
+		}
+	}
+}
+
 // TestRenderDex is of `make test`: it compares the configuration for Dex with the
 // reviewed one. TestDex in internal/login logs in with it.
 func TestRenderDex(t *testing.T) {

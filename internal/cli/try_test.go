@@ -244,6 +244,11 @@ func TestPlatformRepository(t *testing.T) {
 		if status, stdout, stderr := run(t, "", append([]string{"check", "--strict"}, files...)...); status != 0 || stdout != "good: 2 tenants, 1 pool\n" {
 			t.Errorf("croft check %s: exit status %d: %s%s", cluster, status, stdout, stderr)
 		}
+		_, objects, stderr := run(t, "", append([]string{"render", "--objects"}, files...)...)
+		committed, err := os.ReadFile(root + "rendered/" + filepath.Base(cluster) + "/objects.yaml")
+		if err != nil || objects != string(committed) {
+			t.Errorf("rendered/%s is not what croft render --objects prints: %v %s", filepath.Base(cluster), err, stderr)
+		}
 		for _, team := range teams {
 			args := append([]string{"try", "--tenant", filepath.Base(team), team}, files...)
 			if status, stdout, stderr := run(t, "", args...); status != 0 {
@@ -260,7 +265,7 @@ func TestPlatformRepository(t *testing.T) {
 		if err := yaml.Unmarshal(content, &pipeline); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
-		for _, command := range []string{"croft check -f", "croft diff --kubeconfig", "croft try -f"} {
+		for _, command := range []string{"croft check -f", "croft diff --kubeconfig", "croft try -f", "--objects | diff"} {
 			if !strings.Contains(string(content), command) {
 				t.Errorf("%s does not run %s", file, command)
 			}
