@@ -18,34 +18,48 @@ import (
 )
 
 // Owner is the declared object that an object belongs to.
-type Owner struct{ label, name string }
+type Owner struct {
+	label, name string
+	// installed selects croft's own installation.
+	installed bool
+}
 
 // OfPlatform owns the objects that exist once in the cluster.
 func OfPlatform() Owner { return Owner{} }
 
 // OfPool owns the objects of one pool.
-func OfPool(name string) Owner { return Owner{v1alpha1.PoolLabel, name} }
+func OfPool(name string) Owner { return Owner{label: v1alpha1.PoolLabel, name: name} }
 
 // OfTenant owns the objects of one tenant.
-func OfTenant(name string) Owner { return Owner{v1alpha1.TenantLabel, name} }
+func OfTenant(name string) Owner { return Owner{label: v1alpha1.TenantLabel, name: name} }
 
 // OfAnyTenant owns the objects of all tenants: in a namespace that changed hands, those
 // of the previous tenant, too.
 func OfAnyTenant() Owner { return Owner{label: v1alpha1.TenantLabel} }
 
+// OfInstallation owns croft's own installation: the operator, its rights and the kinds.
+func OfInstallation() Owner { return Owner{installed: true} }
+
+// NameLabel is the label by which Kubernetes' tools name an application. croft's own
+// installation has it, and no wall has.
+const NameLabel = "app.kubernetes.io/name"
+
 // selector selects the walls' objects of the owner. croft's own installation has no
-// wall's label and is never selected.
+// wall's label: only OfInstallation selects it.
 func (o Owner) selector() (labels.Selector, error) {
 	type need struct {
 		key    string
 		op     selection.Operator
 		values []string
 	}
-	needs := []need{
-		{v1alpha1.ManagedByLabel, selection.Equals, []string{v1alpha1.ManagedBy}},
-		{v1alpha1.WallLabel, selection.Exists, nil},
+	needs := []need{{v1alpha1.ManagedByLabel, selection.Equals, []string{v1alpha1.ManagedBy}}}
+	if o.installed {
+		needs = append(needs, need{v1alpha1.WallLabel, selection.DoesNotExist, nil}, need{NameLabel, selection.Exists, nil})
+	} else {
+		needs = append(needs, need{v1alpha1.WallLabel, selection.Exists, nil})
 	}
 	switch {
+	case o.installed:
 	case o.name != "":
 		needs = append(needs, need{o.label, selection.Equals, []string{o.name}})
 	case o.label != "":

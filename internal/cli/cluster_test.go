@@ -71,6 +71,7 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &declaring{cluster, admin}
+	checksBeforeInstall(t, d)
 	if status, _, stderr := d.croft(t, "", "install"); status != 0 {
 		t.Fatalf("croft install: exit status %d: %s", status, stderr)
 	}
@@ -80,7 +81,7 @@ func TestCluster(t *testing.T) {
 	}{
 		{"apply as data", applyAsData}, {"diff as data", diffAsData}, {"diff with deletions", diffShowsDeletions}, {"apply over others", applyOverOthers},
 		{"status", statusShowsUse}, {"completion", completesNames},
-		{"delete pool", deletesPools}, {"verify without rights", verifySaysWhatIsMissing}, {"verify after a killed run", verifySweeps},
+		{"delete pool", deletesPools}, {"verify without rights", verifySaysWhatIsMissing}, {"verify after a killed run", verifySweeps}, {"uninstall", uninstalls},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.do(t, d) }) {
 			return // the steps after it build on it

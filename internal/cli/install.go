@@ -27,6 +27,7 @@ func newInstall(a *app) *cobra.Command {
 		authentication    string
 		export, kinds     bool
 		dryRun, downgrade bool
+		check             bool
 	)
 	c := &cobra.Command{
 		Use:   "install",
@@ -35,7 +36,12 @@ func newInstall(a *app) *cobra.Command {
 --image, the operator. Without --image no operator is deployed: run croft operator
 elsewhere, since only an operator acts on declared objects. Run the command again to
 upgrade: it does not write objects that are up to date. With --dry-run it shows what it
-would change, by dry runs of the API server, and writes nothing.
+would change, by dry runs of the API server, and writes nothing. With --check it tells whether
+croft can be installed and will work: the version of Kubernetes, the kinds that it serves,
+Karpenter, your rights, objects of others with the same names, another croft, and dry runs
+of every object. Exit status 0 means yes, 1 a problem, 2 that it could not find out.
+
+Objects of older versions that this one does not have are deleted.
 
 A croft that is older than the cluster's operator writes nothing, unless you say
 --allow-downgrade. Even then it leaves croft's kinds as they are, since older definitions
@@ -54,6 +60,7 @@ when Multus and whereabouts are Ready there, which --network-plugins finds by th
 With --verify-schedule it also deploys a CronJob that runs croft verify --record. Its
 service account may act as anybody, as an administrator may: see docs/observability.md.`,
 		Example: `  croft install --image registry.example.org/croft:v0.1.0
+  croft install --check
   croft install --image registry.example.org/croft:v0.2.0 --dry-run
   croft install --export --image registry.example.org/croft:v0.1.0 > croft-install.yaml`,
 		Args: cobra.NoArgs,
@@ -80,6 +87,9 @@ service account may act as anybody, as an administrator may: see docs/observabil
 				}
 				return printObjects(a.out, append(objects, platform...), formatYAML)
 			}
+			if check {
+				return a.installCheck(cmd.Context(), options)
+			}
 			return a.install(cmd.Context(), options, dryRun, downgrade)
 		},
 	}
@@ -101,6 +111,8 @@ service account may act as anybody, as an administrator may: see docs/observabil
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
 	c.Flags().BoolVar(&kinds, "kinds", false, "install croft's kinds and nothing else, as the chart's upgrade does")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change, and write nothing")
+	c.Flags().BoolVar(&check, "check", false, "tell whether croft can be installed and will work, and write nothing")
+	c.MarkFlagsMutuallyExclusive("check", "dry-run", "export", "kinds")
 	addDowngrade(c, &downgrade, "install although the operator is of a newer version than this croft; croft's kinds stay as they are")
 	for _, of := range []string{"kubeconfig", "context", "as", "as-group", "dry-run", "allow-downgrade"} {
 		pointless(c, of, "--export asks no cluster", func() bool { return export })
@@ -142,7 +154,8 @@ func (a *app) install(ctx context.Context, options install.Options, dryRun, down
 	if err != nil {
 		return failed(err)
 	}
-	if err := notHelms(ctx, c); err != nil {
+	if err := notHelms(ctx, c, "use helm upgrade, or helm uninstall first (release %s in namespace %s), "+
+		"which leaves tenants and walls as they are; croft install --kinds upgrades the kinds alone"); err != nil {
 		return failed(unreachable(err))
 	}
 	if options.KeepKinds, err = installsOlder(ctx, c, downgrade); err != nil {
@@ -183,9 +196,10 @@ func (a *app) install(ctx context.Context, options install.Options, dryRun, down
 	return a.sayIfNoOperator(ctx, c, options)
 }
 
-// notHelms refuses to write over a release of the chart, which Helm could then neither
-// upgrade nor uninstall: it tells its objects by their labels.
-func notHelms(ctx context.Context, c client.Client) error {
+// notHelms refuses to change a release of the chart, which Helm could then neither upgrade
+// nor uninstall: it knows its objects by their labels. instead is a format of the release
+// and its namespace.
+func notHelms(ctx context.Context, c client.Client, instead string) error {
 	role := &rbacv1.ClusterRole{}
 	if err := c.Get(ctx, client.ObjectKey{Name: v1alpha1.ManagedBy}, role); err != nil {
 		return client.IgnoreNotFound(err)
@@ -193,9 +207,7 @@ func notHelms(ctx context.Context, c client.Client) error {
 	if role.Labels[v1alpha1.ManagedByLabel] != "Helm" {
 		return nil
 	}
-	return fmt.Errorf("croft is installed by Helm, as release %s in namespace %s: use helm upgrade, or helm uninstall first, "+
-		"which leaves tenants and walls as they are; croft install --kinds upgrades the kinds alone",
-		role.Annotations["meta.helm.sh/release-name"], role.Annotations["meta.helm.sh/release-namespace"])
+	return fmt.Errorf("croft is installed by Helm: "+instead, role.Annotations["meta.helm.sh/release-name"], role.Annotations["meta.helm.sh/release-namespace"])
 }
 
 // sayIfNoOperator warns that the installed objects do nothing without an operator.

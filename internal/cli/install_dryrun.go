@@ -31,13 +31,20 @@ func (a *app) installDryRun(ctx context.Context, c client.Client, options instal
 	if len(live.Platforms) == 0 {
 		platform = a.withoutUnserved(c, platform)
 	}
-	return a.showInstall(ctx, c, append(objects, platform...))
+	var leftovers apply.Differences
+	if !options.KeepKinds {
+		if leftovers, err = install.DiffLeftovers(ctx, apply.New(c), options); err != nil {
+			return failed(unreachable(err))
+		}
+	}
+	return a.showInstall(ctx, c, append(objects, platform...), leftovers...)
 }
 
 // showInstall prints how objects differ from those in the cluster. That they do is no
 // failure: the exit status says whether they can be written.
-func (a *app) showInstall(ctx context.Context, c client.Client, objects []client.Object) error {
+func (a *app) showInstall(ctx context.Context, c client.Client, objects []client.Object, deleted ...apply.Difference) error {
 	differences, err := apply.New(c).Diff(ctx, objects...)
+	differences = append(differences, deleted...)
 	say(a.out, "%s", differences)
 	if err != nil {
 		return failed(unreachable(err))
@@ -48,6 +55,6 @@ func (a *app) showInstall(ctx context.Context, c client.Client, objects []client
 			created++
 		}
 	}
-	say(a.err, "%s would be created, and %d changed; nothing was written\n", count(created, "object"), len(differences)-created)
+	say(a.err, "%s would be created, %d changed, and %d deleted; nothing was written\n", count(created, "object"), len(differences)-created-len(deleted), len(deleted))
 	return nil
 }

@@ -192,7 +192,7 @@ func TestRenderArgoCD(t *testing.T) {
 		{"-f ../../examples/platform.yaml --argocd", "set platform.gitops to ArgoCD"},
 		{"-f " + file + " --argocd --argocd-namespace shop-dev", "shop-dev is a namespace of tenant shop"},
 		{"-f " + file + " --argocd-namespace gitops", "--argocd-namespace has no effect here: it is for --argocd"},
-		{"-f " + file + " --argocd --dex", "[argocd dex]"},
+		{"-f " + file + " --argocd --dex", "--argocd and --dex exclude each other"},
 	} {
 		status, stdout, stderr := run(t, "", append([]string{"render"}, strings.Fields(test.flags)...)...)
 		if status != 2 || stdout != "" || !strings.Contains(stderr, test.says) || strings.Count(stderr, "\n") != 1 {

@@ -112,7 +112,7 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 	for group, commands := range map[string][]*cobra.Command{
 		"declare": {newCheck(a), newTry(a), newRender(a), newIAM(a), newNetworks(a), newDiff(a), newApply(a), newAdopt(a), newMove(a), newDelete(a), newMigrate(a)},
 		"look":    {newStatus(a), newVerify(a), newCertificate(a), newReach(a), newWhy(a), newLatency(a), newDoctor(a), newSupportBundle(a), newMe(a)},
-		"run":     {newInstall(a), newOperator(a), newProxy(a), newAgent(a)},
+		"run":     {newInstall(a), newUninstall(a), newOperator(a), newProxy(a), newAgent(a)},
 		"get in":  {newLogin(a), newKubeconfig(a), newElevate(a)},
 		"":        {newVersion(a)},
 	} {

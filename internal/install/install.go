@@ -19,7 +19,8 @@ const (
 )
 
 // Install applies Objects, and waits in between until the API server serves croft's
-// kinds. It may be repeated: objects that are in place stay unchanged.
+// kinds, and deletes objects of older versions. It may be repeated: objects that are in
+// place stay unchanged.
 func Install(ctx context.Context, c client.Client, o Options) ([]apply.Change, error) {
 	var changes []apply.Change
 	if !o.KeepKinds {
@@ -28,8 +29,14 @@ func Install(ctx context.Context, c client.Client, o Options) ([]apply.Change, e
 			return changes, err
 		}
 	}
-	more, err := apply.New(c).Apply(ctx, operatorObjects(o)...)
-	return append(changes, more...), err
+	applier := apply.New(c)
+	more, err := applier.Apply(ctx, operatorObjects(o)...)
+	changes = append(changes, more...)
+	if err != nil || o.KeepKinds {
+		return changes, err // an older croft does not know the newer one's objects
+	}
+	pruned, err := applier.Prune(ctx, apply.OfInstallation(), "", everyObject(o), installedKinds...)
+	return append(changes, pruned...), err
 }
 
 // Kinds applies croft's kinds alone, and waits until the API server serves them.

@@ -12,6 +12,7 @@ import (
 
 	"croft.dev/croft/api/crds"
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
 )
 
 const (
@@ -92,7 +93,7 @@ func operatorObjects(o Options) []client.Object {
 // labels adds the labels that all objects have. A wall's label is not among them:
 // installed objects are never pruned with the walls.
 func labels(more map[string]string) map[string]string {
-	all := map[string]string{"app.kubernetes.io/name": name, v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
+	all := map[string]string{apply.NameLabel: name, v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	for k, v := range more {
 		all[k] = v
 	}

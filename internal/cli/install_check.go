@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/version"
+)
+
+// installCheck prints whether croft can be installed, and whether it will work: exit status
+// 0 if so, 1 with a problem, and 2 if that cannot be found out.
+func (a *app) installCheck(ctx context.Context, options install.Options) error {
+	found, err := a.preflight(ctx, options)
+	if err != nil {
+		return withStatus(exitBadInput, failed(unreachable(err)))
+	}
+	rows, problems := make([][]string, len(found)), 0
+	for i, f := range found {
+		if f.State == install.Problem {
+			problems++
+		}
+		rows[i] = []string{f.Check, string(f.State), f.Message}
+	}
+	table(a.out, []string{"CHECK", "STATE", "MESSAGE"}, rows)
+	if problems > 0 {
+		return failedf("%s to put right before croft install", count(problems, "problem"))
+	}
+	return nil
+}
+
+func (a *app) preflight(ctx context.Context, options install.Options) ([]install.Finding, error) {
+	config, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	server, err := d.ServerVersion()
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := install.Objects(options)
+	if err != nil {
+		return nil, err
+	}
+	live, err := declaredIfServed(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	platform, err := platformObjects(live)
+	if err != nil {
+		return nil, err
+	}
+	found, err := install.Preflight(ctx, c, server.GitVersion, append(objects, platform...))
+	if err != nil {
+		return nil, err
+	}
+	present, err := checkPresent(ctx, c)
+	return append(found, present), err
+}
+
+// checkPresent is about another installation of croft.
+func checkPresent(ctx context.Context, c client.Client) (install.Finding, error) {
+	f := install.Finding{Check: "croft", State: install.Good, Message: "not installed yet"}
+	if err := notHelms(ctx, c, "upgrade release %s in namespace %s with helm upgrade"); err != nil {
+		f.State, f.Message = install.Problem, err.Error()
+		return f, nil
+	}
+	beat, err := heartbeat.Read(ctx, c)
+	switch {
+	case err != nil:
+		return f, err
+	case version.Older(version.String(), beat.Version):
+		f.State, f.Message = install.Problem, fmt.Sprintf("the operator is croft %s, and this is the older %s: use %[1]s or a newer one, or --allow-downgrade", beat.Version, version.String())
+	case beat.Version != "":
+		f.Message = fmt.Sprintf("the operator is croft %s (%s), and this is %s", beat.Version, beat.Say(time.Now()), version.String())
+	}
+	return f, nil
+}

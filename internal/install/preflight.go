@@ -1,0 +1,174 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
+)
+
+// State is the result of one check of Preflight.
+type State string
+
+// The states, by what they mean for an installation.
+const (
+	Good    State = "good"
+	Warning State = "warning"
+	// Problem keeps croft from working, or an installation from succeeding.
+	Problem State = "problem"
+)
+
+// Finding is the result of one check.
+type Finding struct {
+	Check   string
+	State   State
+	Message string
+}
+
+// oldest is the first version of Kubernetes with ValidatingAdmissionPolicy.
+const oldest = "1.30"
+
+// Preflight checks whether objects can be installed, and whether croft will work. It writes
+// nothing. server is the version of the API server.
+func Preflight(ctx context.Context, c client.Client, server string, objects []client.Object) ([]Finding, error) {
+	all := []Finding{checkVersion(server), checkPlacement(c.RESTMapper()), checkKarpenter(c.RESTMapper())}
+	for _, check := range []func(context.Context, client.Client, []client.Object) (Finding, error){checkRights, checkForeign, tryObjects} {
+		found, err := check(ctx, c, objects)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+func checkVersion(server string) Finding {
+	f := Finding{"kubernetes", Good, server}
+	v, err := version.ParseGeneric(server)
+	if err != nil || v.LessThan(version.MustParseGeneric(oldest)) {
+		f.State, f.Message = Problem, fmt.Sprintf("%s: croft needs Kubernetes %s or later, which has ValidatingAdmissionPolicy", server, oldest)
+	}
+	return f
+}
+
+// serves reports whether the API server serves all of the kinds.
+func serves(m meta.RESTMapper, kinds ...schema.GroupVersionKind) bool {
+	return !slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool {
+		_, err := m.RESTMapping(kind.GroupKind(), kind.Version)
+		return err != nil
+	})
+}
+
+func checkPlacement(m meta.RESTMapper) Finding {
+	f := Finding{"admission", Good, "the API server places pods (MutatingAdmissionPolicy)"}
+	switch {
+	case !serves(m, apply.PlatformKinds...):
+		f.State, f.Message = Problem, "the API server does not serve ValidatingAdmissionPolicy (admissionregistration.k8s.io/v1), of which the walls are made"
+	case serves(m, apply.NativePlatformKinds...):
+	case serves(m, apply.GatekeeperMutatorKinds...):
+		f.State, f.Message = Warning, "no MutatingAdmissionPolicy (Kubernetes 1.36 and later), but Gatekeeper: set platform.placement to Gatekeeper"
+	default:
+		f.State, f.Message = Problem, "no MutatingAdmissionPolicy (Kubernetes 1.36 and later): install Gatekeeper, and set platform.placement to Gatekeeper"
+	}
+	return f
+}
+
+func checkKarpenter(m meta.RESTMapper) Finding {
+	nodePool, classes := apply.PoolKinds[0], apply.PoolKinds[1:]
+	f := Finding{"karpenter", Good, ""}
+	for _, class := range classes {
+		if serves(m, class) {
+			f.Message += ", " + class.Kind
+		}
+	}
+	switch {
+	case !serves(m, nodePool):
+		f.State, f.Message = Problem, "no NodePool (karpenter.sh/v1): install Karpenter 1.x, of whose objects pools are made"
+	case f.Message == "":
+		f.State, f.Message = Warning, "NodePool, and no node class of AWS: write the class of your provider as platform.nodeClass.ref"
+	default:
+		f.Message = "NodePool" + f.Message
+	}
+	return f
+}
+
+// checkRights asks whether the caller may write every kind of object. Rights that the
+// objects give are tried by tryObjects.
+func checkRights(ctx context.Context, c client.Client, objects []client.Object) (Finding, error) {
+	var missing []string
+	asked := map[authorizationv1.ResourceAttributes]bool{}
+	for _, o := range objects {
+		gvk := o.GetObjectKind().GroupVersionKind()
+		mapping, err := c.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+		if meta.IsNoMatchError(err) {
+			continue // checkPlacement names it
+		}
+		if err != nil {
+			return Finding{}, err
+		}
+		for _, verb := range []string{"get", "create", "patch"} {
+			of := authorizationv1.ResourceAttributes{Verb: verb, Group: gvk.Group, Resource: mapping.Resource.Resource, Namespace: o.GetNamespace()}
+			if asked[of] {
+				continue
+			}
+			asked[of] = true
+			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &of}}
+			if err := c.Create(ctx, review); err != nil {
+				return Finding{}, err
+			}
+			if !review.Status.Allowed {
+				missing = append(missing, verb+" "+mapping.Resource.GroupResource().String())
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return Finding{"rights", Problem, "you may not " + strings.Join(missing, ", ") + ": croft is installed by a cluster administrator"}, nil
+	}
+	return Finding{"rights", Good, "you may write every object"}, nil
+}
+
+// checkForeign finds objects of the same names that croft did not make. Namespaces may be
+// there before, with the Secret of the proxy's certificate.
+func checkForeign(ctx context.Context, c client.Client, objects []client.Object) (Finding, error) {
+	var foreign []string
+	for _, o := range objects {
+		live := &unstructured.Unstructured{}
+		live.SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
+		err := c.Get(ctx, client.ObjectKeyFromObject(o), live)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apierrors.IsForbidden(err) {
+			continue
+		}
+		if err != nil {
+			return Finding{}, err
+		}
+		if live.GetKind() != "Namespace" && live.GetLabels()[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
+			foreign = append(foreign, apply.RefOf(o).String())
+		}
+	}
+	if len(foreign) > 0 {
+		return Finding{"objects", Problem, "not croft's, and would be overwritten: " + strings.Join(foreign, ", ")}, nil
+	}
+	return Finding{"objects", Good, "no object of others has a name that croft needs"}, nil
+}
+
+// tryObjects sends dry runs: other policies, webhooks or RBAC may refuse an object.
+func tryObjects(ctx context.Context, c client.Client, objects []client.Object) (Finding, error) {
+	served := slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
+		return !serves(c.RESTMapper(), o.GetObjectKind().GroupVersionKind())
+	})
+	if _, err := apply.New(c).Diff(ctx, served...); err != nil {
+		return Finding{"dry run", Problem, strings.ReplaceAll(err.Error(), "\n", "; ")}, nil
+	}
+	return Finding{"dry run", Good, fmt.Sprintf("the API server accepts %d objects", len(served))}, nil
+}
