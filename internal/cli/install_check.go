@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/heartbeat"
 	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/version"
 )
 
@@ -56,6 +58,9 @@ func (a *app) preflight(ctx context.Context, options install.Options) ([]install
 		return nil, err
 	}
 	live, err := declaredIfServed(ctx, c)
+	if apierrors.IsForbidden(err) {
+		live, err = &manifest.Declaration{}, nil // the rights are checked below
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -74,12 +79,18 @@ func (a *app) preflight(ctx context.Context, options install.Options) ([]install
 // checkPresent is about another installation of croft.
 func checkPresent(ctx context.Context, c client.Client) (install.Finding, error) {
 	f := install.Finding{Check: "croft", State: install.Good, Message: "not installed yet"}
-	if err := notHelms(ctx, c, "upgrade release %s in namespace %s with helm upgrade"); err != nil {
+	const unknown = "not known, since you may not read its objects"
+	if err := notHelms(ctx, c, "upgrade release %s in namespace %s with helm upgrade"); apierrors.IsForbidden(err) {
+		f.State, f.Message = install.Warning, unknown
+		return f, nil
+	} else if err != nil {
 		f.State, f.Message = install.Problem, err.Error()
 		return f, nil
 	}
 	beat, err := heartbeat.Read(ctx, c)
 	switch {
+	case apierrors.IsForbidden(err):
+		f.State, f.Message = install.Warning, unknown
 	case err != nil:
 		return f, err
 	case version.Older(version.String(), beat.Version):

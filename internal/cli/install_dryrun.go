@@ -55,6 +55,6 @@ func (a *app) showInstall(ctx context.Context, c client.Client, objects []client
 			created++
 		}
 	}
-	say(a.err, "%s would be created, %d changed, and %d deleted; nothing was written\n", count(created, "object"), len(differences)-created-len(deleted), len(deleted))
+	say(a.err, "%s would be created, and %d changed, and %d deleted; nothing was written\n", count(created, "object"), len(differences)-created-len(deleted), len(deleted))
 	return nil
 }

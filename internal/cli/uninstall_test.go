@@ -47,7 +47,7 @@ func checksBeforeInstall(t *testing.T, d *declaring) {
 
 // uninstalls expects the operator's rights to go, and everything that is declared to stay;
 // with --all nothing of croft to stay, once nothing is declared that an operator would have
-// to let go of. TestUninstall in internal/e2e has an operator.
+// to let go of.
 func uninstalls(t *testing.T, d *declaring) {
 	role := func(name string) error {
 		return d.admin.Get(t.Context(), client.ObjectKey{Name: name}, &rbacv1.ClusterRole{})

@@ -139,7 +139,8 @@ func checkRights(ctx context.Context, c client.Client, objects []client.Object) 
 }
 
 // checkForeign finds objects of the same names that croft did not make. Namespaces may be
-// there before, with the Secret of the proxy's certificate.
+// there before, with the Secret of the proxy's certificate, and so may croft's kinds, which
+// the chart installs without a label.
 func checkForeign(ctx context.Context, c client.Client, objects []client.Object) (Finding, error) {
 	var foreign []string
 	for _, o := range objects {
@@ -152,7 +153,7 @@ func checkForeign(ctx context.Context, c client.Client, objects []client.Object)
 		if err != nil {
 			return Finding{}, err
 		}
-		if live.GetKind() != "Namespace" && live.GetLabels()[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
+		if kind := live.GetKind(); kind != "Namespace" && kind != "CustomResourceDefinition" && live.GetLabels()[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
 			foreign = append(foreign, apply.RefOf(o).String())
 		}
 	}
