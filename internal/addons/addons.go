@@ -8,6 +8,7 @@
 package addons
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -27,7 +28,7 @@ const (
 	Rules Class = "rules"
 	// OneOf is one of some values, or several of them with commas between.
 	OneOf Class = "one-of"
-	// Hosts are names of hosts with commas between: the tenant's.
+	// Hosts are names of hosts with commas between: the tenant's, or one of some words.
 	Hosts Class = "hosts"
 	// URL is where a controller sends requests: a host or a Service of the tenant.
 	URL Class = "url"
@@ -49,6 +50,12 @@ const (
 	// Settings are YAML or JSON whose keys, at any depth, are among some. What YAML can
 	// say them by otherwise, such as escapes, anchors and tags, is refused.
 	Settings Class = "settings"
+	// JSON is JSON whose keys, at any depth, are among some. A key with values, as
+	// type=multi_line, allows those values alone. Escapes of characters are refused.
+	JSON Class = "json"
+	// Attributes are KEY=VALUE with commas between, whose keys are among some. A key that
+	// ends in a dot allows all keys with that prefix.
+	Attributes Class = "attributes"
 	// KeepsNode keeps a node from being replaced: by policy.doNotDisrupt.
 	KeepsNode Class = "keeps-node"
 	// Address claims an address, which may be another's.
@@ -94,7 +101,8 @@ type Addon struct {
 	Source string
 	// On are the kinds on which it reads them. On others they are harmless.
 	On Kinds
-	// Prefixes are the prefixes of its annotations, without the slash.
+	// Prefixes are the prefixes of its annotations, without the slash. *.example.org is
+	// example.org and every prefix below it, and keys without a slash that are called so.
 	Prefixes []string
 	// Rest is the class of those that Names do not list; Unknown if empty.
 	Rest Class
@@ -108,15 +116,16 @@ type Addon struct {
 // Names are annotations of one add-on that are of one class.
 type Names struct {
 	Class Class
-	// Values are the allowed values of OneOf, the values of KeepsNode that do not keep a
-	// node, and the keys of Settings.
+	// Values are the allowed values of OneOf, the words that Hosts allows, the values of
+	// KeepsNode that do not keep a node, and the keys of Settings, JSON and Attributes.
 	Values []string
 	// Why is the harm that the annotation would do, and Source its reference.
 	Why, Source string
 	// Names come after the slash. A name that ends in a dot matches all names with that
-	// prefix, up to their first dot. For an add-on without a prefix, names are whole
-	// keys, and a name that ends in a dot matches all with that prefix up to their
-	// second dot.
+	// prefix, up to their first dot; one that begins with a dot matches all names with
+	// that ending, from their last dot. For an add-on without a prefix, names are whole
+	// keys, and a name that ends in a dot matches all keys with that prefix up to their
+	// second dot, with a slash or without.
 	Names []string
 }
 
@@ -129,10 +138,8 @@ type Label struct {
 // externalDNS is the prefix that external-dns reads unless it is told another one.
 const externalDNS = "external-dns.alpha.kubernetes.io"
 
-// Table is the lookup table of the rules, for one group of kinds: the class of a whole
-// key, of keys that begin with an entry that ends in a dot, and of keys that begin with
-// an entry that ends in a slash. Entries of OneOf, KeepsNode and Settings have their
-// values after a colon.
+// Table is the lookup table of the rules, for one group of kinds: the class of each
+// entry that Entries may name. Classes with values have them after a colon.
 func Table(on Kinds) map[string]string {
 	table := map[string]string{}
 	for i := range catalogue {
@@ -142,9 +149,13 @@ func Table(on Kinds) map[string]string {
 			rest = Harmless // it does not read them there
 		}
 		for _, prefix := range a.Prefixes {
-			if rest != "" && rest != Unknown {
-				table[prefix+"/"] = string(rest)
+			if rest == "" || rest == Unknown {
+				continue
 			}
+			if !strings.HasPrefix(prefix, "*.") {
+				prefix += "/"
+			}
+			table[prefix] = string(rest)
 		}
 		for _, n := range a.Names {
 			class := code(n)
@@ -197,37 +208,61 @@ func keys(a *Addon, n Names) []string {
 	return all
 }
 
+// elastic is the prefix of Elastic's hints. The name of a container may come after the
+// hints' kind, as in co.elastic.logs.sidecar/enabled.
+const elastic = "co.elastic."
+
 // Normal is the key under which the table has an annotation: external-dns can be
-// configured with any prefix.
+// configured with any prefix, and Elastic's hints may be for one container.
 func Normal(key string) string {
 	prefix, name, ok := strings.Cut(key, "/")
-	if ok && strings.Contains(prefix, "external-dns") {
+	switch {
+	case ok && strings.Contains(prefix, "external-dns"):
 		return externalDNS + "/" + name
+	case ok && strings.HasPrefix(prefix, elastic):
+		return elastic + strings.Split(prefix, ".")[2] + "/" + name
 	}
 	return key
 }
 
-// ClassOf looks a key up as the rules do. Keys without a prefix are private to their
-// users: Kubernetes has add-ons use one.
-func ClassOf(table map[string]string, key string) string {
+// Entries are the entries of a table that may be about a key, the most specific first. A
+// key without a slash is looked up as if it were a prefix, too: some add-ons read both
+// devices.nri.io and devices.nri.io/pod.
+func Entries(key string) []string {
 	key = Normal(key)
-	if class, ok := table[key]; ok {
-		return class
-	}
 	prefix, name, ok := strings.Cut(key, "/")
-	if !ok {
-		if parts := strings.SplitN(key, ".", 3); len(parts) == 3 {
-			if class, ok := table[parts[0]+"."+parts[1]+"."]; ok {
-				return class
-			}
-		}
-		return string(Harmless)
+	all := []string{key}
+	if ok {
+		first, _, _ := strings.Cut(name, ".")
+		all = append(all, prefix+"/"+first+".", prefix+"/."+name[strings.LastIndex(name, ".")+1:])
 	}
-	stem, _, _ := strings.Cut(name, ".")
-	for _, begin := range []string{prefix + "/" + stem + ".", prefix + "/"} {
-		if class, ok := table[begin]; ok {
+	all = append(all, prefix+"/")
+	labels := strings.Split(prefix, ".")
+	if n := len(labels); n > 2 {
+		all = append(all, labels[0]+"."+labels[1]+".")
+	}
+	if n := len(labels); n > 1 {
+		all = append(all, "*."+labels[n-2]+"."+labels[n-1])
+	}
+	return all
+}
+
+// BareDomain is the form of a key without a slash that is a domain: Kubernetes has
+// add-ons use a prefix, but plugins of container runtimes read such keys. Others without
+// a slash are private to their users.
+const BareDomain = `^[a-z0-9.-]+[.](io|dev|com|org|net|sh|cloud)$`
+
+var bareDomain = regexp.MustCompile(BareDomain)
+
+// ClassOf looks a key up as the rules do.
+func ClassOf(table map[string]string, key string) string {
+	for _, entry := range Entries(key) {
+		if class, ok := table[entry]; ok {
 			return class
 		}
+	}
+	if !strings.Contains(key, "/") && !bareDomain.MatchString(key) {
+		return string(Harmless)
 	}
 	return string(Unknown)
 }

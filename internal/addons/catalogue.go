@@ -11,7 +11,16 @@ const (
 	address    = "it claims an address, which may be another's"
 	copies     = "the add-on copies between namespaces with rights to all of them"
 	runtime    = "the container runtime gives the pod what Pod Security keeps from it"
+	tags       = "tags decide who pays, and who has rights in the account"
+	logs       = "others write logs into any bucket of the account, or keep the load balancer, and with it the namespace, from being deleted"
 	cve        = "https://nvd.nist.gov/vuln/detail/"
+)
+
+// The attributes of AWS load balancers that concern their own requests alone.
+var (
+	attributesOfALB = list(`routing. idle_timeout.timeout_seconds client_keep_alive.seconds load_balancing.cross_zone.enabled zonal_shift.config.enabled
+		dns_record.client_routing_policy`)
+	attributesOfNLB = list("load_balancing.cross_zone.enabled zonal_shift.config.enabled dns_record.client_routing_policy tcp.idle_timeout.seconds")
 )
 
 // catalogue are the add-ons. Each prefix belongs to one add-on. Where an add-on's
@@ -140,13 +149,18 @@ var catalogue = []Addon{
 			{Class: Shared, Why: "Ingresses of one group share a load balancer and its rules", Names: list("group.name")},
 			{Class: Rules, Why: "a rule that names hosts or target groups takes another tenant's requests", Names: list("actions. conditions. transforms.")},
 			{Class: Rights, Why: cloud, Names: list(`certificate-arn wafv2-acl-arn wafv2-acl-name waf-acl-id web-acl-id shield-advanced-protection security-groups security-group-prefix-lists
-				manage-backend-security-group-rules subnets customer-owned-ipv4-pool ipam-ipv4-pool-id load-balancer-attributes listener-attributes. tags mutual-authentication
-				auth-idp-cognito frontend-nlb-eip-allocations frontend-nlb-security-groups frontend-nlb-subnets frontend-nlb-attributes load-balancer-name
+				manage-backend-security-group-rules subnets customer-owned-ipv4-pool ipam-ipv4-pool-id mutual-authentication
+				auth-idp-cognito frontend-nlb-eip-allocations frontend-nlb-security-groups frontend-nlb-subnets load-balancer-name
 				minimum-load-balancer-capacity target-node-labels multi-cluster-target-group create-acm-cert acm-pca-arn`)},
+			{Class: Rights, Why: tags, Names: list("tags frontend-nlb-tags")},
+			{Class: Attributes, Values: attributesOfALB, Why: logs, Names: list("load-balancer-attributes listener-attributes.")},
+			{Class: Attributes, Values: attributesOfNLB, Why: logs, Names: list("frontend-nlb-attributes")},
 			{Class: Harmless, Names: list(`scheme target-type listen-ports healthcheck-port healthcheck-protocol healthcheck-path healthcheck-interval-seconds healthcheck-timeout-seconds
 				healthy-threshold-count unhealthy-threshold-count success-codes backend-protocol backend-protocol-version ssl-redirect ssl-policy ip-address-type inbound-cidrs
 				group.order target-group-attributes auth-type auth-idp-oidc auth-on-unauthenticated-request auth-scope auth-session-cookie auth-session-timeout
-				use-regex-path-match enable-frontend-nlb frontend-nlb-scheme frontend-nlb-listener-port-mapping target-control-port.`)},
+				use-regex-path-match enable-frontend-nlb frontend-nlb-scheme frontend-nlb-listener-port-mapping frontend-nlb-healthcheck-port frontend-nlb-healthcheck-protocol
+				frontend-nlb-healthcheck-path frontend-nlb-healthcheck-interval-seconds frontend-nlb-healthcheck-timeout-seconds frontend-nlb-healthcheck-healthy-threshold-count
+				frontend-nlb-healthcheck-unhealthy-threshold-count frontend-nlb-healthcheck-success-codes target-control-port.`)},
 		},
 	},
 	{
@@ -154,8 +168,9 @@ var catalogue = []Addon{
 		On: Edge, Prefixes: list("service.beta.kubernetes.io service.kubernetes.io"), Rest: Rights,
 		Names: []Names{
 			{Class: Rights, Why: cloud, Names: list(`aws-load-balancer-security-groups aws-load-balancer-extra-security-groups aws-load-balancer-ssl-cert aws-load-balancer-subnets
-				aws-load-balancer-attributes aws-load-balancer-access-log-s3-bucket-name aws-load-balancer-access-log-s3-bucket-prefix
-				aws-load-balancer-additional-resource-tags aws-load-balancer-name azure-load-balancer-resource-group azure-pip-name azure-shared-securityrule do-loadbalancer-id do-loadbalancer-certificate-id`)},
+				aws-load-balancer-access-log-s3-bucket-name aws-load-balancer-access-log-s3-bucket-prefix aws-load-balancer-name azure-load-balancer-resource-group azure-pip-name azure-shared-securityrule do-loadbalancer-id do-loadbalancer-certificate-id`)},
+			{Class: Rights, Why: tags, Names: list("aws-load-balancer-additional-resource-tags")},
+			{Class: Attributes, Values: attributesOfNLB, Why: logs, Names: list("aws-load-balancer-attributes aws-load-balancer-listener-attributes.")},
 			{Class: Address, Why: address, Names: list("aws-load-balancer-eip-allocations aws-load-balancer-private-ipv4-addresses aws-load-balancer-ipv6-addresses azure-load-balancer-ipv4 azure-load-balancer-ipv6 azure-pip-prefix-id")},
 			{Class: Harmless, Names: list(`aws-load-balancer-type aws-load-balancer-nlb-target-type aws-load-balancer-internal aws-load-balancer-scheme aws-load-balancer-proxy-protocol
 				aws-load-balancer-ip-address-type aws-load-balancer-access-log-enabled aws-load-balancer-access-log-emit-interval
@@ -164,6 +179,7 @@ var catalogue = []Addon{
 				aws-load-balancer-healthcheck-interval aws-load-balancer-healthcheck-protocol aws-load-balancer-healthcheck-port aws-load-balancer-healthcheck-path
 				aws-load-balancer-healthcheck-success-codes aws-load-balancer-target-group-attributes aws-load-balancer-connection-idle-timeout
 				aws-load-balancer-connection-draining-enabled aws-load-balancer-connection-draining-timeout aws-load-balancer-alpn-policy
+				aws-load-balancer-proxy-protocol-per-target-group aws-load-balancer-enable-tcp-udp-listener aws-load-balancer-quic-enabled-ports
 				azure-load-balancer-internal azure-load-balancer-internal-subnet azure-load-balancer-tcp-idle-timeout azure-load-balancer-health-probe-request-path
 				azure-load-balancer-health-probe-protocol azure-load-balancer-health-probe-interval azure-allowed-ip-ranges azure-allowed-service-tags load-balancer-source-ranges topology-mode topology-aware-hints
 				do-loadbalancer-protocol do-loadbalancer-size-slug do-loadbalancer-enable-proxy-protocol`)},
@@ -176,7 +192,46 @@ var catalogue = []Addon{
 			{Class: Harmless, Why: "MetalLB writes it", Names: list("ip-allocated-from-pool")},
 		},
 	},
-	{Name: "kube-vip", Source: "https://kube-vip.io/docs/usage/kubernetes-services/", On: Edge, Prefixes: list("kube-vip.io"), Rest: Address, Names: []Names{{Class: Address, Why: address, Names: list("loadbalancerIPs")}}},
+	{Name: "kube-vip", Source: "https://kube-vip.io/docs/usage/kubernetes-services/", On: Edge, Prefixes: list("kube-vip.io"), Rest: Address,
+		Names: []Names{
+			{Class: Address, Why: address, Names: list("loadbalancerIPs requestedIP hwaddr serviceInterface")},
+			{Class: Harmless, Why: "kube-vip writes it", Names: list("vipHost active-endpoint active-endpoint-ipv6")},
+		}},
+	{Name: "PureLB", Source: "https://purelb.gitlab.io/docs/operation/services/", On: Edge, Prefixes: list("purelb.io"), Rest: Address, Installs: list("purelb.io"),
+		Names: []Names{
+			{Class: Address, Why: address, Names: list("service-group addresses allow-shared-ip")},
+			{Class: Harmless, Why: "PureLB writes it", Names: list("allocated-by allocated-from pool-type announcing-IPv4 announcing-IPv6")},
+		}},
+	{Name: "OpenELB, LoxiLB, kube-router", Source: "https://openelb.io/docs/getting-started/usage/", On: Edge, Rest: Address, Installs: list("network.kubesphere.io loxilb.io"),
+		Prefixes: list("lb.kubesphere.io eip.openelb.kubesphere.io protocol.openelb.kubesphere.io layer2.openelb.kubesphere.io loxilb.io kube-router.io"),
+		Names:    []Names{{Class: Address, Why: address, Names: list("v1alpha1 v1alpha2 staticIP service.advertise.externalip service.advertise.loadbalancerip")}}},
+	{Name: "AVI, AKO", Source: "https://techdocs.broadcom.com/us/en/vmware-security-load-balancing/avi-load-balancer/avi-kubernetes-operator.html", On: Edge, Rest: Rights, Installs: list("ako.vmware.com ako.vmware.com/avi-lb"),
+		Prefixes: list("ako.vmware.com aviinfrasetting.ako.vmware.com passthrough.ako.vmware.com skipnodeport.ako.vmware.com"),
+		Names: []Names{
+			{Class: Address, Why: address, Names: list("load-balancer-ip enable-shared-vip")},
+			{Class: Rights, Why: "it names settings of the load balancer, which may be another tenant's or the platform's", Names: list("name application-profile l4rule")},
+			{Class: Harmless, Names: list("enabled enable-tls disable-traffic")},
+			{Class: Harmless, Why: "AKO writes it", Names: list("host-fqdn-vs-uuid-map controller-cluster-uuid vs-uuid")},
+		}},
+	{Name: "F5 BIG-IP", Source: "https://clouddocs.f5.com/containers/latest/", On: Edge | Data, Prefixes: list("cis.f5.com virtual-server.f5.com"), Rest: Rights, Installs: list("cis.f5.com f5.com/cntr-ingress-svcs"),
+		Names: []Names{
+			{Class: Address, Why: address, Names: list("ip ipamLabel")},
+			{Class: Rights, Why: "it names a partition, a policy or a profile of the load balancer, which may be another tenant's or the platform's", Names: list("partition policyName clientssl serverssl waf host multiClusterServices health")},
+			{Class: Harmless, Names: list("http-port https-port balance rewrite-app-root rewrite-target-url allow-source-range whitelist-source-range pod-concurrent-connections")},
+		}},
+	{Name: "APISIX", Source: "https://apisix.apache.org/docs/ingress-controller/reference/ingress-annotations/", On: Edge, Prefixes: list("k8s.apisix.apache.org"), Installs: list("apisix.apache.org apisix.apache.org/apisix-ingress-controller"),
+		Names: []Names{
+			{Class: Namespaces, Why: "the backend is a Service of that namespace", Names: list("svc-namespace")},
+			{Class: URL, Why: "the controller sends requests there, with its own network", Names: list("auth-uri")},
+			{Class: Harmless, Names: list(`plugin-config-name auth-type use-regex enable-websocket enable-cors cors-allow-origin cors-allow-headers cors-allow-methods enable-csrf csrf-key
+				allowlist-source-range blocklist-source-range rewrite-target rewrite-target-regex rewrite-target-regex-template http-to-https http-redirect http-redirect-code
+				http-allow-methods http-block-methods enable-response-rewrite response-rewrite-status-code response-rewrite-body response-rewrite-body-base64
+				response-rewrite-add-header response-rewrite-set-header response-rewrite-remove-header auth-ssl-verify auth-request-headers auth-upstream-headers
+				auth-client-headers upstream-scheme upstream-retries upstream-connect-timeout upstream-read-timeout upstream-send-timeout`)},
+		}},
+	{Name: "Load balancers of Huawei, Oracle, Tencent and Yandex, Octavia's Ingresses", Source: "https://support.huaweicloud.com/intl/en-us/usermanual-cce/cce_10_0385.html", On: Edge, Rest: Rights,
+		Prefixes: list("oci.oraclecloud.com oci-network-load-balancer.oraclecloud.com service.cloud.tencent.com ingress.cloud.tencent.com ingress.alb.yc.io octavia.ingress.kubernetes.io"),
+		Names:    []Names{{Class: Rights, Why: cloud, Names: list("security-groups subnets internal oci-network-security-groups")}}},
 	{Name: "OpenStack's load balancers", Source: "https://github.com/kubernetes/cloud-provider-openstack/blob/master/docs/openstack-cloud-controller-manager/expose-applications-using-loadbalancer-type-service.md", On: Edge, Prefixes: list("loadbalancer.openstack.org"), Rest: Rights,
 		Names: []Names{{Class: Rights, Why: cloud, Names: list("load-balancer-id")}}},
 	{Name: "DigitalOcean", Source: "https://github.com/digitalocean/digitalocean-cloud-controller-manager/blob/master/docs/controllers/services/annotations.md", On: Edge, Prefixes: list("kubernetes.digitalocean.com"), Rest: Rights,
@@ -207,6 +262,7 @@ var catalogue = []Addon{
 			{Class: Address, Why: address, Names: list("load-balancer-ip-addresses")},
 			{Class: Rights, Why: cloud, Names: list("pre-shared-cert interfaces default-interface")},
 			{Class: Harmless, Names: list("load-balancer-type app-protocols backend-config managed-certificates neg-status internal-load-balancer-allow-global-access l4-rbs")},
+			{Class: OneOf, Values: list(`{"ingress":true} {"ingress":false}`), Why: "a group of endpoints with a chosen name may be another Service's", Names: list("neg")},
 		},
 	},
 	{
@@ -226,6 +282,18 @@ var catalogue = []Addon{
 			{Class: Harmless, Names: list("ttl access alias controller endpoints-type ingress-hostname-source gateway-hostname-source ingress set-identifier cloudflare-proxied cloudflare-region-key aws-weight aws-region aws-failover aws-geolocation-continent-code aws-geolocation-country-code aws-evaluate-target-health aws-multi-value-answer")},
 		},
 	},
+	{
+		Name: "Gardener's DNS and certificates", Source: "https://github.com/gardener/external-dns-management", On: Edge, Prefixes: list("dns.gardener.cloud cert.gardener.cloud"), Rest: Rights, Installs: list("dns.gardener.cloud cert.gardener.cloud"),
+		Names: []Names{
+			{Class: Hosts, Values: list("* all"), Why: "a DNS record or a certificate is made of it; * and all are the hosts of the object itself", Names: list("dnsnames")},
+			{Class: Hosts, Why: "a certificate is asked for", Names: list("commonname")},
+			{Class: Hosts, Why: "the DNS record points there, and with it whatever trusts the name", Names: list("targets")},
+			{Class: Namespaces, Why: "the certificate is written into that namespace", Names: list("secret-namespace")},
+			{Class: Object, Why: "the issuer may be another tenant's", Names: list("issuer")},
+			{Class: Harmless, Names: list(`class ttl purpose secretname ignore ip-stack resolve-targets-to-addresses cname-lookup-interval follow-cname preferred-chain
+				private-key-algorithm private-key-size private-key-encoding`)},
+		},
+	},
 	{Name: "kops' dns-controller", Source: "https://github.com/kubernetes/kops/tree/master/dns-controller", On: Edge | Pods, Prefixes: list("dns.alpha.kubernetes.io"), Rest: Hosts,
 		Names: []Names{{Class: Hosts, Why: "a DNS record is made of it", Names: list("external internal")}}},
 	{
@@ -243,6 +311,7 @@ var catalogue = []Addon{
 		Names: []Names{
 			{Class: Object, Why: copies, Names: list("reflects")},
 			{Class: Never, Why: copies, Names: list("reflection-allowed reflection-allowed-namespaces reflection-auto-enabled reflection-auto-namespaces")},
+			{Class: Harmless, Why: "Reflector writes it", Names: list("auto-reflects reflected-version reflected-at")},
 		},
 	},
 	{
@@ -254,7 +323,10 @@ var catalogue = []Addon{
 		},
 	},
 	{Name: "kubed, config-syncer", Source: "https://config-syncer.com/docs/latest/guides/config-syncer/intra-cluster/", On: Data, Prefixes: list("kubed.appscode.com"), Rest: Never,
-		Names: []Names{{Class: Never, Why: copies, Names: list("sync sync-contexts")}}},
+		Names: []Names{
+			{Class: Never, Why: copies, Names: list("sync sync-contexts")},
+			{Class: Harmless, Why: "kubed writes it", Names: list("origin")},
+		}},
 	{Name: "Bank-Vaults", Source: "https://bank-vaults.dev/docs/mutating-webhook/annotations/", On: Data | Pods, Prefixes: list("vault.security.banzaicloud.io"), Rest: Rights, Installs: list("vault.banzaicloud.com"),
 		Names: []Names{{Class: Rights, Why: "the webhook reads Vault with its own role", Names: list("vault-addr vault-role vault-serviceaccount")}}},
 	{Name: "CDI", Source: "https://github.com/kubevirt/containerized-data-importer", On: Data, Prefixes: list("k8s.io"), Installs: list("cdi.kubevirt.io kubevirt.io"),
@@ -266,6 +338,15 @@ var catalogue = []Addon{
 		}},
 	{Name: "NFS subdir provisioner", Source: "https://github.com/kubernetes-sigs/nfs-subdir-external-provisioner", On: Data, Prefixes: list("nfs.io"), Rest: Never,
 		Names: []Names{{Class: Never, Why: "the path on the server may be another tenant's", Names: list("storage-path")}}},
+	{Name: "EBS volume modifier", Source: "https://github.com/awslabs/volume-modifier-for-k8s", On: Data, Prefixes: list("ebs.csi.aws.com"), Rest: Rights,
+		Names: []Names{{Class: Rights, Why: "the volume gets a type, a speed and a price that its StorageClass does not allow", Names: list("volumeType iops throughput")}}},
+	{Name: "Trident", Source: "https://docs.netapp.com/us-en/trident/trident-reference/objects.html", On: Data, Prefixes: list("trident.netapp.io"), Rest: Rights, Installs: list("trident.netapp.io"),
+		Names: []Names{
+			{Class: Namespaces, Why: "the volume is shared with, or copied from, that namespace", Names: list("shareToNamespace cloneToNamespace cloneFromNamespace")},
+			{Class: Object, Why: "the volume is copied from that namespace", Names: list("cloneFromPVC cloneFromSnapshot shareFromPVC")},
+			{Class: Rights, Why: "any volume of the storage system becomes the tenant's", Names: list("importOriginalName importBackendUUID importNoRename notManaged internalSnapshotName mirrorRelationship")},
+			{Class: Harmless, Names: list("protocol fileSystem blockSize unixPermissions snapshotDirectory splitOnClone readOnlyClone")},
+		}},
 	{
 		Name: "Calico", Source: "https://docs.tigera.io/calico/latest/reference/configure-cni-plugins#ip-address-management", On: Pods, Prefixes: list("cni.projectcalico.org"), Rest: Address, Installs: list("projectcalico.org operator.tigera.io"),
 		Names: []Names{
@@ -291,23 +372,25 @@ var catalogue = []Addon{
 		Names: []Names{{Class: Address, Why: address, Names: list("ip_address ip_pool mac_address logical_switch vpc eip snat")}}},
 	{Name: "Antrea, Spiderpool", Source: "https://antrea.io/docs/main/docs/antrea-ipam/", On: Pods | Edge, Prefixes: list("ipam.antrea.io ipam.spidernet.io service.antrea.io"), Rest: Address, Installs: list("antrea.io antrea.tanzu.vmware.com spiderpool.spidernet.io"),
 		Names: []Names{{Class: Address, Why: address, Names: list("ippools ippool external-ip-pool")}}},
+	{Name: "DANM", Source: "https://github.com/nokia/danm/blob/master/user-guide.md", On: Pods | Edge, Prefixes: list("danm.io danm.k8s.io"), Rest: Rights, Installs: list("danm.io danm.k8s.io"),
+		Names: []Names{{Class: Address, Why: address, Names: list("interfaces")}}},
+	{Name: "Cisco ACI", Source: "https://github.com/noironetworks/aci-containers", On: Pods | Edge, Prefixes: list("opflex.cisco.com"), Rest: Rights, Installs: list("aci.snat aci.ctrl aci.fabricattachment"),
+		Names: []Names{
+			{Class: Rights, Why: "the pod gets into any group of the network, past its NetworkPolicies", Names: list("endpoint-group security-group qospolicy service-graph-name ext_service_contract_scope")},
+			{Class: Address, Why: address, Names: list("lb-ipam-ips")},
+		}},
 	{Name: "Amazon VPC CNI", Source: "https://docs.aws.amazon.com/eks/latest/userguide/security-groups-for-pods.html", On: Pods, Prefixes: list("vpc.amazonaws.com"), Rest: Rights, Installs: list("vpcresources.k8s.aws crd.k8s.amazonaws.com networking.k8s.aws"),
 		Names: []Names{{Class: Address, Why: "the pod would use another pod's network interface", Names: list("pod-eni PrivateIPv4Address")}}},
 	{Name: "kube2iam, kiam", Source: "https://github.com/jtblin/kube2iam", On: Pods, Prefixes: list("iam.amazonaws.com"), Rest: Rights,
 		Names: []Names{{Class: Rights, Why: "the pod gets the rights of any role that the nodes may assume", Names: list("role external-id session-name")}}},
-	{Name: "CRI-O", Source: "https://github.com/cri-o/cri-o/blob/main/ANNOTATION_MIGRATION.md", On: Pods, Rest: Never,
-		Prefixes: list(`io.kubernetes.cri-o devices.crio.io userns-mode.crio.io cpu-load-balancing.crio.io irq-load-balancing.crio.io cpu-quota.crio.io cpu-shared.crio.io cpu-c-states.crio.io
-			cpu-freq-governor.crio.io seccomp-profile.kubernetes.cri-o.io seccomp-profile.crio.io unified-cgroup.crio.io shm-size.crio.io umask.crio.io link-logs.crio.io disable-fips.crio.io
-			platform-runtime-path.crio.io pod-linux-overhead.crio.io pod-linux-resources.crio.io spoofed.crio.io try-skip-volume-selinux-label.crio.io cgroup2-mount-hierarchy-rw.crio.io
-			seccomp-notifier-action.crio.io`),
-		Names: []Names{{Class: Never, Why: runtime, Names: list("Devices")}}},
-	{Name: "CRI-O, Kata Containers, gVisor, crun: keys without a slash", Source: "https://github.com/kata-containers/kata-containers/blob/main/docs/how-to/how-to-set-sandbox-config-kata.md", On: Pods,
-		Names: []Names{{Class: Never, Why: runtime, Names: list(`io.kubernetes. io.katacontainers. io.containerd. io.containers. io.microsoft. dev.gvisor. run.oci. org.systemd. devices.crio.io userns-mode.crio.io
-			cpu-load-balancing.crio.io irq-load-balancing.crio.io cpu-quota.crio.io cpu-shared.crio.io cpu-c-states.crio.io cpu-freq-governor.crio.io unified-cgroup.crio.io shm-size.crio.io
-			umask.crio.io link-logs.crio.io disable-fips.crio.io platform-runtime-path.crio.io pod-linux-overhead.crio.io pod-linux-resources.crio.io spoofed.crio.io
-			try-skip-volume-selinux-label.crio.io cgroup2-mount-hierarchy-rw.crio.io seccomp-notifier-action.crio.io`)}}},
-	{Name: "CDI devices and NRI plugins", Source: "https://github.com/containerd/nri/tree/main/plugins", On: Pods, Prefixes: list("cdi.k8s.io devices.nri.io cdi-devices.nri.io mounts.nri.io ulimits.nri.containerd.io cdi-devices.noderesource.dev devices.noderesource.dev"), Rest: Never,
+	{Name: "CRI-O", Source: "https://github.com/cri-o/cri-o/blob/main/ANNOTATION_MIGRATION.md", On: Pods, Prefixes: list("*.crio.io *.cri-o.io"), Rest: Never,
+		Names: []Names{{Class: Never, Why: runtime, Names: list("pod")}}},
+	{Name: "Container runtimes, by reversed domains", Source: "https://github.com/kata-containers/kata-containers/blob/main/docs/how-to/how-to-set-sandbox-config-kata.md", On: Pods,
+		Names: []Names{{Class: Never, Why: runtime, Names: list("io.kubernetes. io.katacontainers. io.containerd. io.containers. io.microsoft. dev.gvisor. run.oci. org.systemd. org.criu.")}}},
+	{Name: "CDI devices and NRI plugins", Source: "https://github.com/containerd/nri/tree/main/plugins", On: Pods, Prefixes: list("*.nri.io *.noderesource.dev *.containerd.io cdi.k8s.io nvidia.cdi.k8s.io"), Rest: Never,
 		Names: []Names{{Class: Never, Why: runtime, Names: list("device container.")}}},
+	{Name: "Classes of caches and disks", Source: "https://github.com/intel/goresctrl", On: Pods, Prefixes: list("rdt.resources.beta.kubernetes.io blockio.resources.beta.kubernetes.io"), Rest: Never,
+		Names: []Names{{Class: Never, Why: "the runtime takes shares of caches and disks from other pods of the node", Names: list("pod container.")}}},
 	{
 		Name: "Karpenter", Source: "https://karpenter.sh/docs/concepts/disruption/#pod-level-controls", On: Pods, Prefixes: list("karpenter.sh"), Rest: KeepsNode, Installs: list("karpenter.sh karpenter.k8s.aws karpenter.kwok.sh autoscaling.x-k8s.io"),
 		Names: []Names{{Class: KeepsNode, Why: "the node is not replaced", Names: list("do-not-disrupt do-not-evict do-not-consolidate")}},
@@ -321,20 +404,29 @@ var catalogue = []Addon{
 		Names: []Names{{Class: KeepsNode, Why: "the pod is not moved", Names: list("prefer-no-eviction")}},
 	},
 	{
-		Name: "Datadog Agent", Source: "https://docs.datadoghq.com/containers/kubernetes/integrations/", On: Pods | Edge, Prefixes: list("ad.datadoghq.com"), Rest: Rights, Installs: list("datadoghq.com"),
+		Name: "Datadog Agent", Source: "https://docs.datadoghq.com/containers/kubernetes/integrations/", On: Pods | Edge, Prefixes: list("ad.datadoghq.com service-discovery.datadoghq.com"), Rest: Rights, Installs: list("datadoghq.com"),
 		Names: []Names{
-			{Class: Harmless, Names: list("tags tolerate-unready")},
-			{Class: Rights, Why: "the agent runs checks against any address, and reads files, with the node's network and rights", Names: list("service.checks service.instances service.init_configs service.check_names endpoints.checks")},
+			{Class: Harmless, Names: list("tags .tags tolerate-unready .exclude .logs_exclude .metrics_exclude exclude logs_exclude metrics_exclude")},
+			{
+				Class: JSON, Why: "other keys and types have the agent read any file and journal of the node, or listen there",
+				Values: list(`source service tags log_processing_rules name pattern replace_placeholder auto_multi_line_detection auto_multi_line_sample_size
+					auto_multi_line_match_threshold type=exclude_at_match type=include_at_match type=mask_sequences type=multi_line`),
+				Names: list(".logs"),
+			},
+			{Class: Rights, Why: "the agent runs checks against any address, and reads files, with the node's network and rights", Names: list(".checks .instances .init_configs .check_names")},
 		},
 	},
 	{
 		Name: "Elastic Beats and Agent", Source: "https://www.elastic.co/docs/reference/beats/filebeat/configuration-autodiscover-hints", On: Pods | Edge, Prefixes: list("co.elastic.metrics co.elastic.monitor co.elastic.hints"), Rest: Rights, Installs: list("k8s.elastic.co"),
-		Names: []Names{{Class: Rights, Why: "the agent connects to any address with the node's network", Names: list("hosts module raw")}},
+		Names: []Names{
+			{Class: Rights, Why: "the agent connects to any address with the node's network", Names: list("hosts module raw")},
+			{Class: OneOf, Values: list("false"), Names: list("enabled")},
+		},
 	},
 	{
 		Name: "Filebeat's hints on logs", Source: "https://www.elastic.co/docs/reference/beats/filebeat/configuration-autodiscover-hints", On: Pods, Prefixes: list("co.elastic.logs"), Rest: Rights,
 		Names: []Names{
-			{Class: Harmless, Names: list("enabled multiline. json. exclude_lines include_lines fileset fileset. json.keys_under_root module")},
+			{Class: Harmless, Names: list("enabled disable multiline. json. exclude_lines include_lines fileset fileset. json.keys_under_root module")},
 			{Class: Rights, Why: "any input reads any file of the node", Names: list("raw")},
 		},
 	},
@@ -358,7 +450,7 @@ var catalogue = []Addon{
 		}},
 	},
 	{
-		Name: "Istio", Source: "https://istio.io/latest/docs/reference/config/annotations/", On: Every, Prefixes: list("traffic.sidecar.istio.io inject.istio.io istio.io networking.istio.io topology.istio.io ambient.istio.io security.istio.io status.sidecar.istio.io service.istio.io readiness.status.sidecar.istio.io prometheus.istio.io"), Rest: Harmless, Installs: list("istio.io istio.io/ingress-controller"),
+		Name: "Istio", Source: "https://istio.io/latest/docs/reference/config/annotations/", On: Every, Prefixes: list("traffic.sidecar.istio.io inject.istio.io istio.io networking.istio.io topology.istio.io ambient.istio.io security.istio.io status.sidecar.istio.io service.istio.io readiness.status.sidecar.istio.io prometheus.istio.io auth.istio.io"), Rest: Harmless, Installs: list("istio.io istio.io/ingress-controller"),
 		Names: []Names{{Class: Rights, Why: "the Service is a name in every namespace of the mesh", Names: list("exportTo")}},
 	},
 	{
@@ -376,8 +468,9 @@ var catalogue = []Addon{
 		Installs: list("croft.dev gateway.networking.k8s.io metrics.k8s.io snapshot.storage.k8s.io policy.networking.k8s.io eks.amazonaws.com x-k8s.io gatekeeper.sh"),
 	},
 	{
-		Name: "Kubernetes, and GKE's Ingresses", Source: "https://cloud.google.com/kubernetes-engine/docs/how-to/load-balance-ingress", On: Edge, Prefixes: list("kubernetes.io"), Rest: Harmless,
-		Names: []Names{{Class: Rights, Why: cloud, Names: list("ingress.global-static-ip-name ingress.regional-static-ip-name")}},
+		Name: "Kubernetes, and the Ingresses of GKE, Huawei and Tencent", Source: "https://cloud.google.com/kubernetes-engine/docs/how-to/load-balance-ingress", On: Edge, Prefixes: list("kubernetes.io"), Rest: Harmless,
+		Names: []Names{{Class: Rights, Why: cloud, Names: list(`ingress.global-static-ip-name ingress.regional-static-ip-name elb. ingress.existLbId ingress.subnetId ingress.qcloud-loadbalance-id
+			ingress.extensiveParameters`)}},
 	},
 	{Name: "Argo CD, Argo Workflows, Argo Rollouts", Source: "https://argo-cd.readthedocs.io/en/stable/user-guide/annotations-and-labels/", On: Every, Rest: Harmless, Installs: list("argoproj.io"),
 		Prefixes: list("argocd.argoproj.io link.argocd.argoproj.io workflows.argoproj.io rollout.argoproj.io rollouts.argoproj.io argo-rollouts.argoproj.io notifications.argoproj.io argocd-image-updater.argoproj.io")},
@@ -416,5 +509,9 @@ var labels = []Label{
 	{"Istio", "istio/multiCluster", "Istio takes the Secret for the kubeconfig of a cluster of its mesh", "https://istio.io/latest/docs/setup/install/multicluster/", Data},
 	{"kubernetes-replicator", "replicator.v1.mittwald.de/replicate-to", "the add-on copies between namespaces with rights to all of them", "https://github.com/mittwald/kubernetes-replicator", Data},
 	{"Linkerd multicluster", "mirror.linkerd.io/exported", "the Service is opened to other clusters", "https://linkerd.io/2/features/multicluster/", Edge},
+	{"F5 BIG-IP", "f5type", "the ConfigMap configures the load balancer, for any host and address", "https://clouddocs.f5.com/containers/latest/userguide/as3-configmap.html", Data},
+	{"F5 BIG-IP", "cis.f5.com/as3-tenant", "the Service's pods get the requests of a pool that may be another tenant's", "https://clouddocs.f5.com/containers/latest/userguide/as3-configmap.html", Edge},
+	{"F5 BIG-IP", "cis.f5.com/as3-pool", "the Service's pods get the requests of a pool that may be another tenant's", "https://clouddocs.f5.com/containers/latest/userguide/as3-configmap.html", Edge},
+	{"AVI, AKO", "ako.vmware.com/gateway-namespace", "the Service joins a Gateway that may be another tenant's", "https://github.com/vmware/load-balancer-and-ingress-services-for-kubernetes", Edge},
 	{"aad-pod-identity", "aadpodidbinding", "the pod gets the rights of any Azure identity that the nodes have", "https://azure.github.io/aad-pod-identity/docs/", Pods},
 }

@@ -75,7 +75,7 @@ func classRules() []classRule {
 			ValuesRule,
 			"values that controllers write into their configuration end where they should, " +
 				"and add no hosts, target groups and entry points",
-			[]addons.Class{addons.Text, addons.Rules, addons.OneOf, addons.Settings},
+			[]addons.Class{addons.Text, addons.Rules, addons.OneOf, addons.Settings, addons.JSON, addons.Attributes},
 			`": leave out line breaks, quotes, backslashes and the characters ; { } #, ` +
 				`and what adds hosts, target groups, entry points or addresses` + byGrant + `"`,
 			byAnnotations,
@@ -121,6 +121,29 @@ var settings = `V.size() <= 4096 &&
 	V.findAll(` + admissionpolicy.Quote(`[^\s,:"'{}\[\]]+["']?\s*:`) + `).all(k,
 		k.find(` + admissionpolicy.Quote(`^[^\s,:"'{}\[\]]+`) + `) in CLASS.substring(9).split(","))`
 
+// jsonString is a string of JSON without escapes of letters and digits, jsonTokens a text
+// of JSON's tokens, and jsonKey a key with the string behind it, if there is one.
+const (
+	jsonString = `"([^"\\]|\\["\\/bfnrt])*"`
+	jsonTokens = `^(\s|[{}\[\],:]|true|false|null|[0-9.]+|-|` + jsonString + `)*$`
+	jsonKey    = jsonString + `\s*:\s*(` + jsonString + `)?`
+)
+
+// jsonOfKeys is true for JSON whose keys are among those of CLASS. Keys are found as
+// text. A match that begins at the end of a string contains what is between two strings,
+// which is not a key of CLASS.
+var jsonOfKeys = `V.size() <= 4096 && V.matches(` + admissionpolicy.Quote(jsonTokens) + `) &&
+	V.findAll(` + admissionpolicy.Quote(jsonKey) + `).all(k,
+		[k.split("\"")[1]].all(name, CLASS.substring(5).split(",").exists(allowed,
+			allowed == name ||
+			allowed.startsWith(name + "=") && k.endsWith("\"" + allowed.substring(name.size() + 1) + "\""))))`
+
+// attributes is true for KEY=VALUE whose keys are among those of CLASS. The AWS Load
+// Balancer Controller takes a backslash before a comma for a part of the value.
+const attributes = `V.size() <= 4096 && !V.contains("\\") &&
+	V.split(",").all(p, [p.split("=")[0].trim()].all(k, CLASS.substring(11).split(",").exists(allowed,
+		allowed == k || allowed.endsWith(".") && k.startsWith(allowed))))`
+
 // valueChecks are true if the value V of a class CLASS is fine. Other classes are
 // refused with any value.
 var valueChecks = []struct {
@@ -129,11 +152,14 @@ var valueChecks = []struct {
 }{
 	// Characters that end a value in nginx's or HAProxy's configuration, or continue it.
 	{addons.Text, `!V.matches(` + admissionpolicy.Quote("[\\x00-\\x08\\x0a-\\x1f\\x7f;{}\"'`\\\\#]") + `)`},
+	// Target groups of Services are the controller's own; others are named by ARN or name.
 	{addons.Rules, `V.matches(` + admissionpolicy.Quote(`^[\t\n\x20-\x5b\x5d-\x7e]*$`) + `) &&
-		!V.lowerAscii().matches("host-?header|targetgroup")`},
+		!V.lowerAscii().replace("targetgroups\"", "").replace("targetgroupstickinessconfig\"", "")
+			.matches("host-?header|targetgroup")`},
 	{addons.OneOf, `V.split(",").all(v, v.trim() in CLASS.substring(7).split(","))`},
 	{addons.Hosts, `V.lowerAscii().split(",").map(h, h.trim()).all(h,
-		h == "" || h.matches("^([*][.])?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$") && ` + granted("h") + `)`},
+		h == "" || CLASS.contains(":") && h in CLASS.substring(6).split(",") ||
+		h.matches("^([*][.])?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$") && ` + granted("h") + `)`},
 	{addons.URL, `V.lowerAscii().matches(` + admissionpolicy.Quote(urlForm) + `) &&
 		` + urlWithin("V", `(h == "$host" ||
 			h.matches("`+hostname+`") && (`+granted("h")+` || `+clusterNames("h")+`))`)},
@@ -145,20 +171,28 @@ var valueChecks = []struct {
 	{addons.Shared, `params.spec.namespaces.exists(n, V == n || V.startsWith(n + "."))`},
 	{addons.Networks, networks},
 	{addons.Settings, settings},
+	{addons.JSON, jsonOfKeys},
+	{addons.Attributes, attributes},
 	{addons.KeepsNode, `params.spec.doNotDisrupt ||
 		CLASS.startsWith("keeps-node:") && V in CLASS.substring(11).split(",")`},
 	{addons.Unknown, `params.spec.unknownAnnotations in ["Allow", "Warn"]`},
 }
 
-// classOf is a CEL expression: the class of an entry a of the variable asked. It is the
-// class of the key, or else of the key's longest prefix in the catalogue. Other keys are
-// harmless if they have no prefix, or a host of the tenant as one.
+// classOf is a CEL expression: the class of an annotation a of the variable asked, by the
+// first of its addons.Entries in the catalogue. Other keys are harmless if their prefix is
+// a host of the tenant, or without a slash if they are no domain.
 func classOf() string {
-	return `a[2] in variables.catalogue ? variables.catalogue[a[2]] :
-		a[3] in variables.catalogue ? variables.catalogue[a[3]] :
-		a[4] in variables.catalogue ? variables.catalogue[a[4]] :
-		a[4] == "" || [a[4].substring(0, a[4].size() - 1)].exists(h, ` + granted(`h`) + `) ? "harmless" :
-		"unknown"`
+	return with(`CATALOGUE[?a[2]].or([string(a[2]).split("/")].map(s,
+			(s.size() == 1 ? optional.none() :
+				CATALOGUE[?s[0] + "/" + s[1].split(".")[0] + "."]
+				.or(CATALOGUE[?s[0] + "/." + s[1].substring(s[1].lastIndexOf(".") + 1)]))
+			.or(CATALOGUE[?s[0] + "/"])
+			.or([s[0].split(".")].map(l,
+				(l.size() < 3 ? optional.none() : CATALOGUE[?l[0] + "." + l[1] + "."])
+				.or(l.size() < 2 ? optional.none() : CATALOGUE[?"*." + l[l.size() - 2] + "." + l[l.size() - 1]]))[0])
+			.or(optional.of(s.size() == 1 && !s[0].matches(DOMAIN) || GRANTED ? "harmless" : "unknown")))[0])
+		.value()`,
+		"CATALOGUE", "variables.catalogue", "DOMAIN", admissionpolicy.Quote(addons.BareDomain), "GRANTED", granted("s[0]"))
 }
 
 // notAllowed is true of an annotation a that policy.annotations does not name, by its key,
@@ -198,14 +232,8 @@ func addonVariables(table, harmless string, classes []addons.Class, handsOn bool
 	}
 	return []admissionpolicy.Variable{
 		{Name: "catalogue", Expression: table},
-		// Of each: its key, its value, and its possible keys in the catalogue.
-		{Name: "asked", Expression: `(` + asked + `).map(a, a[2].contains("/")
-			? [string(a[0]), string(a[1]), string(a[2]),
-				string(a[2].split("/")[0] + "/" + a[2].split("/")[1].split(".")[0] + "."),
-				string(a[2].split("/")[0] + "/")]
-			: [string(a[0]), string(a[1]), string(a[2]),
-				a[2].split(".").size() > 2 ? string(a[2].split(".")[0] + "." + a[2].split(".")[1] + ".") : "",
-				""])`},
+		// Of each: its key, its value, and its key in the catalogue.
+		{Name: "asked", Expression: asked},
 		{Name: "judged", Expression: `variables.asked.map(a,
 			[string(a[0]), string(a[1]), string(` + snippet + classOf() + `)])` +
 			`.filter(a, a[2] != "harmless" && ` + notAllowed + `)`},
@@ -217,7 +245,9 @@ func addonVariables(table, harmless string, classes []addons.Class, handsOn bool
 // normal is the catalogue's key of an annotation: see addons.Normal.
 func normal(key string) string {
 	return with(`(KEY.contains("external-dns") && KEY.contains("/") && KEY.split("/")[0].contains("external-dns") ?
-		"external-dns.alpha.kubernetes.io/" + KEY.split("/")[1] : KEY)`, "KEY", key)
+		"external-dns.alpha.kubernetes.io/" + KEY.split("/")[1] :
+		KEY.startsWith("co.elastic.") && KEY.contains("/") ?
+		"co.elastic." + KEY.split("/")[0].split(".")[2] + "/" + KEY.split("/")[1] : KEY)`, "KEY", key)
 }
 
 // valueClasses are the classes of a table, and that of keys outside of it.
@@ -318,7 +348,9 @@ func ofClasses(classes []addons.Class) string {
 }
 
 // valued are the classes that have their values behind a colon.
-var valued = []addons.Class{addons.OneOf, addons.KeepsNode, addons.Settings}
+var valued = []addons.Class{
+	addons.OneOf, addons.Hosts, addons.KeepsNode, addons.Settings, addons.JSON, addons.Attributes,
+}
 
 // setOf is a list as a map, for fast lookups in CEL.
 func setOf(keys []string) string {

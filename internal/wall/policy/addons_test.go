@@ -2,6 +2,8 @@ package policy
 
 import (
 	"bytes"
+	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/cel/environment"
@@ -75,6 +80,41 @@ func TestAnnotations(t *testing.T) {
 		{"Ingress", alb + "conditions.web", `[{"field":"path-pattern","HOSTHeaderConfig":{}}]`, ValuesRule},
 		{"Ingress", alb + "conditions.web", "[{\"field\":\"x\",\"ho\u017ftHeaderConfig\":{}}]", ValuesRule},
 		{"Ingress", alb + "actions.web", `{"type":"forward","TargetGroupARN":"arn"}`, ValuesRule},
+		{"Ingress", alb + "actions.web", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"a","servicePort":80,"weight":50}],"targetGroupStickinessConfig":{"enabled":true}}}`, ""},
+		{"Ingress", alb + "actions.web", `{"type":"forward","ForwardConfig":{"TargetGroups":[{"TargetGroupName":"other"}]}}`, ValuesRule},
+		{"Ingress", alb + "actions.web", `{"targetgroupsstickinessconfig":"","targetGrouptargetGroups"ARN":"x"}`, ValuesRule},
+		{"Ingress", alb + "load-balancer-attributes", "idle_timeout.timeout_seconds=600, routing.http.drop_invalid_header_fields.enabled=true", ""},
+		{"Ingress", alb + "load-balancer-attributes", "idle_timeout.timeout_seconds=600,access_logs.s3.enabled=true", ValuesRule},
+		{"Ingress", alb + "load-balancer-attributes", " deletion_protection.enabled =true", ValuesRule},
+		{"Ingress", alb + "load-balancer-attributes", `routing.x=a\,access_logs.s3.enabled=true`, ValuesRule},
+		{"Ingress", alb + "load-balancer-attributes", "", ValuesRule},
+		{"Ingress", alb + "listener-attributes.HTTPS-443", "routing.http.response.server.enabled=false", ""},
+		{"Ingress", alb + "listener-attributes.HTTPS-443", "mutual_authentication.mode=off", ValuesRule},
+		{"Ingress", alb + "target-group-attributes", "stickiness.enabled=true,deregistration_delay.timeout_seconds=30", ""},
+		{"Ingress", alb + "tags", "costCode=other", WithheldRule},
+		{"Service", "service.beta.kubernetes.io/aws-load-balancer-attributes", "load_balancing.cross_zone.enabled=true", ""},
+		{"Service", "service.beta.kubernetes.io/aws-load-balancer-attributes", "deletion_protection.enabled=true", ValuesRule},
+		{"Service", "cloud.google.com/neg", `{"ingress":true}`, ""},
+		{"Service", "cloud.google.com/neg", `{"exposed_ports":{"80":{"name":"other"}}}`, ValuesRule},
+		{"Service", "kubernetes.io/elb.id", "x", WithheldRule},
+		{"Ingress", "dns.gardener.cloud/dnsnames", "*", ""},
+		{"Ingress", "dns.gardener.cloud/dnsnames", "all", ""},
+		{"Service", "dns.gardener.cloud/dnsnames", "www.a.example.org,b.a.example.org", ""},
+		{"Service", "dns.gardener.cloud/dnsnames", "www.a.example.org,www.b.example.org", AnnotatedHostsRule},
+		{"Service", "dns.gardener.cloud/targets", "all", AnnotatedHostsRule},
+		{"Ingress", "cert.gardener.cloud/secret-namespace", "b", ReferencesRule},
+		{"Ingress", "k8s.apisix.apache.org/svc-namespace", "b", ReferencesRule},
+		{"Ingress", "k8s.apisix.apache.org/auth-uri", "http://web.b.svc/", URLsRule},
+		{"Service", "purelb.io/addresses", "203.0.113.7", WithheldRule},
+		{"Service", "cis.f5.com/ip", "203.0.113.7", WithheldRule},
+		{"ConfigMap", "virtual-server.f5.com/ip", "203.0.113.7", WithheldRule},
+		{"Service", "ako.vmware.com/load-balancer-ip", "203.0.113.7", WithheldRule},
+		{"Ingress", "aviinfrasetting.ako.vmware.com/name", "other", WithheldRule},
+		{"PersistentVolumeClaim", "ebs.csi.aws.com/iops", "64000", WithheldRule},
+		{"PersistentVolumeClaim", "trident.netapp.io/importOriginalName", "other", WithheldRule},
+		{"PersistentVolumeClaim", "trident.netapp.io/cloneFromNamespace", "b", ReferencesRule},
+		{"PersistentVolumeClaim", "trident.netapp.io/cloneFromPVC", "data", ""},
+		{"Service", "auth.istio.io/8089", "NONE", ""},
 		{"Ingress", alb + "group.name", "a", ""},
 		{"Ingress", alb + "group.name", "a.web", ""},
 		{"Ingress", alb + "group.name", "ab", ReferencesRule},
@@ -173,6 +213,34 @@ func TestPodAnnotations(t *testing.T) {
 		{"vault.hashicorp.com/service", "http://169.254.169.254", PodAnnotationsRule},
 		{"vault.hashicorp.com/service", "http://2852039166/", PodAnnotationsRule},
 		{"vault.hashicorp.com/service", "http://VAULT.B.svc", PodAnnotationsRule},
+		{"ad.datadoghq.com/app.logs", `[{"source":"java","service":"app","tags":["a:b"],"log_processing_rules":[{"type":"multi_line","name":"start","pattern":"\\d{4}-\\d{2}"}]}]`, ""},
+		{"ad.datadoghq.com/app.logs", `[{"source": "java", "auto_multi_line_detection": true}]`, ""},
+		{"ad.datadoghq.com/app.logs", "[]", ""},
+		{"ad.datadoghq.com/app.logs", `[{"type":"file","path":"/var/log/pods/*"}]`, PodAnnotationsRule},
+		{"ad.datadoghq.com/app.logs", `[{"type":"journald"}]`, PodAnnotationsRule},
+		{"ad.datadoghq.com/app.logs", `[{"type" : "journald", "source":"multi_line"}]`, PodAnnotationsRule},
+		{"ad.datadoghq.com/app.logs", `[{"type":"tcp","port":80}]`, PodAnnotationsRule},
+		{"ad.datadoghq.com/app.logs", `[{"source":"a\"","path":"/x"}]`, PodAnnotationsRule},
+		{"ad.datadoghq.com/app.logs", `[{"source":"a",":":1,"path":"/x"}]`, PodAnnotationsRule},
+		{"ad.datadoghq.com/app.logs", `[{"source":"a","Path":"/x"}]`, PodAnnotationsRule},
+		{"ad.datadoghq.com/app.logs", `[{"path":"/x"}]`, PodAnnotationsRule},
+		{"ad.datadoghq.com/app.logs", "- path: /x", PodAnnotationsRule},
+		{"ad.datadoghq.com/app.logs", "[{'path': '/x'}]", PodAnnotationsRule},
+		{"ad.datadoghq.com/app.logs", `[{path: "/x"}]`, PodAnnotationsRule},
+		{"ad.datadoghq.com/app.logs", `["a", "path"` + "\n" + `: "/x"]`, PodAnnotationsRule},
+		{"ad.datadoghq.com/app.logs", `[{"source":"` + strings.Repeat("x", 4096) + `"}]`, PodAnnotationsRule},
+		{"ad.datadoghq.com/app.logs_exclude", "true", ""},
+		{"service-discovery.datadoghq.com/app.instances", "[]", PodAnnotationsRule},
+		{"devices.nri.io", "- path: /dev/sda", PodAnnotationsRule},
+		{"mounts.noderesource.dev", "- source: /", PodAnnotationsRule},
+		{"mounts.noderesource.dev/container.app", "- source: /", PodAnnotationsRule},
+		{"x.rdt.noderesource.dev/container.app", "x", PodAnnotationsRule},
+		{"devices.next-plugin.io", "x", PodAnnotationsRule},
+		{"co.elastic.logs.app/raw", "[]", PodAnnotationsRule},
+		{"co.elastic.logs.app/enabled", "false", ""},
+		{"opflex.cisco.com/endpoint-group", "{}", PodAnnotationsRule},
+		{"danm.io/interfaces", "[]", PodAnnotationsRule},
+		{"www.a.example.org", "a host of one's own as a key", ""},
 		{"userns-mode.crio.io", "auto", PodAnnotationsRule},
 		{"shm-size.crio.io/app", "1Gi", PodAnnotationsRule},
 		{"org.systemd.property.CPUWeight", "1", PodAnnotationsRule},
@@ -318,15 +386,66 @@ func TestCatalogue(t *testing.T) {
 		table := addons.Table(g.Kinds)
 		for key, code := range table {
 			class, _, _ := strings.Cut(code, ":")
-			if slices.Contains(listing, addons.Class(class)) && strings.HasSuffix(key, ".") {
+			many := strings.HasSuffix(key, ".") || strings.Contains(key, "/.") || strings.HasPrefix(key, "*.")
+			if slices.Contains(listing, addons.Class(class)) && many {
 				t.Errorf("%s stands for others, whose values are lists: no bound counts them", key)
 			}
 		}
 		for key, class := range table {
-			if got := addons.ClassOf(table, key); got != class {
+			if got := addons.ClassOf(table, key); got != class && !strings.HasPrefix(key, "*.") {
 				t.Errorf("%s is %s, and found as %s", key, class, got)
 			}
 		}
+	}
+}
+
+// TestLookups fails if the rules look a key up in the catalogue otherwise than
+// addons.ClassOf does.
+func TestLookups(t *testing.T) {
+	table := addons.Table(addons.Pods)
+	all := slices.Sorted(maps.Keys(table))
+	for _, key := range slices.Clone(all) {
+		name := strings.Trim(strings.Trim(key, "*."), "/")
+		all = append(all, name, "new."+name, name+"/x", name+"/x.y.z", name+".c/x", name+".c")
+	}
+	all = append(all, "note", "build.url.of", "com.example.team", "next-plugin.io", "example.net/x", "co.elastic.logs.c/x", "x.external-dns/hostname")
+	variables := addonVariables(literal(table, nil), "{}", valueClasses(table), false)
+	set := environmentOf(t)
+	asked := evaluated(t, set, variables[1].Expression)
+	class := evaluated(t, set, `variables.asked.map(a, string(`+classOf()+`))`)
+	for _, key := range all {
+		if strings.HasPrefix(key, "*.") || strings.Count(key, "/") > 1 || strings.HasSuffix(key, "/") {
+			continue
+		}
+		in := map[string]any{"params": map[string]any{"spec": map[string]any{"domains": []string{}}}, "variables": map[string]any{
+			"plain": false, "wildcards": []string{}, "annotations": map[string]string{key: "x"}, "annotationsBefore": map[string]string{}, "catalogue": table,
+		}}
+		in["variables"].(map[string]any)["asked"] = asked(in)
+		got := fmt.Sprint(class(in).(traits.Lister).Get(types.Int(0)).Value())
+		if want := addons.ClassOf(table, key); got != want {
+			t.Errorf("%s is %s in the rules, and %s in the catalogue", key, got, want)
+		}
+	}
+}
+
+// evaluated is a function that evaluates an expression.
+func evaluated(t *testing.T, env *cel.Env, expression string) func(map[string]any) ref.Val {
+	t.Helper()
+	ast, issues := env.Compile(expression)
+	if issues.Err() != nil {
+		t.Fatal(issues.Err())
+	}
+	program, err := env.Program(ast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(in map[string]any) ref.Val {
+		t.Helper()
+		out, _, err := program.Eval(in)
+		if err != nil {
+			t.Fatalf("%v: %v", in["variables"].(map[string]any)["annotations"], err)
+		}
+		return out
 	}
 }
 

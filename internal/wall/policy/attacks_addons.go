@@ -78,6 +78,7 @@ func (s scene) annotatedHosts() []attack.Attack {
 		asked{"announce-ingress-at-address", "have external-dns point a host of one's own at an address", rule, "external-dns.alpha.kubernetes.io/target", "169.254.169.254"},
 		asked{"announce-ingress-by-kops", "have kops' dns-controller point another tenant's host at an Ingress", rule, "dns.alpha.kubernetes.io/external", s.otherHost},
 		asked{"announce-ingress-by-mate", "have another DNS controller point another tenant's host at an Ingress", rule, "zalando.org/dnsname", s.otherHost},
+		asked{"announce-ingress-by-gardener", "have Gardener point another tenant's host at an Ingress", rule, "dns.gardener.cloud/dnsnames", s.otherHost},
 		asked{"certify-other-host-by-annotation", "have cert-manager certify another tenant's host for an Ingress", rule, "cert-manager.io/common-name", s.otherHost},
 	)
 	if s.host != "" {
@@ -96,6 +97,7 @@ func (s scene) annotatedHosts() []attack.Attack {
 		)...)
 		all = append(all, s.may(
 			[4]string{"serve-own-alias", "serve hosts of one's own as aliases", serverAlias, strings.ToUpper(s.host) + ", " + s.host},
+			[4]string{"announce-hosts-of-ingress-by-gardener", "have Gardener point the hosts of an Ingress at it", "dns.gardener.cloud/dnsnames", "*"},
 			[4]string{"announce-ingress", "have external-dns point a host of one's own at an Ingress", externalDNS, s.host},
 		)...)
 	}
@@ -151,6 +153,11 @@ func (s scene) annotatedValues() []attack.Attack {
 			`{"type":"forward","targetGroupARN":"arn:aws:elasticloadbalancing:eu-west-1:1:targetgroup/other/1"}`},
 		asked{"forward-to-other-target-group-by-name", "have the AWS load balancer forward to another tenant's targets, for a backend that is called as an add-on",
 			ValuesRule, alb + "actions.external-dns", `{"type":"forward","targetGroupARN":"arn:aws:elasticloadbalancing:eu-west-1:1:targetgroup/other/1"}`},
+		asked{"forward-to-other-target-group-by-weight", "have the AWS load balancer forward a part of the requests to another tenant's targets", ValuesRule, alb + "actions.web",
+			`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupName":"other","weight":1}]}}`},
+		asked{"write-access-logs", "write access logs to any bucket", ValuesRule, alb + "load-balancer-attributes", "idle_timeout.timeout_seconds=600,access_logs.s3.enabled=true,access_logs.s3.bucket=other"},
+		asked{"keep-load-balancer", "keep a load balancer, and with it the namespace, from being deleted", ValuesRule, lb + "aws-load-balancer-attributes", "deletion_protection.enabled=true"},
+		asked{"name-group-of-endpoints", "take a group of endpoints of GKE by its name", ValuesRule, "cloud.google.com/neg", `{"exposed_ports":{"80":{"name":"other"}}}`},
 		asked{"listen-at-other-entry-point", "listen at an entry point of the platform's own", ValuesRule, "traefik.ingress.kubernetes.io/router.entrypoints", "websecure,traefik"},
 	)
 	if s.host != "" {
@@ -178,6 +185,10 @@ func (s scene) annotatedValues() []attack.Attack {
 	return append(all, s.may(
 		[4]string{"rewrite-paths", "have ingress-nginx rewrite paths", nginx + "rewrite-target", "/$1"},
 		[4]string{"redirect-by-load-balancer", "have the AWS load balancer redirect", alb + "actions.redirect", "{\"type\":\"redirect\",\n\"redirectConfig\":{\"protocol\":\"HTTPS\",\"port\":\"443\",\"statusCode\":\"HTTP_301\"}}"},
+		[4]string{"forward-by-weight", "have the AWS load balancer forward to Services of one's own by weight, as Argo Rollouts does", alb + "actions.web",
+			`{"type":"forward","ForwardConfig":{"TargetGroups":[{"ServiceName":"web","ServicePort":"80","Weight":90},{"ServiceName":"web-canary","ServicePort":"80","Weight":10}]}}`},
+		[4]string{"set-idle-timeout", "set how long a load balancer keeps idle connections", alb + "load-balancer-attributes", "idle_timeout.timeout_seconds=600,routing.http2.enabled=true"},
+		[4]string{"balance-by-endpoints", "have GKE balance by endpoints, as its webhook does", "cloud.google.com/neg", `{"ingress":true}`},
 		[4]string{"listen-at-usual-entry-points", "listen at Traefik's usual entry points", "traefik.ingress.kubernetes.io/router.entrypoints", "web, websecure"},
 	)...)
 }
@@ -219,12 +230,16 @@ func (s scene) annotatedRights() []attack.Attack {
 	)
 	more := s.refusedAnnotations("all tenants share the cloud account's resources", nil,
 		withheld("use-firewall", "put a firewall of the account before a load balancer", alb+"wafv2-acl-arn", aws),
-		withheld("write-access-logs", "write access logs to any bucket", alb+"load-balancer-attributes", "access_logs.s3.enabled=true,access_logs.s3.bucket=other"),
+		withheld("use-tags", "give a load balancer the tags of another tenant", alb+"tags", "costCode=other"),
 		withheld("use-security-groups", "put a load balancer into any security group", lb+"aws-load-balancer-security-groups", "sg-other"),
 		withheld("claim-elastic-address", "claim an elastic address of the account", lb+"aws-load-balancer-eip-allocations", "eipalloc-1"),
 		withheld("share-other-address", "share the address of another tenant's Service", "metallb.io/allow-shared-ip", "other"),
 		withheld("claim-address-by-annotation", "claim an address of a load balancer", "metallb.universe.tf/loadBalancerIPs", "203.0.113.7"),
 		withheld("claim-address-by-cilium", "claim an address of Cilium's", "lbipam.cilium.io/ips", "203.0.113.7"),
+		withheld("claim-address-by-purelb", "claim an address of PureLB's", "purelb.io/addresses", "203.0.113.7"),
+		withheld("claim-address-by-f5", "claim an address of F5's BIG-IP", "cis.f5.com/ip", "203.0.113.7"),
+		withheld("claim-address-by-ako", "claim an address of AVI's", "ako.vmware.com/load-balancer-ip", "203.0.113.7"),
+		withheld("take-load-balancer-of-huawei", "take over a load balancer of Huawei Cloud", "kubernetes.io/elb.id", "other"),
 		withheld("claim-address-by-kube-vip", "claim an address of kube-vip's", "kube-vip.io/loadbalancerIPs", "203.0.113.7"),
 		withheld("share-address-across-namespaces", "share an address of Cilium's with every namespace", "lbipam.cilium.io/sharing-cross-namespace", "*"),
 		withheld("join-clusters-by-alias", "join a Service with those of other clusters by an older name", "io.cilium/global-service", "true"),
@@ -291,6 +306,10 @@ func (s scene) copied() []attack.Attack {
 	}
 	rego := &corev1.ConfigMap{TypeMeta: core("ConfigMap"), ObjectMeta: s.meta("pass-for-policy")}
 	rego.Labels = map[string]string{"openpolicyagent.org/policy": "rego"}
+	as3 := &corev1.ConfigMap{TypeMeta: core("ConfigMap"), ObjectMeta: s.meta("configure-big-ip")}
+	as3.Labels = map[string]string{"f5type": "virtual-server", "as3": "true"}
+	member := &corev1.Service{TypeMeta: core("Service"), ObjectMeta: s.meta("take-requests-of-pool"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: []corev1.ServicePort{{Port: 80}}}}
+	member.Labels = map[string]string{"cis.f5.com/as3-tenant": s.other, "cis.f5.com/as3-pool": "web"}
 	config := &corev1.ConfigMap{TypeMeta: core("ConfigMap"), ObjectMeta: s.meta("copy-everywhere-by-kubed")}
 	config.Annotations = map[string]string{"kubed.appscode.com/sync": ""}
 	return attack.Because("a controller that copies Secrets reads and writes those of every tenant", nil,
@@ -307,6 +326,10 @@ func (s scene) copied() []attack.Attack {
 		attack.Changing("pass-for-repository-credentials", "pass a Secret that is there for credentials of all of Argo CD's repositories", by(LabelsRule), secret("pass-for-credentials", nil, nil), func(o *corev1.Secret) {
 			o.Labels = map[string]string{"argocd.argoproj.io/secret-type": "repo-creds"}
 		}),
+		attack.Creating("configure-big-ip", "have F5's controller configure the load balancer by a ConfigMap", by(LabelsRule), as3),
+		attack.Creating("take-requests-of-pool", "have F5's controller send another tenant's requests to a Service", by(LabelsRule), member),
+		attack.Creating("import-other-volume", "have Trident make any volume of the storage system one's own", by(WithheldRule), claim("import-other-volume", "trident.netapp.io/importOriginalName", "other")),
+		attack.Creating("speed-volume-up", "have a volume of EBS get a speed that its class does not allow", by(WithheldRule), claim("speed-volume-up", "ebs.csi.aws.com/iops", "64000")),
 		attack.Creating("pass-for-authority", "have Kong trust a certificate for everybody's clients", by(LabelsRule), secret("pass-for-authority", nil, map[string]string{"konghq.com/ca-cert": "true"})),
 		attack.Creating("pass-for-policy", "have Open Policy Agent load a ConfigMap as a policy of the cluster", by(LabelsRule), rego),
 		attack.Creating("import-from-address", "have CDI fill a volume from an address", by(URLsRule), claim("import-from-address", "cdi.kubevirt.io/storage.import.endpoint", "http://169.254.169.254/")),
@@ -362,12 +385,24 @@ func (s scene) annotatedPods() []attack.Attack {
 	refused("follow-other-control-plane-by-key", "have Istio's sidecar follow any control plane by an explicit key of YAML", "proxy.istio.io/config", "? discoveryAddress\n: evil.example.net:15012")
 	refused("inject-device", "have the container runtime inject a device", "cdi.k8s.io/all", "nvidia.com/gpu=all")
 	refused("inject-device-by-name", "have the container runtime inject a device, under the name of an add-on", "cdi.k8s.io/external-dns", "nvidia.com/gpu=all")
+	refused("inject-device-by-bare-key", "have a plugin of the container runtime inject a device, by a key without a slash", "devices.nri.io", `- path: /dev/sda`)
+	refused("mount-node-by-bare-key", "have a plugin of the container runtime mount the node's root, by a key without a slash", "mounts.noderesource.dev", `- {source: /, destination: /node, type: bind}`)
+	refused("mount-node-by-plugin", "have a plugin of the container runtime mount the node's root", "mounts.noderesource.dev/container.app", `- {source: /, destination: /node, type: bind}`)
+	refused("set-priority-of-disks", "have a plugin of the container runtime put a pod before others at the disks", "io-priority.noderesource.dev", "{class: rt}")
+	refused("take-cache-by-plugin", "have a plugin of the container runtime give a pod others' share of the cache", "l3CacheSchema.rdt.noderesource.dev/container.app", "L3:0=ffff")
+	refused("inject-device-by-nvidia", "have Nvidia's container runtime inject a device", "nvidia.cdi.k8s.io/gpu", "nvidia.com/gpu=all")
+	refused("join-group-of-aci", "put a pod into any group of Cisco's network", "opflex.cisco.com/endpoint-group", `{"tenant":"other","app-profile":"a","name":"b"}`)
+	refused("take-interface-by-danm", "have DANM give a pod an interface of any network", "danm.io/interfaces", `[{"clusterNetwork":"other","ip":"10.0.0.1"}]`)
+	refused("read-node-by-filebeat-for-container", "have Filebeat read files of the node, for one container", "co.elastic.logs.app/raw", `[{"type":"log","paths":["/var/log/*"]}]`)
 	refused("inject-device-by-plugin", "have a plugin of the container runtime inject a device", "devices.nri.io/container.app", `- path: /dev/sda`)
 	refused("run-another-hypervisor", "have Kata Containers run another program of the node", "io.katacontainers.config.hypervisor.path", "/bin/sh")
 	refused("open-sandbox", "have gVisor open its sandbox", "dev.gvisor.flag.directfs", "true")
 	refused("hold-backups", "have Velero wait for a hook for a day", "pre.hook.backup.velero.io/timeout", "24h")
 	refused("read-node-by-filebeat", "have Filebeat read files of the node", "co.elastic.logs/raw", `[{"type":"log","paths":["/var/log/*"]}]`)
 	if !slices.Contains(s.by.Allowances.Annotations, "ad.datadoghq.com/") {
+		refused("read-journal-by-datadog", "have Datadog's agent read the node's journal", "ad.datadoghq.com/app.logs", `[{"type":"journald","source":"multi_line"}]`)
+		refused("read-node-by-datadog", "have Datadog's agent read files of the node", "ad.datadoghq.com/app.logs", `[{"source":"app","path":"/var/log/pods/*/*/*.log"}]`)
+		refused("check-anything-by-datadog-of-old", "have Datadog's agent call any address by an older annotation", "service-discovery.datadoghq.com/app.instances", `[{"url":"http://169.254.169.254/"}]`)
 		refused("check-anything-by-datadog", "have Datadog's agent call any address", "ad.datadoghq.com/app.checks", `{"http_check":{"instances":[{"url":"http://169.254.169.254/"}]}}`)
 	} else {
 		may("check-own-by-datadog-as-allowed", "have Datadog's agent check a pod, as the tenant may", "ad.datadoghq.com/app.checks", `{"redisdb":{"instances":[{"host":"%%host%%"}]}}`)
@@ -391,6 +426,9 @@ func (s scene) annotatedPods() []attack.Attack {
 		by("hold-node-by-descheduler", "keep a pod from being moved", DoNotDisruptRule, "descheduler.alpha.kubernetes.io/prefer-no-eviction", "true")
 	}
 	may("let-node-go", "let a node be scaled down", safe, "true")
+	may("describe-logs-to-datadog", "tell Datadog's agent how a pod's logs are written", "ad.datadoghq.com/app.logs",
+		`[{"source":"java","service":"app","log_processing_rules":[{"type":"multi_line","name":"start","pattern":"\\d{4}-"}]}]`)
+	may("leave-logs-of-container-out", "have Filebeat leave the logs of a container out", "co.elastic.logs.sidecar/enabled", "false")
 	may("be-scraped", "be scraped by Prometheus", "prometheus.io/scrape", "true")
 	may("attach-own-network", "attach a pod to networks of one's own", networks, "net1, "+s.own+"/net2@eth2")
 	may("attach-own-network-by-json", "attach a pod to networks of one's own by JSON", networks, `[{"name": "net1"}, {"name":"net2","namespace":"`+s.own+`","interface":"eth2"}]`)
