@@ -197,6 +197,8 @@ type Validating struct {
 	Except []Resource
 	// Selection leaves out objects before anything else is evaluated; none if empty.
 	Selection Selection
+	// Unlabelled are labels whose objects are left out, as early as by Selection.
+	Unlabelled []string
 	// Ruleless policies do not read a tenant's rules.
 	Ruleless bool
 	// Anywhere is for objects that are in no namespace, or that would choose by
@@ -256,6 +258,11 @@ func (v Validating) Objects() []client.Object {
 		},
 	}
 	policy.Spec.MatchConstraints.ExcludeResourceRules = resourceRules(v.Except)
+	selector := policy.Spec.MatchConstraints.ObjectSelector
+	for _, label := range v.Unlabelled {
+		selector.MatchExpressions = append(selector.MatchExpressions,
+			metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpDoesNotExist})
+	}
 	if v.Anywhere {
 		policy.Spec.MatchConstraints.NamespaceSelector = &metav1.LabelSelector{}
 	}

@@ -26,6 +26,7 @@ var unnoticed = map[string]string{
 	"mutation croft-placement-daemonsets: no condition within-bounds":                                      spares,
 	"policy croft-annotations: no condition annotated":                                                     spares,
 	"policy croft-unknown-annotations: no condition annotated":                                             spares,
+	"policy croft-unknown-pod-annotations: no condition annotated":                                         spares,
 	"policy croft-finalizers: no condition has-finalizers-or-owners":                                       spares,
 	"policy croft-network-floor: objectSelector does not ask for app.kubernetes.io/managed-by NotIn croft": protected,
 	"policy croft-calico-floor: objectSelector does not ask for app.kubernetes.io/managed-by NotIn croft":  protected,

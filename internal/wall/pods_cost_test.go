@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
@@ -80,6 +81,11 @@ func podPolicies(tb testing.TB, objects []client.Object) []onPods {
 		}
 		if match == nil || !matches(match.ResourceRules) || matches(match.ExcludeResourceRules) {
 			continue
+		}
+		if selector, err := metav1.LabelSelectorAsSelector(match.ObjectSelector); err != nil {
+			tb.Fatal(err)
+		} else if !selector.Matches(labels.Set{"pod-template-hash": "6d5f7c9b4"}) {
+			continue // not at pods of Deployments, which are measured
 		}
 		p := onPods{judge: newJudge(tb, o)}
 		if conditions > 0 {

@@ -13,8 +13,9 @@ import (
 // The names of the policies on annotations and labels that make add-ons act. The rules
 // on pods are in the policies on pods.
 const (
-	AnnotationsPolicy        = "croft-annotations"
-	UnknownAnnotationsPolicy = "croft-unknown-annotations"
+	AnnotationsPolicy           = "croft-annotations"
+	UnknownAnnotationsPolicy    = "croft-unknown-annotations"
+	UnknownPodAnnotationsPolicy = "croft-unknown-pod-annotations"
 )
 
 // Their rules. Each is about some of the catalogue's classes.
@@ -444,13 +445,41 @@ func checkAnnotations() admissionpolicy.Validating {
 func warnOfAnnotations() admissionpolicy.Validating {
 	policy, _ := annotationsOf(UnknownAnnotationsPolicy)
 	policy.Warns = true
-	// The other policy refuses longer lists. The Gateway API bounds the annotations that
-	// Gateways pass on.
+	// The Gateway API bounds the annotations that Gateways pass on.
 	policy.Bounds = nil
-	policy.Only = map[string]string{"annotated": fmt.Sprintf(`has(object.metadata.annotations) ?
-		object.metadata.annotations.size() <= %d : object.kind == "Gateway"`, mostMarks)}
+	policy.Only = map[string]string{"annotated": fewAnnotations(`object.kind == "Gateway"`)}
 	policy.Rules = []admissionpolicy.Rule{unknownWarning("")}
 	return policy
+}
+
+// ofTemplates are labels of pods that Kubernetes' controllers make from templates, which
+// croft-pod-templates has warned of.
+var ofTemplates = []string{"pod-template-hash", "controller-revision-hash", "batch.kubernetes.io/controller-uid"}
+
+// warnOfPodAnnotations does so for pods that people and other controllers create. It
+// looks at no others: a policy costs each pod that it looks at.
+func warnOfPodAnnotations() admissionpolicy.Validating {
+	table, harmless := addons.Table(addons.Pods), addons.HarmlessPrefixes(addons.Pods)
+	return admissionpolicy.Validating{
+		Name: UnknownPodAnnotationsPolicy, Warns: true,
+		Resources:  []admissionpolicy.Resource{{Version: "v1", Resources: []string{"pods"}, Operations: write}},
+		Unlabelled: ofTemplates,
+		Only:       map[string]string{"annotated": fewAnnotations("false")},
+		Early: append([]admissionpolicy.Variable{
+			{Name: "annotations", Expression: annotations("object.metadata")},
+		}, earlyAnnotations(harmless, table)...),
+		Variables: append([]admissionpolicy.Variable{
+			{Name: "annotationsBefore", Expression: before(annotations("oldObject.metadata"), `{}`)},
+		}, addonVariables(literal(table, harmless), setOf(harmless), valueClasses(table), false)...),
+		Rules: []admissionpolicy.Rule{unknownWarning("")},
+	}
+}
+
+// fewAnnotations is true of objects with annotations within their bound, which another
+// policy refuses to exceed, and of those without any for which an expression is true.
+func fewAnnotations(orElse string) string {
+	return fmt.Sprintf(`has(object.metadata.annotations) ?
+		object.metadata.annotations.size() <= %d : %s`, mostMarks, orElse)
 }
 
 // unknownWarning warns of unknown annotations; fine is the rule's Fine.

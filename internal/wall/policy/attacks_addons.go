@@ -473,7 +473,9 @@ func (s scene) unwarned() []attack.Attack {
 }
 
 func (s scene) unknownAnnotations() []attack.Attack {
-	pod := s.pod("carry-unknown", func(p *corev1.Pod) { p.Annotations = map[string]string{unknownAnnotation: "now"} })
+	pod := func(name string) *corev1.Pod {
+		return s.pod(name, func(p *corev1.Pod) { p.Annotations = map[string]string{unknownAnnotation: "now"} })
+	}
 	template := func(name string) client.Object {
 		return s.deployment(name, func(t *corev1.PodTemplateSpec) { t.Annotations = map[string]string{unknownAnnotation: "now"} })
 	}
@@ -485,7 +487,9 @@ func (s scene) unknownAnnotations() []attack.Attack {
 	case v1alpha1.UnknownDeny:
 		all = append(all,
 			attack.Creating("carry-unknown-annotation", "carry an annotation that nobody knows", attack.ByPolicy(AnnotationsPolicy, UnknownAnnotationsRule), ingress("carry-unknown")),
-			attack.Creating("carry-unknown-annotation-as-pod", "carry an annotation that nobody knows on a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule), pod),
+			attack.Creating("carry-unknown-annotation-as-pod", "carry an annotation that nobody knows on a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule), pod("carry-unknown")),
+			attack.Creating("carry-unknown-domain-as-pod", "carry a domain that nobody knows as a key on a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule),
+				s.pod("carry-unknown-domain", func(p *corev1.Pod) { p.Annotations = map[string]string{"devices.croft-verify.dev": "now"} })),
 			attack.Creating("carry-unknown-annotation-in-template", "carry an annotation that nobody knows on the pods of a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, PodAnnotationsRule), template("carry-unknown")))
 	case v1alpha1.UnknownWarn:
 		all = append(all, s.unwarned()...)
@@ -493,15 +497,26 @@ func (s scene) unknownAnnotations() []attack.Attack {
 			attack.Creating("carry-annotation-unwarned", "carry an annotation that nobody knows, without a word about it", attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule), ingress("carry-unwarned")),
 			attack.Changing("carry-annotation-unwarned-later", "add an annotation that nobody knows, without a word about it", attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule), secret, later),
 			attack.Creating("carry-annotation-unwarned-in-template", "carry an annotation that nobody knows on the pods of a Deployment, without a word about it",
-				attack.ByWarning(admissionpolicy.PodTemplatesPolicy, UnknownWarningRule), template("carry-unwarned")))
+				attack.ByWarning(admissionpolicy.PodTemplatesPolicy, UnknownWarningRule), template("carry-unwarned")),
+			attack.Creating("carry-annotation-unwarned-on-pod", "carry an annotation that nobody knows on a pod, without a word about it",
+				attack.ByWarning(UnknownPodAnnotationsPolicy, UnknownWarningRule), pod("carry-unwarned")),
+			attack.Changing("carry-annotation-unwarned-on-pod-later", "add an annotation that nobody knows to a pod, without a word about it",
+				attack.ByWarning(UnknownPodAnnotationsPolicy, UnknownWarningRule), s.pod("carry-unwarned-later"),
+				func(p *corev1.Pod) { p.Annotations = map[string]string{unknownAnnotation: "now"} }))
+		for _, label := range ofTemplates {
+			made := pod("carry-by-" + strings.NewReplacer(".", "-", "/", "-").Replace(label))
+			made.Labels = map[string]string{label: "5d4f8c7b9"}
+			all = append(all, attack.Creating(strings.TrimPrefix(made.Name, "croft-"), "have a controller make a pod of a template, of which there was a warning, marked by "+label, attack.Nobody, made))
+		}
 	case v1alpha1.UnknownAllow:
 		// They get no warning.
 	}
 	if s.by.Allowances.UnknownAnnotations != v1alpha1.UnknownDeny {
 		carried := attack.Creating("carry-unknown-annotation-as-allowed", "carry an annotation that nobody knows, as the tenant may", attack.Nobody, ingress("carry-as-allowed"))
+		onPod := attack.Creating("carry-unknown-annotation-as-pod-as-allowed", "carry an annotation that nobody knows on a pod, as the tenant may", attack.Nobody, pod("carry-unknown"))
 		carried.Warned = s.by.Allowances.UnknownAnnotations == v1alpha1.UnknownWarn
-		all = append(all, carried,
-			attack.Creating("carry-unknown-annotation-as-pod-as-allowed", "carry an annotation that nobody knows on a pod, as the tenant may", attack.Nobody, pod))
+		onPod.Warned = carried.Warned
+		all = append(all, carried, onPod)
 	}
 	if s.host != "" {
 		all = append(all, s.may([4]string{"carry-own-annotation", "carry an annotation of a domain of one's own", s.host + "/owner", "team"})...)

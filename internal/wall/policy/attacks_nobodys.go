@@ -27,6 +27,10 @@ func (s scene) nobodys() []attack.Attack {
 	}
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: "croft-free-" + name} }
 	pod := attack.Pod("", "croft-free-eviction", func(p *corev1.Pod) { p.Spec.ServiceAccountName = "croft-verify" })
+	annotated := attack.Creating("free-annotated-pod", "carry an annotation that nobody knows on a pod", attack.Nobody, attack.Pod("", "croft-free-annotated", func(p *corev1.Pod) {
+		p.Spec.ServiceAccountName, p.Annotations = "croft-verify", map[string]string{unknownAnnotation: "now"}
+	}))
+	annotated.Setup = []client.Object{&corev1.ServiceAccount{TypeMeta: core("ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Name: "croft-verify"}}}
 	eviction := attack.Creating("free-eviction", "evict a pod with a day to end", attack.Nobody, pod)
 	eviction.Setup = []client.Object{&corev1.ServiceAccount{TypeMeta: core("ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Name: "croft-verify"}}, pod}
 	eviction.Request.Subresource = "eviction"
@@ -62,6 +66,7 @@ func (s scene) nobodys() []attack.Attack {
 	return []attack.Attack{
 		attack.ByKubelet(s.own, attack.Creating("register-a-node", "write a CSINode that its Node owns, without which no node becomes Ready", attack.Nobody, drivers)),
 		attack.InNobodys(s.own, eviction, right("", "pods/eviction", "create")),
+		attack.InNobodys(s.own, annotated, right("", "pods", "create")),
 		may("service", "open a port on every node by a Service, with an annotation that nobody knows", service, "", "services"),
 		may("configmap", "write an object with a finalizer", kept, "", "configmaps"),
 		may("large-configmap", "write a ConfigMap of 900 KiB", full, "", "configmaps"),

@@ -22,7 +22,7 @@ func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 		checkTermination(), checkDisruption(), checkClaims(p.Admins), checkDevices(),
 		checkServices(), checkEndpoints(),
 		checkIngresses(), checkRoutes(), checkGateways(), checkCertificates(), checkIssuers(p.Admins),
-		checkAnnotations(), warnOfAnnotations(),
+		checkAnnotations(), warnOfAnnotations(), warnOfPodAnnotations(),
 		protection(p.Admins), checkNamespaces(p.Admins), checkRoleBindings(p.Admins), checkRoles(), checkAccounts(),
 		checkEvents(), checkDeletion(p.Finalizers),
 		checkFlux(), checkFluxSources(), checkArgoCD(), checkSizes(), checkAutoscalers(),
