@@ -23,7 +23,17 @@ func (s scene) gateways() []attack.Attack {
 		all = append(all,
 			attack.Creating("route-other-host-by-"+route.name, "route another tenant's host by a "+route.kind, by, object("route-other-host", s.otherHost)))
 		if route.kind != "TLSRoute" { // which cannot be written without
-			all = append(all, attack.Creating("route-every-host-by-"+route.name, "route every host by a "+route.kind+" without hostnames", by, object("route-every-host")))
+			// A Gateway of another namespace may listen for every host.
+			toOther := func(u *unstructured.Unstructured) {
+				set(u, []any{map[string]any{"name": "web"}, map[string]any{"name": "web", "namespace": s.other}}, "spec", "parentRefs")
+			}
+			every := object("route-every-host")
+			toOther(every)
+			all = append(all,
+				attack.Creating("route-every-host-by-"+route.name, "route every host of another's Gateway by a "+route.kind+" without hostnames", by, every),
+				attack.Changing("route-every-host-later-by-"+route.name, "route every host of another's Gateway by a "+route.kind+" of one's own Gateway without hostnames", by,
+					object("route-every-host-later-"+route.name), toOther),
+				attack.Creating("route-hosts-of-own-gateway-by-"+route.name, "route every host of one's own Gateway by a "+route.kind+" without hostnames", attack.Nobody, object("route-hosts-of-own-gateway")))
 		}
 		if s.host == "" {
 			continue

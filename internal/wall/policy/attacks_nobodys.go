@@ -63,6 +63,8 @@ func (s scene) nobodys() []attack.Attack {
 	certificate := s.certificate("free-certificate", []any{s.otherHost})
 	drivers := &storagev1.CSINode{TypeMeta: metav1.TypeMeta{APIVersion: storagev1.SchemeGroupVersion.String(), Kind: "CSINode"}, ObjectMeta: metav1.ObjectMeta{Name: s.own}}
 	drivers.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: s.own, UID: "0c1f7d5e-3c4b-4a5e-9d67-0123456789ab"}}
+	route := s.route("HTTPRoute", "free-route")
+	set(route, []any{map[string]any{"name": "web", "namespace": s.other}}, "spec", "parentRefs")
 	return []attack.Attack{
 		attack.ByKubelet(s.own, attack.Creating("register-a-node", "write a CSINode that its Node owns, without which no node becomes Ready", attack.Nobody, drivers)),
 		attack.InNobodys(s.own, eviction, right("", "pods/eviction", "create")),
@@ -90,7 +92,7 @@ func (s scene) nobodys() []attack.Attack {
 		})), "apps", "deployments"),
 		may("autoscaler", "scale by many metrics", scaler, "autoscaling", "horizontalpodautoscalers"),
 		may("ingress", "serve any host by an Ingress", s.ingress("free-ingress", func(i *networkingv1.Ingress) { i.Spec.Rules[0].Host = s.otherHost }), "networking.k8s.io", "ingresses"),
-		may("route", "route every host by an HTTPRoute", s.route("HTTPRoute", "free-route"), gateway, "httproutes"),
+		may("route", "route every host by an HTTPRoute", route, gateway, "httproutes"),
 		may("gateway", "listen for every host by a Gateway", s.gateway("free-gateway", ""), gateway, "gateways"),
 		may("certificate", "ask cert-manager to certify any host", certificate, "cert-manager.io", "certificates"),
 		may("issuer", "have cert-manager ask any Vault", attack.Custom("cert-manager.io/v1", "Issuer", "", "croft-free-issuer", map[string]any{

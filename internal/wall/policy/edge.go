@@ -143,7 +143,7 @@ func checkIngresses() admissionpolicy.Validating {
 func checkRoutes() admissionpolicy.Validating {
 	hostnames := func(object string) string {
 		return with(`(has(OBJECT.spec.hostnames) && OBJECT.spec.hostnames.size() > 0 ?
-			OBJECT.spec.hostnames : [""])`, "OBJECT", object)
+			OBJECT.spec.hostnames : PARENTS_ARE_OWN ? [] : [""])`, "OBJECT", object, "PARENTS_ARE_OWN", ownParents(object))
 	}
 	return admissionpolicy.Validating{
 		Name: RoutesPolicy,
@@ -158,14 +158,28 @@ func checkRoutes() admissionpolicy.Validating {
 		Variables: hostVariables(hostnames("object"), hostnames("oldObject")),
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: HostsRule, Says: "every route has hostnames, and they are the tenant's",
+				Name: HostsRule,
+				Says: "routes have hostnames, and they are the tenant's; " +
+					"routes of the tenant's own Gateways and Services need none",
 				Holds: `variables.refusedHosts.size() == 0`,
 				Message: `"spec.hostnames: " + (variables.refusedHosts.exists(h, h == "") ?
-					"a route without hostnames would serve every host of its gateway" :
+					"a route without hostnames would serve every host of its gateway: name some, ` +
+					`or name Gateways of the tenant alone as parentRefs" :
 					` + some("variables.refusedHosts", 3) + `) + ` + hosts(),
 			},
 		},
 	}
+}
+
+// ownParents is true of a route whose parents are all in namespaces of the tenant:
+// Gateways, whose listeners have hosts of the tenant, or Services in a mesh.
+func ownParents(route string) string {
+	return with(`(has(ROUTE.spec.parentRefs) && ROUTE.spec.parentRefs.size() > 0 &&
+		!has(dyn(ROUTE).spec.useDefaultGateways) &&
+		ROUTE.spec.parentRefs.all(p,
+			(!has(p.namespace) || p.namespace in params.spec.namespaces) &&
+			(has(p.group) ? p.group : "gateway.networking.k8s.io") + "/" + (has(p.kind) ? p.kind : "Gateway") in
+				["gateway.networking.k8s.io/Gateway", "/Service"]))`, "ROUTE", route)
 }
 
 func checkGateways() admissionpolicy.Validating {
