@@ -141,6 +141,14 @@ var disruptionRows = []Row{
 		Produced: Produced{ByNobody, "a sandbox has known add-ons only; the rule is tried on its own"},
 	},
 	{
+		ID: "solver-service", Sees: "the HTTP-01 solvers of ClusterIssuers; `policy.issuers` and `policy.serviceTypes` of tenants",
+		Cause: "cert-manager makes a Service for each challenge, by default a NodePort, in the tenant's namespace, where it is refused: certificates stay pending",
+		Cure:  "write `serviceType: ClusterIP` into `http01.ingress`, or `http01.gatewayHTTPRoute`, of the issuer's solvers; where the ingress controller needs NodePorts, allow them by the tenants' `policy.serviceTypes`",
+		Run:   "kubectl get clusterissuers -o yaml",
+		Who:   Platform, Link: "docs/addons.md",
+		Produced: Produced{ByNobody, "a sandbox has no cert-manager; the rule is tried on its own"},
+	},
+	{
 		ID: "engine-not-ready", Sees: "condition PlacementReady of the Platform; what the API server serves",
 		Cause: "the engine that places pods is not there, or not set up as croft needs it",
 		Cure:  "do what the message says",

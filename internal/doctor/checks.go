@@ -131,6 +131,11 @@ var checks = []check{
 		needs: []string{readDeclared}, reads: []string{readDefinitions, readIngressClasses}, find: addonsKnown,
 	},
 	{
+		name: "solvers", says: "cert-manager's solvers make Services that tenants may have",
+		detail: "An HTTP-01 solver makes a NodePort by default; tenants that may use the ClusterIssuer must be allowed the type",
+		needs:  []string{readDeclared, readClusterIssuers}, find: solvers,
+	},
+	{
 		name: "flux", says: "Flux' controllers are locked down for several tenants",
 		detail: "By their flags, and they have no key of the platform's",
 		needs:  []string{readFlux, readNamespaces}, find: flux,

@@ -75,6 +75,8 @@ type Snapshot struct {
 	Flux []appsv1.Deployment
 	// IngressClasses are all of them.
 	IngressClasses []networkingv1.IngressClass
+	// ClusterIssuers are cert-manager's.
+	ClusterIssuers []unstructured.Unstructured
 	// IPPools are whereabouts', where secondary networks are declared.
 	IPPools []unstructured.Unstructured
 	// Gatekeeper is how it is set up, where it is the engine.

@@ -57,6 +57,7 @@ const (
 	readIngressClasses = "IngressClasses"
 	readFlux           = "Flux' Deployments"
 	readIPPools        = "whereabouts' IPPools"
+	readClusterIssuers = "ClusterIssuers"
 )
 
 // gatherer reads a Snapshot, and records data that it may not read.
@@ -90,7 +91,7 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	g.Version = *info
 	for _, step := range []func(context.Context) error{
 		g.definitions, g.declared, g.heartbeat, g.absent, g.survey, g.karpenter, g.classes, g.nodes, g.departing, g.budgets, g.strays, g.workloads,
-		g.mutations, g.gatekeeper, g.ingressClasses, g.fluxControllers, g.addresses, g.policyClasses, g.quotas, g.apiServices, g.dns,
+		g.mutations, g.gatekeeper, g.ingressClasses, g.fluxControllers, g.addresses, g.policyClasses, g.quotas, g.apiServices, g.dns, g.clusterIssuers,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err

@@ -137,7 +137,7 @@ func (s scene) issuers() []attack.Attack {
 		return map[string]any{"venafi": map[string]any{"zone": "web", "tpp": map[string]any{"url": server, "credentialsRef": map[string]any{"name": "venafi"}}}}
 	}
 	const letsencrypt = "https://acme-v02.api.letsencrypt.org/directory"
-	http01 := map[string]any{"http01": map[string]any{"ingress": map[string]any{"ingressClassName": "nginx"}}}
+	http01 := map[string]any{"http01": map[string]any{"ingress": map[string]any{"ingressClassName": "nginx", "serviceType": "ClusterIP"}}}
 	dns01 := func(provider string, spec map[string]any) map[string]any {
 		return map[string]any{"dns01": map[string]any{provider: spec}}
 	}
@@ -178,6 +178,11 @@ func (s scene) issuers() []attack.Attack {
 	}
 	if may("acme") {
 		refused(IssuerURLsRule, "send-cert-manager-to-acme", "have cert-manager take orders from an ACME server in the cluster", acme("https://acme."+s.other+".svc.cluster.local/directory", http01))
+		by := map[string]any{"ingressClassName": "nginx"} // a port on every node
+		if slices.Contains(s.by.Allowances.ServiceTypes, "NodePort") {
+			by["serviceType"] = "Headless" // which no tenant may have
+		}
+		refused(SolverServicesRule, "solve-by-service", "have cert-manager make a Service of a type that the tenant may not have", acme(letsencrypt, map[string]any{"http01": map[string]any{"ingress": by}}))
 		refused(SolversRule, "solve-as-platform", "have cert-manager write DNS records with its own cloud identity", acme(letsencrypt, dns01("route53", map[string]any{"region": "eu-west-1"})))
 		refused(SolversRule, "solve-as-platform-by-empty-secret", "have cert-manager write DNS records with its own cloud identity, by a Secret without a name",
 			acme(letsencrypt, dns01("route53", map[string]any{"region": "eu-west-1", "secretAccessKeySecretRef": map[string]any{"name": ""}})))

@@ -17,6 +17,7 @@ const (
 	IssuerTypeRule     = "issuer-type"
 	IssuerURLsRule     = "issuer-urls"
 	SolversRule        = "solvers"
+	SolverServicesRule = "solver-services"
 )
 
 const (
@@ -130,6 +131,12 @@ const harmlessSolver = `!(has(VALUE.rfc2136) || has(VALUE.acmeDNS) || has(VALUE.
 	has(VALUE.cloudDNS) && !has(VALUE.cloudDNS.serviceAccountSecretRef) ||
 	has(VALUE.azureDNS) && (has(VALUE.azureDNS.managedIdentity) || !has(VALUE.azureDNS.clientSecretSecretRef)))`
 
+// solverService is true where the HTTP-01 solver VALUE has cert-manager make a Service of a
+// type that the tenant may have. By default it is a NodePort.
+const solverService = `["ingress", "gatewayHTTPRoute"].all(f, !(f in VALUE) ||
+	(has(VALUE[f].serviceType) && VALUE[f].serviceType != "" ? VALUE[f].serviceType : "NodePort")
+		in params.spec.serviceTypes)`
+
 // checkIssuers keeps tenants from sending cert-manager's controller, whose network
 // access tenants do not have, to addresses of their choice. Solvers' objects in the
 // namespace, such as pods and Ingresses, are judged there as the tenant's own. Platform
@@ -160,6 +167,8 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 				+ `+venafi("ngts", "url")+` + `+venafi("ngts", "tokenEndpoint")+`)`, urlWithin("VALUE", outside("h"))),
 			refusedNew("refusedSolvers", `(has(variables.spec.acme) && has(variables.spec.acme.solvers)
 				? variables.spec.acme.solvers.filter(s, has(s.dns01)).map(s, s.dns01) : [])`, harmlessSolver),
+			refusedNew("refusedServices", `(has(variables.spec.acme) && has(variables.spec.acme.solvers)
+				? variables.spec.acme.solvers.filter(s, has(s.http01)).map(s, s.http01) : [])`, solverService),
 			admissionpolicy.Variable{Name: "refusedProviders", Expression: `variables.refusedSolvers.map(s,
 				s.filter(k, k != "cnameStrategy").map(k, string(k)).join(" "))`},
 		),
@@ -190,6 +199,16 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 				Message: `"spec.acme.solvers[].dns01: " + ` + some("variables.refusedProviders", 3) +
 					` + " would use cert-manager's own credentials, or an address of your choice: ` +
 					`name a Secret with credentials, or use http01"`,
+			},
+			{
+				Name:      SolverServicesRule,
+				Says:      "solvers make Services of the tenant's serviceTypes",
+				Holds:     `variables.refusedServices.size() == 0`,
+				Exception: "policy.serviceTypes",
+				Message: `"spec.acme.solvers[].http01: cert-manager would make a Service that is refused, by default of type NodePort: ` +
+					`write serviceType: ClusterIP into ingress, or gatewayHTTPRoute; types of Services of tenant " +
+					params.spec.tenant + ": " + ` + listed("serviceTypes") +
+					` + "; a platform admin allows others by policy.serviceTypes"`,
 			},
 		},
 	}

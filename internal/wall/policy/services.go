@@ -19,6 +19,18 @@ const (
 
 var write = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 
+// serviceAdvice tells how to do without another type. Add-ons make Services for tenants'
+// objects: their authors read the message in events and logs.
+const serviceAdvice = `(!has(object.metadata.labels) ? "let traffic in by an Ingress or a route; " :
+	"acme.cert-manager.io/http01-solver" in object.metadata.labels ?
+		"cert-manager made it: write serviceType: ClusterIP into http01.ingress, or http01.gatewayHTTPRoute, ` +
+	`of the issuer's solvers; " :
+	"gateway.networking.k8s.io/gateway-name" in object.metadata.labels ?
+		"it was made for a Gateway: use a class that makes a ClusterIP; " :
+	"serving.knative.dev/route" in object.metadata.labels ?
+		"Knative made it for a Route, which croft has no rules on (docs/addons.md); " :
+	"let traffic in by an Ingress or a route; ")`
+
 // checkServices keeps Services inside of the cluster, and out of other tenants'
 // namespaces. Existing fields may stay.
 func checkServices() admissionpolicy.Validating {
@@ -53,8 +65,7 @@ func checkServices() admissionpolicy.Validating {
 				Exception: "policy.serviceTypes",
 				Message: `"spec.type: " + object.spec.type + " is not among the types of Services of tenant " +
 					params.spec.tenant + ": " + ` + listed("serviceTypes") +
-					` + "; let traffic in by an Ingress or a route; ` +
-					`a platform admin allows others by policy.serviceTypes"`,
+					` + "; " + ` + serviceAdvice + ` + "a platform admin allows others by policy.serviceTypes"`,
 			},
 			{
 				Name: ExternalIPsRule, Says: "Services claim no external addresses",

@@ -1,0 +1,92 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"croft.dev/croft/internal/estate"
+)
+
+// clusterIssuers reads cert-manager's ClusterIssuers.
+func (g *gatherer) clusterIssuers(ctx context.Context) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "ClusterIssuerList"})
+	err := g.list(ctx, readClusterIssuers, list)
+	g.ClusterIssuers = list.Items
+	return err
+}
+
+// solvers finds ClusterIssuers that have cert-manager make Services which croft refuses. A
+// certificate then stays pending, and only cert-manager's own objects tell why.
+func solvers(s *Snapshot) []Finding {
+	if s.Estate == nil {
+		return nil
+	}
+	var all []Finding
+	for i := range s.ClusterIssuers {
+		issuer := &s.ClusterIssuers[i]
+		for _, serviceType := range solverServices(issuer) {
+			tenants := refusing(s.Estate.Tenants, issuer.GetName(), serviceType)
+			if len(tenants) == 0 {
+				continue
+			}
+			all = append(all, of("solver-service", Problem, "ClusterIssuer/"+issuer.GetName(), fmt.Sprintf(
+				"an HTTP-01 solver makes Services of type %s, which tenants that may use the issuer may not have: %s", serviceType, someOf(tenants))))
+		}
+	}
+	return all
+}
+
+// solverServices are the types of the Services that an issuer's solvers make, by
+// default NodePort.
+func solverServices(issuer *unstructured.Unstructured) []string {
+	var all []string
+	list, _, _ := unstructured.NestedSlice(issuer.Object, "spec", "acme", "solvers")
+	for _, one := range list {
+		solver, _ := one.(map[string]any)
+		for _, by := range []string{"ingress", "gatewayHTTPRoute"} {
+			settings, found, _ := unstructured.NestedMap(solver, "http01", by)
+			if !found {
+				continue
+			}
+			serviceType, _ := settings["serviceType"].(string)
+			if serviceType == "" {
+				serviceType = "NodePort"
+			}
+			if !slices.Contains(all, serviceType) {
+				all = append(all, serviceType)
+			}
+		}
+	}
+	return all
+}
+
+// refusing are the tenants that may use a ClusterIssuer, and may not have a type of
+// Services.
+func refusing(tenants []*estate.Tenant, issuer, serviceType string) []string {
+	var all []string
+	for _, t := range tenants {
+		uses := slices.ContainsFunc(t.Allowances.Issuers, func(allowed string) bool {
+			return allowed == "*" || allowed == "ClusterIssuer/*" || allowed == "ClusterIssuer/"+issuer
+		})
+		if uses && !slices.Contains(t.Allowances.ServiceTypes, corev1.ServiceType(serviceType)) {
+			all = append(all, t.Name)
+		}
+	}
+	return all
+}
+
+// someOf are the first of many names.
+func someOf(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
