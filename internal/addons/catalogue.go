@@ -493,6 +493,11 @@ var catalogue = []Addon{
 	{Name: "OpenTelemetry Operator", Source: "https://github.com/open-telemetry/opentelemetry-operator", On: Pods, Prefixes: list("instrumentation.opentelemetry.io sidecar.opentelemetry.io"), Installs: list("opentelemetry.io"),
 		Names: []Names{{Class: Object, Why: "the instrumentation may be another tenant's", Names: list("inject inject-java inject-nodejs inject-python inject-dotnet inject-go inject-apache-httpd inject-nginx inject-sdk")},
 			{Class: Harmless, Names: list("container-names java-container-names nodejs-container-names python-container-names dotnet-container-names go-container-names otel-go-auto-target-exe otel-dotnet-auto-runtime otel-python-platform")}}},
+	{Name: "Operators of databases, queues, jobs and sidecars", Source: "https://kubernetes.io/docs/concepts/extend-kubernetes/operator/", On: Every, Rest: Harmless,
+		Prefixes: list(`strimzi.io cnpg.io rabbitmq.com elasticsearch.k8s.elastic.co common.k8s.elastic.co eck.k8s.elastic.co kibana.k8s.elastic.co postgres-operator.crunchydata.com
+			jobset.sigs.k8s.io kueue.x-k8s.io leaderworkerset.sigs.k8s.io scheduling.k8s.io training.kubeflow.org notebooks.kubeflow.org pipelines.kubeflow.org
+			serving.kserve.io internal.serving.kserve.io serving.knative.dev autoscaling.knative.dev ray.io sparkoperator.k8s.io dapr.io admission.datadoghq.com
+			k8s.grafana.com profiles.grafana.com field.cattle.io cattle.io gke-gcsfuse`)},
 	{Name: "OpenShift's networks", Source: "https://docs.okd.io/4.9/networking/openshift_sdn/deploying-egress-router-dns-redirection.html", On: Pods, Prefixes: list("pod.network.openshift.io"), Rest: Rights,
 		Names: []Names{{Class: Rights, Why: "the pod gets an interface of the node's network, past its NetworkPolicies", Names: list("assign-macvlan")}}},
 	{Name: "Jaeger Operator", Source: "https://www.jaegertracing.io/docs/1.62/operator/#auto-injecting-jaeger-agent-sidecars", On: Pods, Prefixes: list("sidecar.jaegertracing.io"), Rest: Harmless, Installs: list("jaegertracing.io"),

@@ -203,6 +203,15 @@ const notAllowed = `!("*" in params.spec.annotations ||
 	a[0] + "=" + a[1] in params.spec.annotations ||
 	a[0].split("/")[0] + "/" in params.spec.annotations)`
 
+// ofCluster is true of updates by the cluster's own controllers: they write identifiers and
+// addresses of load balancers into annotations of Services and Ingresses, which tenants
+// may not choose. They create claims of tenants' templates, so creations are no
+// exception. A tenant cannot be such a user.
+const ofCluster = `request.operation == "UPDATE" && (
+	request.userInfo.username.startsWith("system:serviceaccount:kube-system:") ||
+	request.userInfo.username.startsWith("system:controller:") ||
+	request.userInfo.username in ["system:cloud-controller-manager", "system:kube-controller-manager"])`
+
 // addonVariables judge the annotations that are new or changed. Their catalogue is a
 // constant, which the API server builds once: a lookup costs the same for any size. The
 // variables annotations and annotationsBefore are the object's; handsOn says that there
@@ -218,7 +227,7 @@ func addonVariables(table, harmless string, classes []addons.Class, handsOn bool
 	asked := `variables.plain ? [] : ` + changed("variables.annotations", "variables.annotationsBefore")
 	snippet := ""
 	if handsOn {
-		asked = `(` + asked + `) + (variables.infrastructure.size() == 0 ? [] :
+		asked = `(` + ofCluster + ` ? [] : ` + asked + `) + (variables.infrastructure.size() == 0 ? [] :
 			` + changed("variables.infrastructure", "variables.infrastructureBefore") + `)`
 		// For any controller: a snippet is part of its configuration.
 		snippet = `a[0].contains("snippet") && a[0].contains("/") ? "never" : `
