@@ -460,7 +460,7 @@ type Allowances struct {
 	// UnknownAnnotations says what becomes of annotations whose prefix croft's
 	// catalogue of add-ons does not know: Allow, Warn or Deny; Warn by default, since
 	// most of them are read by nobody, and one that is read by an add-on should be
-	// seen. Bare pods are not warned about; what makes pods is.
+	// seen. Pods of Deployments and the like get none, since their template got one.
 	// +optional
 	UnknownAnnotations UnknownAnnotations `json:"unknownAnnotations,omitempty"`
 }
