@@ -77,8 +77,10 @@ func classRules() []classRule {
 			"values that controllers write into their configuration end where they should, " +
 				"and add no hosts, target groups and entry points",
 			[]addons.Class{addons.Text, addons.Rules, addons.OneOf, addons.Settings, addons.JSON, addons.Attributes},
-			`": leave out line breaks, quotes, backslashes and the characters ; { } #, ` +
-				`and what adds hosts, target groups, entry points or addresses` + byGrant + `"`,
+			`(variables.refused.exists(a, ` + ofClasses(listedValues) + `) ?
+				": write only the keys and values that docs/addons.md lists for it" :
+				": leave out line breaks, quotes, backslashes and the characters ; { } #, ` +
+				`and what adds hosts, target groups, entry points or addresses") + "` + byGrant + `"`,
 			byAnnotations,
 		},
 		{
@@ -193,7 +195,9 @@ func classOf() string {
 				.or(l.size() < 2 ? optional.none() : CATALOGUE[?"*." + l[l.size() - 2] + "." + l[l.size() - 1]]))[0])
 			.or(optional.of(s.size() == 1 && !s[0].matches(DOMAIN) || GRANTED ? "harmless" : "unknown")))[0])
 		.value()`,
-		"CATALOGUE", "variables.catalogue", "DOMAIN", admissionpolicy.Quote(addons.BareDomain), "GRANTED", granted("s[0]"))
+		"CATALOGUE", "variables.catalogue",
+		"DOMAIN", admissionpolicy.Quote(addons.BareDomain),
+		"GRANTED", granted("s[0]"))
 }
 
 // notAllowed is true of an annotation a that policy.annotations does not name, by its key,
@@ -356,6 +360,9 @@ func ofClasses(classes []addons.Class) string {
 	}
 	return strings.Join(is, " || ")
 }
+
+// listedValues are the classes of values that are allowed by a list of the catalogue.
+var listedValues = []addons.Class{addons.OneOf, addons.Settings, addons.JSON, addons.Attributes}
 
 // valued are the classes that have their values behind a colon.
 var valued = []addons.Class{

@@ -143,7 +143,8 @@ func checkIngresses() admissionpolicy.Validating {
 func checkRoutes() admissionpolicy.Validating {
 	hostnames := func(object string) string {
 		return with(`(has(OBJECT.spec.hostnames) && OBJECT.spec.hostnames.size() > 0 ?
-			OBJECT.spec.hostnames : PARENTS_ARE_OWN ? [] : [""])`, "OBJECT", object, "PARENTS_ARE_OWN", ownParents(object))
+			OBJECT.spec.hostnames : PARENTS_ARE_OWN ? [] : [""])`,
+			"OBJECT", object, "PARENTS_ARE_OWN", ownParents(object))
 	}
 	return admissionpolicy.Validating{
 		Name: RoutesPolicy,

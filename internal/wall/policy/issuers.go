@@ -205,8 +205,9 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 				Says:      "solvers make Services of the tenant's serviceTypes",
 				Holds:     `variables.refusedServices.size() == 0`,
 				Exception: "policy.serviceTypes",
-				Message: `"spec.acme.solvers[].http01: cert-manager would make a Service that is refused, by default of type NodePort: ` +
-					`write serviceType: ClusterIP into ingress, or gatewayHTTPRoute; types of Services of tenant " +
+				Message: `"spec.acme.solvers[].http01: cert-manager would make a Service that is refused, ` +
+					`by default of type NodePort: write serviceType: ClusterIP into ingress, or gatewayHTTPRoute; ` +
+					`types of Services of tenant " +
 					params.spec.tenant + ": " + ` + listed("serviceTypes") +
 					` + "; a platform admin allows others by policy.serviceTypes"`,
 			},

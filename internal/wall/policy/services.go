@@ -28,7 +28,7 @@ const serviceAdvice = `(!has(object.metadata.labels) ? "let traffic in by an Ing
 	"gateway.networking.k8s.io/gateway-name" in object.metadata.labels ?
 		"it was made for a Gateway: use a class that makes a ClusterIP; " :
 	"serving.knative.dev/route" in object.metadata.labels ?
-		"Knative made it for a Route, which croft has no rules on (docs/addons.md); " :
+		"Knative made it for a Route, and Routes do not work in a tenant's namespace (docs/addons.md); " :
 	"let traffic in by an Ingress or a route; ")`
 
 // checkServices keeps Services inside of the cluster, and out of other tenants'
@@ -81,7 +81,9 @@ func checkServices() admissionpolicy.Validating {
 				Message: `"spec.externalName: " + variables.name +
 					" is an address or a host inside of the cluster, which may be another tenant's: ` +
 					`call the Service itself; tenant " +
-					params.spec.tenant + " may name hosts outside of the cluster"`,
+					params.spec.tenant + " may name hosts outside of the cluster" +
+					(has(object.metadata.labels) && "serving.knative.dev/route" in object.metadata.labels ?
+						"; Routes of Knative do not work in a tenant's namespace (docs/addons.md)" : "")`,
 			},
 			{
 				Name: ClusterIPRule, Says: "Services choose no address, but of the tenant's clusterIPs",
