@@ -31,7 +31,7 @@ pools:
   other: {instances: {instanceTypes: [t3a.large]}}
   cloud: {nodeClass: {aws: {role: nodes, kubelet: {clusterDNS: [10.0.0.10]}}}}
 secondaryNetworks: {n4: {zones: [{zone: a, cidr: 10.0.4.0/24, podCIDR: 10.0.4.32/27, subnet: subnet-0123456789abcdef0}]}}
-tenants: {shop: {pool: apps, access: [{group: shop, role: operator}], policy: {priorityClasses: [gold]}}}
+tenants: {shop: {pool: apps, access: [{group: shop, role: operator}], policy: {priorityClasses: [gold], issuers: ['ClusterIssuer/letsencrypt']}}}
 `
 
 // tried are the checks that send requests of their own: Gather knows nothing of them.
@@ -99,8 +99,12 @@ func faults() []client.Object {
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1beta1.metrics.k8s.io"},
 		"status": map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": "False", "reason": "FailedDiscoveryCheck", "message": "no route"}}},
 	}}
+	issuer := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "cert-manager.io/v1", "kind": "ClusterIssuer", "metadata": map[string]any{"name": "letsencrypt"},
+		"spec": map[string]any{"acme": map[string]any{"solvers": []any{map[string]any{"http01": map[string]any{"ingress": map[string]any{}}}}}},
+	}}
 	return []client.Object{
-		all, contradiction, dns, silent,
+		all, contradiction, dns, silent, issuer,
 		pool("apps"), pool("foreign"), drifted, driftedClaim, pod, budget, set, flux, left, ended, namespaceOf("shop", "shop"), webhook, addresses, class,
 	}
 }
