@@ -26,6 +26,20 @@ const (
 	Mirror Kind = "mirror"
 )
 
+// Verifier is the name under which verify acts where a tenant's access names only groups.
+const Verifier = "croft-verify"
+
+// Member is the name of the user that verify acts as for a role of a tenant's access: the
+// first user that it names.
+func Member(access []v1alpha1.Access, role v1alpha1.Role) string {
+	for _, a := range access {
+		if a.Role == role && a.User != "" {
+			return a.User
+		}
+	}
+	return Verifier
+}
+
 // Attack is one thing that the strongest member of a tenant tries.
 type Attack struct {
 	// Name is unique and made of lower-case words and hyphens.

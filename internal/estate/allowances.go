@@ -16,7 +16,7 @@ import (
 const (
 	MaxObjectBytes      = 256 << 10
 	MaxOtherObjectBytes = 48 << 10
-	// MaxNoteBytes is the limit of Events and Leases, which are always small.
+	// MaxNoteBytes is the limit of Events, Leases and Elevations, which are always small.
 	MaxNoteBytes = 8 << 10
 )
 

@@ -221,7 +221,7 @@ func quotaOf(platform *v1alpha1.PlatformSpec, t *v1alpha1.Tenant) corev1.Resourc
 	case platform.TenantDefaults.Quota != nil:
 		return platform.TenantDefaults.Quota
 	default:
-		return BuiltinQuota(platform.Addons)
+		return BuiltinQuota(platform)
 	}
 }
 

@@ -133,7 +133,7 @@ func TestBuildLiterals(t *testing.T) {
 	}
 	want := &Tenant{
 		Name: "old", Pools: []string{"jobs"}, Namespaces: []string{"old"}, Domains: []string{"*.example.org"},
-		Quota: BuiltinQuota(nil), Shares: map[string]corev1.ResourceList{"old": BuiltinQuota(nil)},
+		Quota: BuiltinQuota(&v1alpha1.PlatformSpec{}), Shares: map[string]corev1.ResourceList{"old": BuiltinQuota(&v1alpha1.PlatformSpec{})},
 		Limits: BuiltinLimits(), Egress: v1alpha1.EgressOpen, PodSecurity: v1alpha1.PodSecurityBaseline, Allowances: builtinAllowances(), Deletion: v1alpha1.DeletionRetain,
 	}
 	if diff := cmp.Diff(want, e.Tenants[0]); diff != "" {
@@ -283,15 +283,15 @@ tenants:
 // TestBuiltinQuota expects a bound on every kind that could fill the control plane, and
 // none that every pod would have to respect.
 func TestBuiltinQuota(t *testing.T) {
-	quota := BuiltinQuota(nil)
+	quota := BuiltinQuota(&v1alpha1.PlatformSpec{})
 	for _, name := range []corev1.ResourceName{"pods", "secrets", "configmaps", "count/jobs.batch", "count/cronjobs.batch", "count/deployments.apps"} {
 		if q := quota[name]; q.Sign() <= 0 {
 			t.Errorf("any number of %s", name)
 		}
 	}
-	for _, name := range written([]v1alpha1.Addon{
+	for _, name := range written(&v1alpha1.PlatformSpec{Addons: []v1alpha1.Addon{
 		{APIGroup: "argoproj.io", Resources: []string{"rollouts", "rollouts/scale"}}, {APIGroup: "monitoring.coreos.com", Resources: []string{"podmonitors"}, ReadOnly: true},
-	}) {
+	}}) {
 		if _, known := quota[name]; !known && name != "count/rollouts.argoproj.io" {
 			t.Errorf("any number of %s", name)
 		}
@@ -357,17 +357,17 @@ func TestTenantBytesInDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, found := strings.Cut(string(doc), "give 61 MiB\nfor each:\n\n```yaml\nplatform:\n")
+	_, text, found := strings.Cut(string(doc), "give 62 MiB\nfor each:\n\n```yaml\nplatform:\n")
 	text, _, ends := strings.Cut(text, "```")
 	if !found || !ends {
 		t.Fatal("docs/walls.md has no bounds for small teams")
 	}
 	_, e := valid(t, "platform:\n  clusterName: demo\n  nodeClass: {kwok: {}}\n"+text+"pools: {a: {}}\ntenants: {shop: {pool: a}}\n")
 	shop := e.Tenant("shop")
-	if got := TenantBytes(shop) >> 20; got != 61 {
-		t.Errorf("a tenant can hold %d MiB, not 61", got)
+	if got := TenantBytes(shop) >> 20; got != 62 {
+		t.Errorf("a tenant can hold %d MiB, not 62", got)
 	}
-	for name := range BuiltinQuota(nil) {
+	for name := range BuiltinQuota(&v1alpha1.PlatformSpec{}) {
 		_, group, _ := strings.Cut(string(name), ".")
 		addon := strings.HasSuffix(group, "cert-manager.io") || strings.HasSuffix(group, "fluxcd.io") || strings.HasPrefix(group, "gateway.") || group == "cert-manager.io"
 		if _, bounded := shop.Quota[name]; !bounded && !addon {

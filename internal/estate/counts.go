@@ -16,6 +16,19 @@ import (
 // such as each kind of an add-on.
 const otherCount = 50
 
+// elevationCount is the quota's name for Elevations.
+const elevationCount corev1.ResourceName = "count/elevations.croft.dev"
+
+// ElevationRoom is the maximum number of Elevations of one person in a tenant: a fifth of
+// the tenant's, so that no person uses up the room of the others.
+func ElevationRoom(t *Tenant) int {
+	total, limited := t.Quota[elevationCount]
+	if !limited {
+		total = BuiltinQuota(&v1alpha1.PlatformSpec{})[elevationCount]
+	}
+	return max(1, int(total.Value())/5)
+}
+
 // BuiltinQuota applies if neither the tenant nor the platform has a quota: more
 // objects than a team needs, and fewer than would hurt the control plane. It counts
 // every kind that tenants may write, except for Events, which no quota can count. It
@@ -24,7 +37,7 @@ const otherCount = 50
 // Two things bound the numbers: the space in etcd (TenantBytes), and the time of
 // kube-controller-manager. At its default of 20 requests a second, one request for each
 // of a thousand objects takes it 50 s, in which it does nothing for others.
-func BuiltinQuota(addons []v1alpha1.Addon) corev1.ResourceList {
+func BuiltinQuota(p *v1alpha1.PlatformSpec) corev1.ResourceList {
 	quota := corev1.ResourceList{}
 	set := func(name corev1.ResourceName, most int64) {
 		quota[name] = *resource.NewQuantity(most, resource.DecimalSI)
@@ -54,6 +67,7 @@ func BuiltinQuota(addons []v1alpha1.Addon) corev1.ResourceList {
 		"count/roles.rbac.authorization.k8s.io":        100,
 		"count/rolebindings.rbac.authorization.k8s.io": 100,
 		"count/leases.coordination.k8s.io":             250,
+		elevationCount:                                 250, // of which one person may have a part: see ElevationRoom
 		"count/resourceclaims.resource.k8s.io":         100,
 		"count/resourceclaimtemplates.resource.k8s.io": 25,
 		"count/certificates.cert-manager.io":           100,
@@ -61,7 +75,7 @@ func BuiltinQuota(addons []v1alpha1.Addon) corev1.ResourceList {
 	} {
 		set(name, most)
 	}
-	for _, name := range written(addons) {
+	for _, name := range written(p) {
 		if _, known := quota[name]; !known {
 			set(name, otherCount)
 		}
@@ -70,10 +84,10 @@ func BuiltinQuota(addons []v1alpha1.Addon) corev1.ResourceList {
 }
 
 // written are the kinds that tenants may write, in a quota's format: those of the role
-// operator, which has the most, and of the platform's add-ons.
-func written(addons []v1alpha1.Addon) []corev1.ResourceName {
+// operator, which has the most.
+func written(p *v1alpha1.PlatformSpec) []corev1.ResourceName {
 	var all []corev1.ResourceName
-	for _, rule := range slices.Concat(rights.Operator(), rights.Addons(addons, true)) {
+	for _, rule := range rights.Of(v1alpha1.RoleOperator, p) {
 		if !slices.Contains(rule.Verbs, "create") {
 			continue
 		}
@@ -81,6 +95,7 @@ func written(addons []v1alpha1.Addon) []corev1.ResourceName {
 			for _, kind := range rule.Resources {
 				switch {
 				case strings.Contains(kind, "/"): // a part of another
+				case len(rule.ResourceNames) > 0: // Calico's rights to a tier, which are no objects
 				case kind == "events": // the API server lets no quota count them
 				case group != "":
 					all = append(all, corev1.ResourceName("count/"+kind+"."+group))
@@ -108,7 +123,7 @@ func TenantBytes(t *Tenant) int64 {
 			size = *t.Allowances.MaxObjectBytes
 		case corev1.ResourceSecrets, "count/secrets":
 			size = max(*t.Allowances.MaxObjectBytes, *t.Allowances.MaxHelmReleaseBytes)
-		case "count/leases.coordination.k8s.io":
+		case "count/leases.coordination.k8s.io", elevationCount:
 			size = MaxNoteBytes
 		case corev1.ResourcePods:
 			continue // they are among count/pods

@@ -69,7 +69,7 @@ func whyNoQuota(name string) string {
 	if quotaNames.Has(name) {
 		return ""
 	}
-	for _, known := range slices.Sorted(maps.Keys(BuiltinQuota(nil))) {
+	for _, known := range slices.Sorted(maps.Keys(BuiltinQuota(&v1alpha1.PlatformSpec{}))) {
 		if kind, _, _ := strings.Cut(strings.TrimPrefix(string(known), "count/"), "."); kind == name || kind == name+"s" {
 			return "no quota knows " + name + "; did you mean " + string(known) + "?"
 		}

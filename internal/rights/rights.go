@@ -68,6 +68,16 @@ var (
 	Write = []string{"create", "update", "patch", "delete", "deletecollection"}
 )
 
+// Of returns the rights of the roles viewer and operator on a platform, its add-ons, its
+// network's dialect and elevations among them.
+func Of(role v1alpha1.Role, p *v1alpha1.PlatformSpec) []rbacv1.PolicyRule {
+	if role == v1alpha1.RoleViewer {
+		return slices.Concat(Viewer(), calico(&p.Network, false), Addons(p.Addons, false), requesting(p))
+	}
+	writing := p.Network.Calico != nil && p.Network.Calico.TenantPolicies
+	return slices.Concat(Operator(), calico(&p.Network, writing), Addons(p.Addons, true), requesting(p))
+}
+
 // Viewer are the rights of the role viewer.
 func Viewer() []rbacv1.PolicyRule {
 	return slices.Concat(WithVerbs(team, Read), WithVerbs(readOnly, Read), ownNamespace)
@@ -76,6 +86,49 @@ func Viewer() []rbacv1.PolicyRule {
 // Operator are the rights of the role operator: the most that a tenant's people get.
 func Operator() []rbacv1.PolicyRule {
 	return slices.Concat(WithVerbs(team, readWrite()), WithVerbs(readOnly, Read), operatorOnly, ownNamespace)
+}
+
+// calico allows reading the policies of the dialect Calico and, if the platform
+// enables it, writing them. Calico's API server also requires the right to a policy's
+// tier: croft gives the one to the default tier, within the namespace.
+func calico(n *v1alpha1.PlatformNetwork, writing bool) []rbacv1.PolicyRule {
+	if n.Dialect != v1alpha1.DialectCalico {
+		return nil
+	}
+	group := v1alpha1.CalicoGroup
+	if n.Calico != nil && n.Calico.APIGroup != "" {
+		group = n.Calico.APIGroup
+	}
+	verbs := Read
+	if writing {
+		verbs = readWrite()
+	}
+	rules := []rbacv1.PolicyRule{{
+		APIGroups: []string{string(group)}, Resources: []string{"networkpolicies"}, Verbs: verbs,
+	}}
+	if group == v1alpha1.CalicoGroup {
+		rules = append(rules, rbacv1.PolicyRule{
+			APIGroups: []string{string(group)}, Resources: []string{"tier.networkpolicies"},
+			ResourceNames: []string{"default.*"}, Verbs: verbs,
+		})
+	}
+	return rules
+}
+
+// requesting lets members of a tenant read and request elevations, where the Platform has
+// them.
+func requesting(p *v1alpha1.PlatformSpec) []rbacv1.PolicyRule {
+	if p.Elevation == nil {
+		return nil
+	}
+	return []rbacv1.PolicyRule{Elevations("create")}
+}
+
+// Elevations are the rights to read elevations, and these verbs.
+func Elevations(verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{
+		APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"elevations"}, Verbs: slices.Concat(Read, verbs),
+	}
 }
 
 // Addons are the rights to the kinds of add-ons that a Platform gives tenants.

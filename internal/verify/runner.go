@@ -29,10 +29,6 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-// user is the name under which verify acts where a tenant's access names only
-// groups.
-const user = "croft-verify"
-
 // Runner tries attacks as members of tenants. Several attacks may be tried at
 // the same time.
 type Runner struct {
@@ -131,7 +127,7 @@ func newMember(as rest.ImpersonationConfig, config *rest.Config, s *runtime.Sche
 
 // outsider is the user outside of the tenants that an attack is made as.
 func (r *Runner) outsider(a attack.Attack) (*member, error) {
-	as := rest.ImpersonationConfig{UserName: cmp.Or(a.AsUser, user), Groups: append([]string{"system:authenticated"}, a.AsGroups...)}
+	as := rest.ImpersonationConfig{UserName: cmp.Or(a.AsUser, attack.Verifier), Groups: append([]string{"system:authenticated"}, a.AsGroups...)}
 	return newMember(as, r.config, r.admin.Scheme(), r.admin.RESTMapper())
 }
 
@@ -142,12 +138,12 @@ func identities(t *estate.Tenant) map[v1alpha1.Role]rest.ImpersonationConfig {
 	for _, access := range t.Access {
 		as, ok := all[access.Role]
 		if !ok {
-			as = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+			as = rest.ImpersonationConfig{UserName: attack.Verifier, Groups: []string{"system:authenticated"}}
 		}
 		switch {
 		case access.Group != "":
 			as.Groups = append(as.Groups, access.Group)
-		case as.UserName == user:
+		case as.UserName == attack.Verifier:
 			as.UserName = access.User
 		}
 		all[access.Role] = as

@@ -99,7 +99,7 @@ func setQuota(d *draft.Draft, name string, namespaces map[string]corev1.Resource
 			total[key] = sum
 		}
 	}
-	if equality.Semantic.DeepEqual(total, estate.BuiltinQuota(nil)) {
+	if equality.Semantic.DeepEqual(total, estate.BuiltinQuota(&v1alpha1.PlatformSpec{})) {
 		return // croft's own bounds
 	}
 	d.Tenants[name].Spec.Quota = total

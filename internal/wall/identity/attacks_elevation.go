@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -11,9 +10,6 @@ import (
 	"croft.dev/croft/internal/attack"
 	"croft.dev/croft/internal/estate"
 )
-
-// verifier is the name of the user that verify acts as, unless the tenant names a user.
-const verifier = "croft-verify"
 
 // elevationAttacks request and approve elevations that nobody may have.
 func elevationAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
@@ -34,7 +30,7 @@ func elevationAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack
 	const short = 15 * time.Minute
 	policy := func(rule string) attack.Stopper { return attack.ByPolicy(ElevationsPolicy, rule) }
 	beforehand := request("elevate-approved", own, "somebody", short)
-	beforehand.Spec.ApprovedBy = verifier
+	beforehand.Spec.ApprovedBy = attack.Verifier
 	forged := attack.Changing("forge-elevation", "write into a request for elevation that it is granted", attack.ByRBAC,
 		request("forge-elevation", own, "somebody", short),
 		func(e *v1alpha1.Elevation) { e.Status.Phase = v1alpha1.ElevationActive })
@@ -45,13 +41,13 @@ func elevationAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack
 			request("elevate-as-another", own, "somebody", short)),
 		attack.Creating("elevate-for-long", "request an elevation for longer than the platform allows",
 			policy(DurationRule),
-			request("elevate-for-long", own, memberOf(by), p.Elevation.MaxDuration.Duration+time.Minute)),
+			request("elevate-for-long", own, attack.Member(by.Access, v1alpha1.RoleOperator), p.Elevation.MaxDuration.Duration+time.Minute)),
 		attack.Creating("elevate-approved", "request an elevation that is approved already",
 			policy(ApproverRule), beforehand),
 		breach("elevate-elsewhere", "request an elevation in another tenant", attack.Create,
 			request("elevate-elsewhere", on.Namespaces[0], "somebody", short)),
 		forged,
-		attack.Creating("elevate", "request an elevation", attack.Nobody, request("elevate", own, memberOf(by), short)),
+		attack.Creating("elevate", "request an elevation", attack.Nobody, request("elevate", own, attack.Member(by.Access, v1alpha1.RoleOperator), short)),
 	)
 	if len(p.Elevation.Approvers) == 0 {
 		return all
@@ -63,20 +59,9 @@ func elevationAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack
 		return a
 	}
 	return append(all, attack.Because("one person alone must not give themselves rights", nil,
-		approving("approve-own-elevation", "approve one's own elevation", policy(SecondPersonRule), verifier, verifier),
+		approving("approve-own-elevation", "approve one's own elevation", policy(SecondPersonRule), attack.Verifier, attack.Verifier),
 		approving("approve-as-another", "approve an elevation in another's name", policy(ApproverRule),
 			"somebody", "somebody-else"),
-		approving("approve-elevation", "approve somebody else's elevation", attack.Nobody, "somebody", verifier),
+		approving("approve-elevation", "approve somebody else's elevation", attack.Nobody, "somebody", attack.Verifier),
 	)...)
-}
-
-// memberOf is the name of the user that verify acts as for an operator of a tenant.
-func memberOf(t *estate.Tenant) string {
-	i := slices.IndexFunc(t.Access, func(a v1alpha1.Access) bool {
-		return a.Role == v1alpha1.RoleOperator && a.User != ""
-	})
-	if i < 0 {
-		return verifier
-	}
-	return t.Access[i].User
 }

@@ -30,33 +30,12 @@ const (
 	SecondPersonRule = "second-person"
 )
 
-// elevations are the resource, for members to read and request.
-var elevations = rbacv1.PolicyRule{
-	APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"elevations"},
-	Verbs: slices.Concat(rights.Read, []string{"create"}),
-}
-
-// requestRules let members of a tenant request elevations, where the Platform has them.
-func requestRules(p *estate.Platform) []rbacv1.PolicyRule {
-	if p.Elevation == nil {
-		return nil
-	}
-	return []rbacv1.PolicyRule{elevations}
-}
-
-// approving lets approvers read elevations and write their name into them.
-func approving() rbacv1.PolicyRule {
-	rule := elevations
-	rule.Verbs = slices.Concat(rights.Read, []string{"patch"})
-	return rule
-}
-
 // elevatedRules are the operator's rights without those by which access could outlive
 // the elevation: binding roles, and creating service accounts and their tokens.
 func elevatedRules(p *estate.Platform) []rbacv1.PolicyRule {
 	lasting := []string{"roles", "rolebindings", "serviceaccounts", "serviceaccounts/token", "elevations"}
 	var all []rbacv1.PolicyRule
-	for _, rule := range rulesOf(v1alpha1.RoleOperator, p) {
+	for _, rule := range rights.Of(v1alpha1.RoleOperator, &p.PlatformSpec) {
 		kept := rule
 		kept.Resources = slices.DeleteFunc(slices.Clone(rule.Resources), func(r string) bool {
 			return slices.Contains(lasting, r)
@@ -142,10 +121,15 @@ func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 				Message: `"spec.approvedBy: the request is by " + object.spec.requestedBy + ": ask another approver"`,
 			},
 			{
-				Name: RequesterRule, Says: "a request for elevation names the user who makes it",
-				Holds: `request.operation != "CREATE" || object.spec.requestedBy == request.userInfo.username ||
+				Name: RequesterRule, Says: "a request for elevation names the user who makes it, who is no service account",
+				// A member may make any number of service accounts, each of which would have
+				// a person's room (estate.ElevationRoom).
+				Holds: `request.operation != "CREATE" || object.spec.requestedBy == request.userInfo.username &&
+					!request.userInfo.username.startsWith("system:serviceaccount:") ||
 					` + admissionpolicy.ByAdmins(p.Admins),
-				Message: `"spec.requestedBy: write " + request.userInfo.username + ", which is who you are"`,
+				Message: `request.userInfo.username.startsWith("system:serviceaccount:")
+					? "people request elevations, service accounts do not: request it as yourself"
+					: "spec.requestedBy: write " + request.userInfo.username + ", which is who you are"`,
 			},
 		},
 	}

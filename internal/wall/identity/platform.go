@@ -123,7 +123,7 @@ func PlatformRules(role string, p *estate.Platform) []rbacv1.PolicyRule {
 	case ClassesRole:
 		return rights.WithVerbs(classes, rights.Read)
 	case ApproversRole:
-		return []rbacv1.PolicyRule{approving()}
+		return []rbacv1.PolicyRule{rights.Elevations("patch")} // approvers write their name
 	case AuditorRole:
 		return rights.WithVerbs(slices.Concat(audited, classes, ownNodeClass(p)), rights.Read)
 	default:

@@ -37,8 +37,8 @@ var Roles = []v1alpha1.Role{v1alpha1.RoleViewer, v1alpha1.RoleOperator}
 
 func roles(p *estate.Platform) []client.Object {
 	all := []client.Object{
-		clusterRole(v1alpha1.RoleViewer, rulesOf(v1alpha1.RoleViewer, p)),
-		clusterRole(v1alpha1.RoleOperator, rulesOf(v1alpha1.RoleOperator, p)),
+		clusterRole(v1alpha1.RoleViewer, rights.Of(v1alpha1.RoleViewer, &p.PlatformSpec)),
+		clusterRole(v1alpha1.RoleOperator, rights.Of(v1alpha1.RoleOperator, &p.PlatformSpec)),
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Roles)) {
 		all = append(all, clusterRole(v1alpha1.Role(name), ownRules(p.Roles[name])))
@@ -54,17 +54,6 @@ func ownRules(role v1alpha1.OwnRole) []rbacv1.PolicyRule {
 		all[i] = rbacv1.PolicyRule{APIGroups: r.APIGroups, Resources: r.Resources, Verbs: r.Verbs}
 	}
 	return all
-}
-
-// rulesOf are the rights of a role. The attacks read them too: all other requests must
-// be refused.
-func rulesOf(role v1alpha1.Role, p *estate.Platform) []rbacv1.PolicyRule {
-	n := &p.Network
-	if role == v1alpha1.RoleViewer {
-		return slices.Concat(rights.Viewer(), calicoRules(n, false), rights.Addons(p.Addons, false), requestRules(p))
-	}
-	writing := n.Calico != nil && n.Calico.TenantPolicies
-	return slices.Concat(rights.Operator(), calicoRules(n, writing), rights.Addons(p.Addons, true), requestRules(p))
 }
 
 func clusterRole(role v1alpha1.Role, rules []rbacv1.PolicyRule) *rbacv1.ClusterRole {

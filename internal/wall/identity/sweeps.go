@@ -83,9 +83,10 @@ func just(namespace string, resources ...string) attack.Sweep {
 	}}
 }
 
-// givenTo evaluates a role's rules as RBAC does.
+// givenTo evaluates a role's rules as RBAC does. The attacks send all other requests, which
+// must be refused.
 func givenTo(role v1alpha1.Role, p *estate.Platform) func(group, resource string, verb attack.Verb) bool {
-	return givenBy(rulesOf(role, p))
+	return givenBy(rights.Of(role, &p.PlatformSpec))
 }
 
 // everybodyMay reports the rights that Kubernetes' own role system:basic-user gives

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -28,7 +29,9 @@ import (
 const (
 	// etcdTakes is the maximum size of an object in etcd, less its envelope.
 	etcdTakes = 1 << 20
-	helm      = corev1.SecretType("helm.sh/release.v1")
+	// annotationsTake is less than the 256 KiB that an object's annotations may have.
+	annotationsTake = 200 << 10
+	helm            = corev1.SecretType("helm.sh/release.v1")
 )
 
 // sizes are objects that are too large for a quota on their number to be effective.
@@ -113,10 +116,11 @@ func (s scene) sizes() []attack.Attack {
 		attack.Creating("write-a-long-event", "write an Event with a long message", attack.Nobody, event("write-a-long-event", 2<<10)),
 		attack.Creating("keep-a-release", "keep a release of Helm in a Secret of almost maxHelmReleaseBytes", attack.Nobody, secret("keep-a-release", helm, min(releases, etcdTakes)-4<<10)),
 	}
+	all = append(all, s.largeRequests(annotated)...)
 	if releases < etcdTakes {
 		all = append(all, attack.Creating("fill-a-release", "write a Secret of more than maxHelmReleaseBytes that says that it is a release of Helm", by, secret("fill-a-release", helm, releases)))
 	}
-	if others < 200<<10 { // annotations may have 256 KiB
+	if others < annotationsTake {
 		all = append(all, attack.Creating("fill-a-pod-by-fields", "run a pod of so many fields that what managedFields say of them is more than maxOtherObjectBytes", byPods,
 			s.pod("fill-a-pod-by-fields", func(p *corev1.Pod) {
 				for i := range others / 40 {
@@ -129,11 +133,38 @@ func (s scene) sizes() []attack.Attack {
 		[]string{"https://etcd.io/docs/latest/op-guide/maintenance/#space-quota"}, all...)
 }
 
+// largeRequests are objects of croft's own kinds that members write, viewers among them.
+func (s scene) largeRequests(large func(client.Object, int64) client.Object) []attack.Attack {
+	by := attack.ByPolicy(SizesPolicy, SizeRule)
+	var all []attack.Attack
+	if s.platform.Elevation != nil {
+		a := attack.Creating("fill-an-elevation", "request an elevation of more than 8 KiB, as a viewer", by, large(&v1alpha1.Elevation{
+			TypeMeta: croftKind("Elevation"), ObjectMeta: s.meta("fill-an-elevation"),
+			Spec: v1alpha1.ElevationSpec{
+				RequestedBy: attack.Member(s.by.Access, v1alpha1.RoleViewer), Role: v1alpha1.ElevationOperator,
+				Duration: metav1.Duration{Duration: 15 * time.Minute}, Reason: "croft verify", PublicKey: strings.Repeat("A", 43) + "=",
+			},
+		}, estate.MaxNoteBytes))
+		a.As = v1alpha1.RoleViewer
+		all = append(all, a)
+	}
+	if others := *s.by.Allowances.MaxOtherObjectBytes; s.by.MayRequest > 0 && others < annotationsTake {
+		all = append(all, attack.Creating("fill-a-request", "ask for a namespace by a TenantNamespace of more than maxOtherObjectBytes", by, large(&v1alpha1.TenantNamespace{
+			TypeMeta: croftKind("TenantNamespace"), ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: s.by.Name + "-full"},
+		}, others)))
+	}
+	return all
+}
+
+func croftKind(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}
+}
+
 // largeOfPlatform are objects that the platform writes in a tenant's namespace, as large
 // as it needs them.
 func (s scene) largeOfPlatform(large func(client.Object) client.Object) []attack.Attack {
 	rules := &v1alpha1.TenantRules{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"}, ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: v1alpha1.TenantRulesName},
+		TypeMeta: croftKind("TenantRules"), ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: v1alpha1.TenantRulesName},
 	}
 	endpoints := &corev1.Endpoints{TypeMeta: core("Endpoints"), ObjectMeta: s.meta("fill-endpoints-as-platform")} //nolint:staticcheck // the older API is served, too
 	slice := &discoveryv1.EndpointSlice{

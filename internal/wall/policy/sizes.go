@@ -51,6 +51,9 @@ func bytesOf(text, most string) string {
 		"TEXT", text, "MOST", most)
 }
 
+// notes are the kinds of estate.MaxNoteBytes.
+var notes = []string{"/events", "events.k8s.io/events", "coordination.k8s.io/leases", "croft.dev/elevations"}
+
 // checkSizes limits the size of objects, so that a quota on their number bounds a
 // tenant's space in etcd. It matches every kind, since a tenant would use any kind that
 // it left out. Hence it reads no TenantRules: the API server sees them late in a new
@@ -64,9 +67,9 @@ func checkSizes() admissionpolicy.Validating {
 		},
 		Except: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"pods"}, Operations: write},
-			{Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"*"}, Operations: write},
 			// Tenants cannot write these, and those of a Service with a thousand pods
-			// are larger.
+			// are larger, as are the rules of a tenant with many exceptions.
+			{Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"tenantrules"}, Operations: write},
 			{Version: "v1", Resources: []string{"endpoints"}, Operations: write},
 			{Group: "discovery.k8s.io", Version: "*", Resources: []string{"endpointslices"}, Operations: write},
 		},
@@ -81,7 +84,7 @@ func checkSizes() admissionpolicy.Validating {
 					? ` + most(v1alpha1.MaxHelmReleaseBytesAnnotation, estate.MaxObjectBytes) + ` :
 				variables.kind == "/secrets"
 					? ` + most(v1alpha1.MaxObjectBytesAnnotation, estate.MaxObjectBytes) + ` :
-				variables.kind in ["/events", "events.k8s.io/events", "coordination.k8s.io/leases"]
+				variables.kind in ` + quoted(notes) + `
 					? ` + strconv.Itoa(estate.MaxNoteBytes) + ` :
 				` + most(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)},
 			{Name: "text", Expression: text("object")},
@@ -100,13 +103,13 @@ func checkSizes() admissionpolicy.Validating {
 			Name: SizeRule, Costly: true,
 			Says: "objects are no larger than the tenant's maxObjectBytes (Secrets, ConfigMaps), " +
 				"maxHelmReleaseBytes (Helm's releases) and maxOtherObjectBytes (other kinds), " +
-				"Events and Leases no larger than 8 KiB",
+				"Events, Leases and Elevations no larger than 8 KiB",
 			Holds: `variables.size <= variables.most ||
 				` + grownFrom("variables.text", "variables.textBefore", "variables.most"),
 			Message: `"the object is larger than the " + string(variables.most) + " bytes that namespace " +
 				namespaceObject.metadata.name + " has for one of " + request.resource.resource +
 				": make it smaller, or split it" +
-				(variables.kind in ["/events", "events.k8s.io/events", "coordination.k8s.io/leases"] ? "" :
+				(variables.kind in ` + quoted(notes) + ` ? "" :
 					"; a platform admin allows more by policy." +
 						(variables.isHelm ? "maxHelmReleaseBytes" :
 							variables.kind in ["/secrets", "/configmaps"] ? "maxObjectBytes" :
