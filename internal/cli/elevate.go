@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -132,7 +133,10 @@ func (a *app) elevate(ctx context.Context, o *elevateOptions) error {
 func (a *app) granted(ctx context.Context, c client.Client, e *v1alpha1.Elevation, patience time.Duration) error {
 	said := ""
 	err := wait.PollUntilContextTimeout(ctx, time.Second, patience, true, func(ctx context.Context) (bool, error) {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(e), e); err != nil {
+		switch err := c.Get(ctx, client.ObjectKeyFromObject(e), e); {
+		case apierrors.IsNotFound(err):
+			return false, fmt.Errorf("elevation %s was deleted before it was granted: kubectl get events -n %s shows why", e.Name, e.Namespace)
+		case err != nil:
 			return false, oneLine{unreachable(err)}
 		}
 		switch e.Status.Phase {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -286,6 +288,79 @@ func TestElevation(t *testing.T) {
 		t.Error("the token is accepted without its account")
 	}
 	f.gone(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop-db", Name: "croft-elevation-" + account.Name}})
+
+	// The record is deleted 30 days after the end.
+	f.endedAgo(e, 29*24*time.Hour)
+	f.phase(e, v1alpha1.ElevationEnded)
+	f.endedAgo(e, 31*24*time.Hour)
+	f.gone(e)
+}
+
+// endedAgo moves the end of an elevation into the past.
+func (f *field) endedAgo(e *v1alpha1.Elevation, ago time.Duration) {
+	f.Helper()
+	if err := f.client.Status().Patch(f.Context(), e, client.RawPatch(types.MergePatchType,
+		[]byte(`{"status":{"until":"`+time.Now().Add(-ago).UTC().Format(time.RFC3339)+`"}}`))); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// TestElevationRoom floods a tenant with requests of one person: another person's request is
+// decided nevertheless.
+func TestElevationRoom(t *testing.T) {
+	sandbox.EndToEnd(t)
+	f := newField(t, sandbox.WithControllers)
+	defer f.operate()()
+	p := platform()
+	p.Spec.Elevation = &v1alpha1.PlatformElevation{MaxDuration: metav1.Duration{Duration: time.Hour}, Approvers: []string{"leads"}}
+	shop := tenant("shop", "apps")
+	shop.Spec.Access[0].Role = v1alpha1.RoleViewer
+	shop.Spec.Namespaces = []string{"shop", "shop-db"}
+	shop.Spec.Quota = corev1.ResourceList{"count/elevations.croft.dev": resource.MustParse("20")} // four of each person
+	f.create(p, pool("apps"), shop)
+
+	_, public, err := elevation.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := func(by, namespace, name string) error {
+		return f.as(by, "shop-devs").Create(t.Context(), &v1alpha1.Elevation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec: v1alpha1.ElevationSpec{
+				RequestedBy: by, Role: v1alpha1.ElevationOperator, Duration: metav1.Duration{Duration: 20 * time.Minute}, Reason: "INC-42", PublicKey: public,
+			},
+		})
+	}
+	f.eventually("eve to be let in", func() string {
+		if err := request("eve", "shop", "eve-first"); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	for i := range 60 {
+		namespace := shop.Spec.Namespaces[i%2]
+		if err := request("eve", namespace, fmt.Sprintf("eve-%d", i)); err != nil && !strings.Contains(err.Error(), "exceeded quota") {
+			t.Fatal(err)
+		}
+	}
+	f.eventually("ann's request to be let in", func() string {
+		if err := request("ann", "shop", "ann-1"); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	f.phase(&v1alpha1.Elevation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ann-1"}}, v1alpha1.ElevationPending)
+	f.eventually("eve's surplus to be deleted", func() string {
+		var all v1alpha1.ElevationList
+		if err := f.client.List(t.Context(), &all); err != nil {
+			return err.Error()
+		}
+		if n := len(all.Items); n != 5 {
+			return fmt.Sprintf("%d elevations", n)
+		}
+		return ""
+	})
+	f.phase(&v1alpha1.Elevation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "eve-first"}}, v1alpha1.ElevationPending)
 }
 
 // phase waits until an elevation is in a phase.

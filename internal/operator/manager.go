@@ -79,9 +79,10 @@ func cacheOptions(plugins secondary.Plugins) cache.Options {
 			&v1alpha1.Pool{}:             all,
 			&v1alpha1.Tenant{}:           all,
 			&v1alpha1.SecondaryNetwork{}: all,
-			&v1alpha1.Elevation{}:        all,
-			&v1alpha1.TenantNamespace{}:  all,
-			&corev1.Event{}:              quota.Events(),
+			// Their managed fields are as long as the rest.
+			&v1alpha1.Elevation{}:       {Label: labels.Everything(), Transform: cache.TransformStripManagedFields()},
+			&v1alpha1.TenantNamespace{}: all,
+			&corev1.Event{}:             quota.Events(),
 			// They are Karpenter's. They are watched only where nodes are attached to
 			// secondary networks.
 			&karpenterv1.NodeClaim{}: all,

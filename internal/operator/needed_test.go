@@ -241,7 +241,8 @@ func (l *life) elevate() {
 	})
 	l.phase(e, v1alpha1.ElevationActive)
 	account := elevation.Account(elevation.Name("shop", "eve-1"))
-	l.delete(e)
+	l.endedAgo(e, 31*24*time.Hour)
+	l.gone(e)
 	l.gone(account)
 }
 

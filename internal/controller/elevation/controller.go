@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -48,10 +49,12 @@ func New(cached, live client.Client, d *declared.Store, r events.EventRecorder) 
 }
 
 // Register adds the controller to the manager. At an operator's start, it also checks
-// RoleBindings whose elevation was deleted or changed.
+// RoleBindings whose elevation was deleted or changed. It takes one request at a time: each
+// is counted before the next is judged.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("elevation").
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		For(&v1alpha1.Elevation{}).
 		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(owner), builder.WithPredicates(watch.Drift())).
 		Complete(trace.Reconciler("elevation", c))
@@ -75,12 +78,15 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	} else if err != nil {
 		return reconcile.Result{}, c.withdraw(ctx, account)
 	}
+	if !time.Now().Before(expiry(e)) {
+		return reconcile.Result{}, c.forget(ctx, e, account)
+	}
 	switch e.Status.Phase {
 	case v1alpha1.ElevationEnded, v1alpha1.ElevationRefused:
 		if bindings, err := c.bindings(ctx, account); err != nil || len(bindings) == 0 {
-			return reconcile.Result{}, err
+			return reconcile.Result{RequeueAfter: time.Until(expiry(e))}, err
 		}
-		return reconcile.Result{}, c.withdraw(ctx, account)
+		return reconcile.Result{RequeueAfter: time.Until(expiry(e))}, c.withdraw(ctx, account)
 	case v1alpha1.ElevationPending:
 	case v1alpha1.ElevationActive:
 		if time.Now().Before(e.Status.Until.Time) {
@@ -99,6 +105,13 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		_, err := c.applier.Apply(ctx, elevation.Bindings(e, tenant.Namespaces)...)
 		return reconcile.Result{RequeueAfter: soon(e)}, err
+	}
+	if e.Status.Phase == "" {
+		if others, err := c.countDecided(ctx, e.Spec.RequestedBy, tenant.Namespaces); err != nil {
+			return reconcile.Result{}, err
+		} else if room := estate.ElevationRoom(tenant); others >= room {
+			return reconcile.Result{}, c.drop(ctx, e, fmt.Sprintf("deleted: one person may have %d elevations of the last 30 days in tenant %s", room, tenant.Name))
+		}
 	}
 	verdict, why := judge(e, platform, time.Now())
 	if verdict != v1alpha1.ElevationActive {
@@ -154,6 +167,43 @@ func (c *Controller) grant(ctx context.Context, e *v1alpha1.Elevation, account s
 		Phase: v1alpha1.ElevationActive, Message: by, Granted: ptr.To(metav1.NewTime(now)), Until: ptr.To(metav1.NewTime(until)),
 		User: serviceaccount.MakeUsername(v1alpha1.ElevationsNamespace, account), Token: sealed,
 	})
+}
+
+// countDecided counts one person's requests in a tenant, as the cache has them. New ones are
+// not among them: their turn comes.
+func (c *Controller) countDecided(ctx context.Context, person string, namespaces []string) (int, error) {
+	count := 0
+	for _, namespace := range namespaces {
+		var list v1alpha1.ElevationList
+		if err := c.client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return 0, err
+		}
+		for i := range list.Items {
+			if e := &list.Items[i]; e.Spec.RequestedBy == person && e.Status.Phase != "" {
+				count++
+			}
+		}
+	}
+	return count, nil
+}
+
+// drop deletes a request that is not decided. The event remains.
+func (c *Controller) drop(ctx context.Context, e *v1alpha1.Elevation, why string) error {
+	event.Emit(c.recorder, e, corev1.EventTypeWarning, "ElevationRefused", "elevate", e.Spec.RequestedBy+": "+why)
+	return c.delete(ctx, e)
+}
+
+// forget deletes the record of an elevation, after all that may be left of it.
+func (c *Controller) forget(ctx context.Context, e *v1alpha1.Elevation, account string) error {
+	if err := c.withdraw(ctx, account); err != nil {
+		return err
+	}
+	return c.delete(ctx, e)
+}
+
+// delete deletes an elevation, and no later one of the same name.
+func (c *Controller) delete(ctx context.Context, e *v1alpha1.Elevation) error {
+	return client.IgnoreNotFound(c.live.Delete(ctx, e, client.Preconditions{UID: &e.UID}))
 }
 
 // refuse is for requests that cannot be granted.

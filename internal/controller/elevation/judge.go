@@ -10,6 +10,18 @@ import (
 // patience is the time that a request waits for its approval.
 const patience = 24 * time.Hour
 
+// retention is the time for which the record of a request is kept after its end.
+const retention = 30 * 24 * time.Hour
+
+// expiry is when a request is deleted, in whatever phase it is: a pending one is left where
+// the tenant is not valid.
+func expiry(e *v1alpha1.Elevation) time.Time {
+	if e.Status.Until != nil {
+		return e.Status.Until.Add(retention)
+	}
+	return e.CreationTimestamp.Add(retention)
+}
+
 // judge decides about a request that has not been granted. The API server decides who
 // may approve it: see identity.ElevationsPolicy.
 func judge(e *v1alpha1.Elevation, p *estate.Platform, now time.Time) (v1alpha1.ElevationPhase, string) {

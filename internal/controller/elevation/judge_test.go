@@ -10,7 +10,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// TestJudge holds each request that is not to be granted against its phase.
+// TestJudge compares the phase of each request that is not to be granted, and when requests
+// are deleted.
 func TestJudge(t *testing.T) {
 	now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	hour := metav1.Duration{Duration: time.Hour}
@@ -45,6 +46,20 @@ func TestJudge(t *testing.T) {
 				t.Errorf("%s: %s, want %s", got, why, test.want)
 			}
 		})
+	}
+	for _, test := range []struct {
+		name   string
+		status v1alpha1.ElevationStatus
+		want   time.Time
+	}{
+		{"refused", v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationRefused}, now.Add(retention)},
+		{"undecided", v1alpha1.ElevationStatus{}, now.Add(retention)},
+		{"ended", v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationEnded, Until: &metav1.Time{Time: now.Add(time.Hour)}}, now.Add(time.Hour + retention)},
+	} {
+		e := &v1alpha1.Elevation{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now)}, Status: test.status}
+		if got := expiry(e); !got.Equal(test.want) {
+			t.Errorf("%s: is deleted %s, not %s", test.name, got, test.want)
+		}
 	}
 	if got, _ := judge(&v1alpha1.Elevation{}, nil, now); got != v1alpha1.ElevationRefused {
 		t.Errorf("without a platform: %s", got)
