@@ -41,6 +41,7 @@ type ElevationSpec struct {
 	// refuses any other name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="must not contain invisible characters, such as those of zero width"
 	// +required
 	RequestedBy string `json:"requestedBy"`
 	// Role is what they ask for.
@@ -56,7 +57,8 @@ type ElevationSpec struct {
 	Duration metav1.Duration `json:"duration"`
 	// Reason is why, for those who approve it and those who read the record.
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self.matches('[^[:space:]]') && !self.matches('[[:cntrl:]]')",message="say why in one line"
+	// +kubebuilder:validation:XValidation:rule="self.matches('[^[:space:]]')",message="say why in one line"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="say why in one line, without invisible characters, such as those of zero width or of text direction"
 	// +required
 	Reason string `json:"reason"`
 	// PublicKey is the X25519 key, in base64, that croft encrypts the token for (RFC 9180,
@@ -68,6 +70,7 @@ type ElevationSpec struct {
 	// name but that of the user who writes it, and that of the requester.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="must not contain invisible characters, such as those of zero width"
 	// +optional
 	ApprovedBy string `json:"approvedBy,omitempty"`
 }
@@ -145,6 +148,7 @@ type PlatformElevation struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	// +kubebuilder:validation:items:XValidation:rule="!self.startsWith('system:')",message="groups that begin with system: are Kubernetes' own: name a group of your identity provider"
+	// +kubebuilder:validation:items:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="must not contain invisible characters, such as those of zero width"
 	// +listType=set
 	// +optional
 	Approvers []string `json:"approvers,omitempty"`
