@@ -183,6 +183,20 @@ type PlatformSpec struct {
 	// +optional
 	Finalizers []string `json:"finalizers,omitempty"`
 
+	// Tolerations are the keys of taints that tenants' pods may tolerate, with any value and
+	// effect, besides the life cycle of nodes, their own pools, and the devices that they
+	// request: those that clouds and the API server's plugins add to pods. They decide
+	// nothing about whose nodes a pod runs on. If not given, they are the keys of common
+	// devices (nvidia.com/gpu and others), of spot nodes on AKS and GKE, and
+	// kubernetes.io/arch; an empty list allows none.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=317
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="must be the key of a taint, such as nvidia.com/gpu"
+	// +kubebuilder:validation:items:XValidation:rule="!self.matches('^((.*[.])?karpenter.sh|node-role.kubernetes.io|readiness.k8s.io|(.*[.])?croft.dev)/')",message="keeps pods off nodes that are not theirs, or not ready: no tenant's pod may tolerate it"
+	// +listType=set
+	// +optional
+	Tolerations []string `json:"tolerations,omitzero"`
+
 	// NodeClass is the template of every pool's nodes; a Pool may override it.
 	// +required
 	NodeClass NodeClass `json:"nodeClass"`

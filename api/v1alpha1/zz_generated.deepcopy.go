@@ -1005,6 +1005,11 @@ func (in *PlatformSpec) DeepCopyInto(out *PlatformSpec) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Tolerations != nil {
+		in, out := &in.Tolerations, &out.Tolerations
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	in.NodeClass.DeepCopyInto(&out.NodeClass)
 	in.Network.DeepCopyInto(&out.Network)
 	in.TenantDefaults.DeepCopyInto(&out.TenantDefaults)

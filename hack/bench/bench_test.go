@@ -61,6 +61,20 @@ sent_total{code="201",method="POST"} 8
 	}
 }
 
+// TestReviewsAreNoWrites counts a minute of an operator at rest, and one that writes.
+func TestReviewsAreNoWrites(t *testing.T) {
+	resources := requests{"selfsubjectrulesreviews": 15, "leases": 20}
+	for _, test := range []struct{ posts, writes float64 }{{15, 6}, {16, 7}, {14, 6}} {
+		sent := requests{"GET": 3, "POST": test.posts, "PUT": 6}
+		if got := sent.withoutReviews(resources).writes(); got != test.writes {
+			t.Errorf("of %v, %g are writes, not %g", sent, got, test.writes)
+		}
+		if sent["POST"] != test.posts {
+			t.Error("the counts were changed")
+		}
+	}
+}
+
 func TestMoved(t *testing.T) {
 	got := moved(map[string]string{"stays": "1", "goes": "2", "moves": "3"}, map[string]string{"stays": "1", "moves": "4", "comes": "5"})
 	if want := []string{"comes", "goes", "moves"}; !reflect.DeepEqual(got, want) {

@@ -15,6 +15,7 @@ import (
 // sight are the counts at one moment.
 type sight struct {
 	croft, everybody requests
+	resources        requests // everybody's, by resource
 	versions         map[string]string
 }
 
@@ -49,7 +50,7 @@ func measureSteady(ctx context.Context, b *bench) ([]comparison, error) {
 		Everybody requests `json:"everybodysRequests"`
 		Objects   int      `json:"objects"`
 		Moved     []string `json:"movedObjects"`
-	}{after.croft.since(before.croft), after.everybody.since(before.everybody), len(after.versions), moved(before.versions, after.versions)}
+	}{after.croft.since(before.croft).withoutReviews(after.resources.since(before.resources)), after.everybody.since(before.everybody), len(after.versions), moved(before.versions, after.versions)}
 	writes := raw.Croft.writes()
 	found := []comparison{{
 		Name: fmt.Sprintf("steady state, %d tenants", b.tenants), Unit: inWrites, Raw: raw,
@@ -72,18 +73,21 @@ func look(ctx context.Context, s *settled) (sight, error) {
 	if now.versions, err = versions(ctx, admin); err != nil {
 		return now, err
 	}
-	if now.everybody, err = everybodysRequests(ctx, s.Config); err != nil {
+	if now.everybody, err = everybodysRequests(ctx, s.Config, "verb"); err != nil {
+		return now, err
+	}
+	if now.resources, err = everybodysRequests(ctx, s.Config, "resource"); err != nil {
 		return now, err
 	}
 	now.croft, err = s.operator.requests(ctx)
 	return now, err
 }
 
-// everybodysRequests are the requests that the API server has answered, by verb.
-func everybodysRequests(ctx context.Context, config *rest.Config) (requests, error) {
+// everybodysRequests are the requests that the API server has answered, by a label.
+func everybodysRequests(ctx context.Context, config *rest.Config, label string) (requests, error) {
 	c, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
-	return scrape(ctx, c, config.Host+"/metrics", "apiserver_request_total", "verb")
+	return scrape(ctx, c, config.Host+"/metrics", "apiserver_request_total", label)
 }

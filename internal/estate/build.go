@@ -74,11 +74,20 @@ func groupsOf(e *Estate) []string {
 	return slices.Compact(all)
 }
 
+// builtinTolerations are the keys of taints that device plugins and clouds put on nodes, and
+// for which the API server's plugins, or a cloud's, add tolerations to pods.
+var builtinTolerations = []string{
+	"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi",
+	"aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "google.com/tpu",
+	"kubernetes.azure.com/scalesetpriority", "cloud.google.com/gke-spot", "cloud.google.com/gke-preemptible", "kubernetes.io/arch",
+}
+
 // resolvePlatform sets the schema's defaults, for a Platform that did not pass the API
 // server.
 func resolvePlatform(p v1alpha1.PlatformSpec) v1alpha1.PlatformSpec {
 	p.NodePoolKey = cmp.Or(p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
 	p.Placement = cmp.Or(p.Placement, v1alpha1.PlacementNative)
+	p.Tolerations = first(p.Tolerations, builtinTolerations)
 	p.GitOps = cmp.Or(p.GitOps, v1alpha1.GitOpsFlux)
 	p.Network.Dialect = cmp.Or(p.Network.Dialect, v1alpha1.DialectKubernetes)
 	if len(p.Network.MetadataAddresses) == 0 {

@@ -22,6 +22,7 @@ var rules = []rule{
 	eachPlatform(adminsArePeople),
 	eachPlatform(addonsAreHarmless),
 	eachPlatform(rolesStayWithinOperator),
+	eachPlatform(poolKeyIsNotTolerated),
 	eachPlatform(poolKeyIsFree),
 	eachPlatform(defaultsAreOrdered),
 	eachPlatform(platformContainersFitQuota),

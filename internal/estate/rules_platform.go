@@ -1,6 +1,7 @@
 package estate
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -66,6 +67,15 @@ func poolKeyIsFree(p *v1alpha1.PlatformSpec) []finding {
 	}
 	return found(field.NewPath("spec", "nodePoolKey"), "the label %s has a meaning already; choose one of your own, such as %s",
 		p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
+}
+
+// poolKeyIsNotTolerated refuses tolerations of every pool.
+func poolKeyIsNotTolerated(p *v1alpha1.PlatformSpec) []finding {
+	i := slices.Index(p.Tolerations, p.NodePoolKey)
+	if i < 0 {
+		return nil
+	}
+	return found(field.NewPath("spec", "tolerations").Index(i), "%s is the nodePoolKey, and croft adds the toleration of a pod's own pool; remove it", p.NodePoolKey)
 }
 
 func defaultsAreOrdered(p *v1alpha1.PlatformSpec) []finding {

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +23,7 @@ import (
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	s := scene{
 		key: p.NodePoolKey, namespace: by.Namespaces[0], pool: by.Pools[0], pools: by.Pools, otherPool: on.Pools[0],
-		runtimeClasses: by.Allowances.RuntimeClasses, engine: p.Placement,
+		runtimeClasses: by.Allowances.RuntimeClasses, tolerations: p.Tolerations, engine: p.Placement,
 		tenant: by.Name, otherTenant: on.Name, namespaces: by.Namespaces, other: on.Namespaces[0],
 	}
 	attacks := slices.Concat(s.breaches(), s.bounds(), s.mirrors(), s.nobodys())
@@ -36,6 +37,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 type scene struct {
 	key, namespace, pool, otherPool string
 	pools, runtimeClasses           []string
+	tolerations                     []string // the platform's
 	engine                          v1alpha1.PlacementEngine
 	// tenant has the namespaces, and other is one of otherTenant's.
 	tenant, otherTenant, other string
@@ -60,6 +62,21 @@ func (s scene) breaches() []attack.Attack {
 
 func toleration(t corev1.Toleration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.Tolerations = append(p.Spec.Tolerations, t) }
+}
+
+// device is the toleration that the API server's plugin ExtendedResourceToleration adds to a
+// pod with such a device.
+var device = corev1.Toleration{Key: "croft-verify.example/device", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
+
+// requesting requests so many of a device, and tolerates its taint.
+func requesting(name string, count int64) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		limits := corev1.ResourceList{corev1.ResourceName(name): *resource.NewQuantity(count, resource.DecimalSI)}
+		p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: limits, Requests: limits.DeepCopy()}
+		own := device
+		own.Key = name
+		toleration(own)(p)
+	}
 }
 
 // strays are pods that would run elsewhere.
@@ -94,6 +111,13 @@ func (s scene) strays() []attack.Attack {
 			toleration(corev1.Toleration{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists})),
 		s.create("tolerate-unregistered-node", "tolerate the taint of nodes that are not ready for anybody", TolerationsRule,
 			toleration(corev1.Toleration{Key: "karpenter.sh/unregistered", Operator: corev1.TolerationOpExists})),
+		s.create("tolerate-device-unasked", "tolerate the taint of a device that the pod does not request", TolerationsRule, toleration(device)),
+		s.create("tolerate-device-of-none", "tolerate the taint of a device of which the pod requests 0", TolerationsRule, requesting(device.Key, 0)),
+		s.create("tolerate-disruption", "tolerate the taint of nodes that Karpenter is about to remove, as that of a device", TolerationsRule, requesting("karpenter.sh/disrupted", 0)),
+		s.create("tolerate-device-eviction", "tolerate the taint of a device in every effect", TolerationsRule, func(p *corev1.Pod) {
+			requesting(device.Key, 1)(p)
+			p.Spec.Tolerations[0].Effect = ""
+		}),
 		s.create("forge-owner-node", "tolerate every taint as a pod that claims to belong to a Node", TolerationsRule, func(p *corev1.Pod) {
 			own("Node", "v1")(p)
 			p.OwnerReferences[0].Controller = nil
@@ -227,6 +251,12 @@ func (s scene) mirrors() []attack.Attack {
 			Request: &attack.Request{Verb: attack.Create, Object: daemonSet},
 			Outcome: attack.As(func(d *appsv1.DaemonSet) error { return s.placed(&d.Spec.Template.Spec) }),
 		},
+	}
+	all = append(all, attack.Creating("request-a-device", "request a device, for which the API server adds a toleration", attack.Nobody,
+		attack.Pod(s.namespace, "croft-request-a-device", requesting(device.Key, 1))))
+	for _, key := range s.tolerations[:min(1, len(s.tolerations))] {
+		all = append(all, attack.Creating("tolerate-a-listed-taint", "tolerate a taint of the platform's list", attack.Nobody,
+			attack.Pod(s.namespace, "croft-tolerate-a-listed-taint", toleration(corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists}))))
 	}
 	for _, maker := range attack.Makers(s.namespace, "croft-worker", attack.Template()) {
 		if kind := maker.GetObjectKind().GroupVersionKind().Kind; kind != "DaemonSet" {

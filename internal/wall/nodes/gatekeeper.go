@@ -8,11 +8,11 @@ import (
 )
 
 // placementConstraint is the check of where pods may run, as Gatekeeper holds it.
-func placementConstraint(poolKey string) admissionpolicy.Constrained {
+func placementConstraint(p *estate.Platform) admissionpolicy.Constrained {
 	return admissionpolicy.Constrained{
 		Kind:    "CroftPlacement",
 		Matches: map[string][]string{"": {"Pod"}},
-		Policy:  admissionpolicy.CheckPods(podPart(poolKey)),
+		Policy:  admissionpolicy.CheckPods(podPart(p)),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
 	"croft.dev/croft/internal/admissionpolicy"
+	"croft.dev/croft/internal/estate"
 )
 
 // DaemonSetPolicy is the name of the policy that places the pods of a tenant's
@@ -33,7 +34,8 @@ const (
 // podPart is the first two of the four layers of placement: pods are placed at creation,
 // and the result is checked. The other two, the taints and the label that a node cannot
 // forge, come with each pool.
-func podPart(poolKey string) admissionpolicy.Pods {
+func podPart(p *estate.Platform) admissionpolicy.Pods {
+	poolKey := p.NodePoolKey
 	variables, patch := place(poolKey, "spec")
 	asked, scheduling := schedulingPart()
 	// A variable costs more than its value.
@@ -51,12 +53,16 @@ func podPart(poolKey string) admissionpolicy.Pods {
 		Rules: append([]admissionpolicy.Rule{
 			{
 				Name: TolerationsRule,
-				Says: "pods tolerate the taint of the tenant's pools and the life cycle of nodes, and nothing else",
+				Says: "pods tolerate the taint of the tenant's pools, the life cycle of nodes, " +
+					"devices that they request and the platform's tolerations, and nothing else",
 				Holds: `!has(variables.spec.tolerations) ||
-					variables.spec.tolerations.all(t, ` + keyed(tolerated) + `)`,
+					variables.spec.tolerations.all(t, ` + keyed(tolerated(p.Tolerations)) + `)`,
 				Message: `"spec.tolerations: pods tolerate only keys below node.kubernetes.io/ ` +
-					`and the taint of their tenant's pools, which croft adds: ` +
-					`remove tolerations of other keys, of every taint and of other pools"`,
+					`and the taint of their tenant's pools, which croft adds, ` +
+					`those of devices that they request and of platform.tolerations: ` +
+					`remove tolerations of other keys, of every taint and of other pools. ` +
+					`If you wrote none: the API server may add one for a device of which a container requests 0: ` +
+					`leave the device out"`,
 			},
 			{
 				Cheap: true,
@@ -132,10 +138,33 @@ const alreadyPlaced = `has(object.spec.nodeSelector) && KEY in object.spec.nodeS
 
 // tolerated is true for a toleration t that pods of the tenant may have. Most are of KEY
 // or of the API server's own tolerations.
-const tolerated = `has(t.key) && (t.key.startsWith("node.kubernetes.io/") ||
+func tolerated(keys []string) string {
+	listed := make([]string, len(keys))
+	for i, key := range keys {
+		listed[i] = admissionpolicy.Quote(key)
+	}
+	return `has(t.key) && (t.key.startsWith("node.kubernetes.io/") ||
 		t.key == KEY && (!has(t.operator) || t.operator == "Equal") &&
-		has(t.value) && (t.value == params.written.pools || t.value in params.spec.pools)) ||
+		has(t.value) && (t.value == params.written.pools || t.value in params.spec.pools) ||
+		t.key in [` + strings.Join(listed, ", ") + `] ||
+		` + ofDevice + `) ||
 	variables.specBefore.exists(s, has(s.tolerations) && t in s.tolerations)`
+}
+
+// ofDevice is true for the toleration that the API server's plugin ExtendedResourceToleration
+// adds for a device, if a container requests one or more. Such a pod fits on nodes with the
+// device alone, so the toleration opens no others: not those of a taint that is no device,
+// such as karpenter.sh/disrupted. For a request of 0, the plugin would add any key that a pod
+// names.
+const ofDevice = `has(t.operator) && t.operator == "Exists" && has(t.effect) && t.effect == "NoSchedule" &&
+	t.key != KEY && t.key.contains("/") && !t.key.contains("kubernetes.io/") &&
+	(variables.spec.containers.exists(c, ` + requests + `) ||
+		has(variables.spec.initContainers) && variables.spec.initContainers.exists(c, ` + requests + `))`
+
+// requests is true for a container c with a limit of one or more of the device t.key. The
+// API server requires limits of devices, and that requests are the same.
+const requests = `has(c.resources) && has(c.resources.limits) && t.key in c.resources.limits &&
+	sign(quantity(string(c.resources.limits[t.key]))) > 0`
 
 // placeDaemonSets is because the DaemonSet controller makes a pod for every node
 // that the template's own selector and tolerations let it on, before any pod is

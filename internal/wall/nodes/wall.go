@@ -21,7 +21,7 @@ func (Wall) Name() string { return "nodes" }
 // Platform returns the policies of placement that are not about pods.
 func (Wall) Platform(p *estate.Platform) []client.Object {
 	if p.Placement == v1alpha1.PlacementGatekeeper {
-		check := placementConstraint(p.NodePoolKey)
+		check := placementConstraint(p)
 		return slices.Concat(checkBinding().Objects(), checkCapacity().Objects(),
 			[]client.Object{check.Template(), check.Constraint()})
 	}
@@ -29,11 +29,11 @@ func (Wall) Platform(p *estate.Platform) []client.Object {
 }
 
 // Pods returns how pods are placed.
-func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return podPart(p.NodePoolKey) }
+func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return podPart(p) }
 
 // Constraints are the checks that Gatekeeper holds too.
 func (Wall) Constraints(p *estate.Platform) []admissionpolicy.Constrained {
-	return []admissionpolicy.Constrained{placementConstraint(p.NodePoolKey)}
+	return []admissionpolicy.Constrained{placementConstraint(p)}
 }
 
 // Pool returns the pool's node class and its NodePool.
