@@ -160,14 +160,9 @@ func (s *Sandbox) needs(name string) []string {
 func (s *Sandbox) command(name string, args []string, env ...string) *exec.Cmd {
 	cmd := exec.Command(s.binary, append([]string{"component", name, "--"}, args...)...)
 	cmd.Dir = s.home.Dir
-	cmd.Env = slices.Concat(cleanEnv(), collectRarely, env)
+	cmd.Env = slices.Concat(cleanEnv(), collectRarely(), env)
 	return cmd
 }
-
-// collectRarely reduces garbage collection: it runs when garbage is four times the live
-// heap, or at a gibibyte in all. Sandboxes live for minutes, and the API server needs a
-// fifth less of a core this way.
-var collectRarely = []string{"GOGC=400", "GOMEMLIMIT=1GiB"}
 
 // cleanEnv is the part of the environment that a component may see. Its options must not
 // depend on the shell of `up`: Karpenter and kwok read most of their options from the
