@@ -50,7 +50,7 @@ kubectl get elevations -A.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&o.tenant, "tenant", "", "name of the tenant")
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace to request it in; the tenant's first if none is given")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace to request it in; by default the tenant's first, or, where you may not list them, the one with its name or of the context")
 	flags.StringVar(&o.role, "role", string(v1alpha1.ElevationOperator), "role to ask for")
 	flags.DurationVar(&o.duration, "for", time.Hour, "how long, at least 15m")
 	flags.StringVar(&o.reason, "reason", "", "why, for the approver and the record")
@@ -98,7 +98,7 @@ func (a *app) elevate(ctx context.Context, o *elevateOptions) error {
 		return err
 	}
 	if o.namespace == "" {
-		if o.namespace, err = firstNamespace(ctx, c, o.tenant, user); err != nil {
+		if o.namespace, err = firstNamespace(ctx, c, o.tenant, user, a.namespace()); err != nil {
 			return err
 		}
 	}
@@ -165,7 +165,7 @@ func (a *app) approve(ctx context.Context, tenant, namespace, name string) error
 		return err
 	}
 	if namespace == "" {
-		if namespace, err = firstNamespace(ctx, c, tenant, user); err != nil {
+		if namespace, err = firstNamespace(ctx, c, tenant, user, a.namespace()); err != nil {
 			return err
 		}
 	}

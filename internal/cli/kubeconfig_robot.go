@@ -106,7 +106,7 @@ func (a *app) robotUser(ctx context.Context, o *kubeconfigOptions, name string) 
 		return nil, failed(err)
 	}
 	if o.namespace == "" {
-		if o.namespace, err = firstNamespace(ctx, c, o.tenant, "the context in use"); err != nil {
+		if o.namespace, err = firstNamespace(ctx, c, o.tenant, "the context in use", a.namespace()); err != nil {
 			return nil, err
 		}
 	}

@@ -26,7 +26,7 @@ func (a *app) namespaceOf(ctx context.Context, o *kubeconfigOptions, session *lo
 		if err != nil {
 			return "", failed(err)
 		}
-		return firstNamespace(ctx, c, o.tenant, "the context in use")
+		return firstNamespace(ctx, c, o.tenant, "the context in use", a.namespace())
 	}
 	token, err := session.Token(ctx, a.interactive())
 	if err != nil {
@@ -52,8 +52,9 @@ func (a *app) namespaceOf(ctx context.Context, o *kubeconfigOptions, session *lo
 	return namespace, err
 }
 
-// firstNamespace is the first of a tenant's that who may see.
-func firstNamespace(ctx context.Context, c client.Reader, tenant, who string) (string, error) {
+// firstNamespace is the first of a tenant's that who may see. Without the proxy, its people
+// may see no list of namespaces: then it is the one with the tenant's name, or one of guesses.
+func firstNamespace(ctx context.Context, c client.Reader, tenant, who string, guesses ...string) (string, error) {
 	var declared v1alpha1.Tenant
 	err := c.Get(ctx, client.ObjectKey{Name: tenant}, &declared)
 	switch {
@@ -68,7 +69,13 @@ func firstNamespace(ctx context.Context, c client.Reader, tenant, who string) (s
 	err = c.List(ctx, &namespaces, client.MatchingLabels{v1alpha1.TenantLabel: tenant})
 	switch {
 	case apierrors.IsForbidden(err):
-		return "", failed(oneLine{fmt.Errorf("%s may not look up the namespaces of tenant %s: name one with --namespace", who, tenant)})
+		for _, name := range append([]string{tenant}, guesses...) {
+			var namespace corev1.Namespace
+			if err := c.Get(ctx, client.ObjectKey{Name: name}, &namespace); err == nil && namespace.Labels[v1alpha1.TenantLabel] == tenant {
+				return name, nil
+			}
+		}
+		return "", failed(oneLine{fmt.Errorf("%s may not list the namespaces of tenant %s, and has no role in a namespace %s: name one with --namespace", who, tenant, tenant)})
 	case err != nil:
 		return "", failed(oneLine{unreachable(err)})
 	case len(namespaces.Items) == 0:
