@@ -41,7 +41,8 @@ func newVerify(a *app) *cobra.Command {
 		Short: "Try to break the walls, and report which held",
 		Long: `Try to break the walls, and report which held: creates two scratch tenants, acts as
 their strongest role, tries every attack and every request that must succeed, and
-deletes the scratch tenants again. Requests are dry runs. You need to be a cluster
+deletes the scratch tenants again. Requests are dry runs. Then it compares the objects
+of the walls with the cluster, and reports missing and changed ones. You need to be a cluster
 administrator, and a member of the Platform's admins or of system:masters.
 
 With --tenant it acts as the people of an existing tenant, and changes nothing;
@@ -122,8 +123,8 @@ func (a *app) verify(ctx context.Context, o verifyOptions) error {
 	if err != nil {
 		return failed(err)
 	}
-	err = a.try(ctx, stage, config, o)
-	if e == nil || ctx.Err() != nil {
+	err = a.try(ctx, stage, e, config, o)
+	if o.tenant == "" || ctx.Err() != nil {
 		return err
 	}
 	strays := a.warnOfStrays(ctx, e, o.tenant)
@@ -134,8 +135,8 @@ func (a *app) verify(ctx context.Context, o verifyOptions) error {
 	return cmp.Or(err, strays)
 }
 
-// stage reads the declared objects of the cluster, which determine the attacks; for an
-// existing tenant also its estate.
+// stage reads the declared objects of the cluster, which determine the attacks, and their
+// estate; nil if nothing valid is declared.
 func (a *app) stage(ctx context.Context, o verifyOptions) (stage, *estate.Estate, error) {
 	c, err := a.client()
 	if err != nil {
@@ -157,7 +158,8 @@ func (a *app) stage(ctx context.Context, o verifyOptions) (stage, *estate.Estate
 			return nil, nil, err
 		}
 		a.sweep(ctx, c, scratch, live.Tenants)
-		return scratch, nil, nil
+		e, _ := estate.Build(live)
+		return scratch, e, nil
 	}
 	e, problems := estate.Build(live)
 	if e == nil {
@@ -171,7 +173,7 @@ func (a *app) stage(ctx context.Context, o verifyOptions) (stage, *estate.Estate
 	return existing, e, mayTry(ctx, c, &live.Platforms[0], existing)
 }
 
-func (a *app) try(ctx context.Context, stage stage, config *rest.Config, o verifyOptions) error {
+func (a *app) try(ctx context.Context, stage stage, e *estate.Estate, config *rest.Config, o verifyOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	started := time.Now()
@@ -184,6 +186,12 @@ func (a *app) try(ctx context.Context, stage stage, config *rest.Config, o verif
 		tried++
 		progress.update("%d tried, last %s/%s", tried, r.Wall, r.Name)
 	})
+	if err == nil && e != nil && len(o.attacks) == 0 {
+		progress.update("comparing the walls' objects")
+		var objects []verify.Result
+		objects, err = a.compareObjects(ctx, e, o)
+		results = append(results, objects...)
+	}
 	progress.done()
 	if err := a.report(results, time.Since(started), o); err != nil {
 		return err
@@ -209,6 +217,18 @@ func (a *app) try(ctx context.Context, stage stage, config *rest.Config, o verif
 	default:
 		return nil
 	}
+}
+
+// compareObjects compares the objects of the walls that are tried.
+func (a *app) compareObjects(ctx context.Context, e *estate.Estate, o verifyOptions) ([]verify.Result, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	results, err := verify.CompareObjects(ctx, c, e, o.tenant, o.files.rendered())
+	return slices.DeleteFunc(results, func(r verify.Result) bool {
+		return len(o.walls) > 0 && !slices.Contains(o.walls, r.Wall)
+	}), err
 }
 
 func (a *app) report(results []verify.Result, took time.Duration, o verifyOptions) error {

@@ -70,7 +70,7 @@ func KindObjects() ([]client.Object, error) { return definitions() }
 // operatorObjects is everything but the kinds.
 func operatorObjects(o Options) []client.Object {
 	all := append([]client.Object{systemNamespace(), elevationsNamespace()}, rights(o.Roles)...)
-	all = append(all, probesPolicy().Objects()...)
+	all = append(all, Probes()...)
 	if o.Image != "" {
 		all = append(all, workload(o.Image, operatorArgs(o))...)
 	}

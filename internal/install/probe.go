@@ -2,12 +2,16 @@ package install
 
 import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
 // ProbesName is the name of the policy that keeps the operator's pods to dry runs.
 const ProbesName = "croft-probes"
+
+// Probes are the objects of that policy.
+func Probes() []client.Object { return probesPolicy().Objects() }
 
 // probesPolicy refuses pods that the operator would store. It creates pods to see whether
 // the walls hold, always in a dry run, and RBAC has no word for that: without the policy,

@@ -1,0 +1,138 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/install"
+	"croft.dev/croft/internal/survey"
+	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/wall/identity"
+)
+
+// repairing is the time in which a running operator restores a changed object.
+const repairing = 5 * time.Second
+
+// CompareObjects compares the walls' objects with those in the cluster, and the policy that
+// keeps croft's operator to dry runs: a result for each wall. Attacks on scratch tenants
+// show neither that policy nor the objects of a tenant. tenant limits it to the platform's
+// objects and that tenant's, if it is not empty. rendered is for a cluster without an
+// operator.
+func CompareObjects(ctx context.Context, c client.Client, e *estate.Estate, tenant string, rendered bool) ([]Result, error) {
+	var results []Result
+	err := wait.PollUntilContextTimeout(ctx, time.Second, repairing, true, func(ctx context.Context) (bool, error) {
+		objects, err := surveyed(ctx, c, e, tenant, rendered)
+		if err != nil {
+			return false, err
+		}
+		results = resultsOf(objects)
+		return !slices.ContainsFunc(results, func(r Result) bool { return r.Result == Breached }), nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		err = nil // the results say what is still wrong
+	}
+	return results, err
+}
+
+func surveyed(ctx context.Context, c client.Client, e *estate.Estate, tenant string, rendered bool) ([]survey.Object, error) {
+	objects, err := survey.Of(ctx, c, e, rendered)
+	if err != nil {
+		return nil, err
+	}
+	if tenant != "" {
+		objects = slices.DeleteFunc(objects, func(o survey.Object) bool {
+			return o.Owner != survey.OfPlatform && o.Owner != "Tenant/"+tenant
+		})
+	}
+	if rendered {
+		return objects, nil
+	}
+	for _, o := range install.Probes() {
+		state, err := stateOf(ctx, c, o)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, survey.Object{
+			Surveyed: apply.Surveyed{Ref: apply.RefOf(o), State: state}, Walls: []string{identity.Wall{}.Name()}, Owner: survey.OfPlatform,
+		})
+	}
+	return objects, nil
+}
+
+// stateOf compares the specification of a policy or its binding with the cluster's. Who wrote
+// it does not matter: croft, Helm or kubectl may have installed it.
+func stateOf(ctx context.Context, c client.Client, want client.Object) (apply.State, error) {
+	live, err := copyOf(want)
+	if err != nil {
+		return "", err
+	}
+	switch err := c.Get(ctx, client.ObjectKeyFromObject(want), live); {
+	case apierrors.IsNotFound(err):
+		return apply.Missing, nil
+	case apierrors.IsForbidden(err):
+		return apply.Unread, nil
+	case err != nil:
+		return "", err
+	case !equality.Semantic.DeepEqual(specOf(want), specOf(live)):
+		return apply.Differs, nil
+	}
+	return apply.Stands, nil
+}
+
+func specOf(o client.Object) any {
+	switch o := o.(type) {
+	case *admissionv1.ValidatingAdmissionPolicy:
+		return o.Spec
+	case *admissionv1.ValidatingAdmissionPolicyBinding:
+		return o.Spec
+	default:
+		return nil
+	}
+}
+
+// resultsOf are a result for each wall.
+func resultsOf(objects []survey.Object) []Result {
+	var all []Result
+	for _, w := range wall.All() {
+		r := Result{
+			Name: "objects-in-place", Wall: w.Name(), Kind: attack.Breach, Result: Held,
+			Summary: "delete or change an object of the wall", StoppedBy: "croft's operator",
+		}
+		var unread []string
+		for _, o := range objects {
+			if !slices.Contains(o.Walls, w.Name()) {
+				continue
+			}
+			r.Variants++
+			switch o.State {
+			case apply.Missing:
+				r.Breaches = append(r.Breaches, o.String()+" is missing")
+			case apply.Differs:
+				r.Breaches = append(r.Breaches, strings.TrimSuffix(fmt.Sprintf("%s was changed by %s", o, strings.Join(o.By, ", ")), " by "))
+			case apply.Unread:
+				unread = append(unread, o.String())
+			case apply.Stands:
+			}
+		}
+		switch {
+		case len(r.Breaches) > 0:
+			r.Result, r.Message = Breached, enumerate(r.Breaches)
+		case len(unread) > 0:
+			r.Result, r.Message = NotTried, "you may not read "+enumerate(unread)
+		}
+		all = append(all, r)
+	}
+	return all
+}
