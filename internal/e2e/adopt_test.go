@@ -345,7 +345,7 @@ func (c *cluster) adoptTolerant(t *testing.T) {
 		said := c.croft(t, "adopt", "tenant", "tolerant", "-f", file, "--dry-run")
 		for _, line := range []string{
 			"IS REFUSED: [tolerations]", "every new pod in namespace tolerant would be refused for what the cluster adds to it",
-			"Namespace tolerant, annotation scheduler.alpha.kubernetes.io/defaultTolerations", "scheduler.alpha.kubernetes.io/node-selector   stays",
+			"Namespace tolerant, annotation scheduler.alpha.kubernetes.io/defaultTolerations", "is added to pods: node-pool=pool-b,disk=ssd; croft places them by node-pool alone",
 		} {
 			if said.status != 1 || !strings.Contains(said.stdout, line) {
 				return fmt.Errorf("the plan does not say %q: %s", line, said)
