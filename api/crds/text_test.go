@@ -29,7 +29,7 @@ var invisible = []rune{
 // last part of their: none has such a name, or croft checks it elsewhere. The script
 // userData has lines.
 var unread = strings.Fields(`annotations[] apiGroups[] branch cloudIdentities[] clusterName csiDrivers[] deviceClasses[] deviceName
-	discovery{} domain finalizers[] gatewayClasses[] ingressClasses[] instanceProfile instanceTypes[] key kind kmsKeyID name
+	discovery{} domain finalizers[] labels{} gatewayClasses[] ingressClasses[] instanceProfile instanceTypes[] key kind kmsKeyID name
 	namespace networks[] nodePool costCode owner pool pools[] priorityClasses[] project ref.group resources[] role runtimeClasses[] schedule search[]
 	secondaryNetworks[] securityGroups[] ssmParameter storageClasses[] subnet tag tags{} userData values[] verbs[]
 	volumeAttributesClasses[] zone`)

@@ -42,7 +42,7 @@ func TestTry(t *testing.T) {
 		{"no manifest", "# nothing\n", []string{"-"}, 2, "no object in it"},
 		{"no YAML", "a: [", []string{"-"}, 2, "<stdin>:1: this is no YAML"},
 		{"standard input twice", "", []string{"-f", "-", "-"}, 2, "both standard input"},
-		{"no file", "", []string{"--live", good}, 2, "[filename live]"},
+		{"no file", "", []string{"--live", good}, 2, "--filename (-f) and --live exclude each other"},
 		{"a field of another type", strings.Replace(stranger, "80", "web", 1), []string{"-"}, 2, "<stdin>:4: Service/out: spec.ports.port: a string is no int32"},
 		{"by a service account", stranger, []string{"--as-service-account", "ci", "-"}, 1, "RBAC"},
 	} {
