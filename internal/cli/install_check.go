@@ -80,11 +80,13 @@ func (a *app) preflight(ctx context.Context, options install.Options) ([]install
 func checkPresent(ctx context.Context, c client.Client) (install.Finding, error) {
 	f := install.Finding{Check: "croft", State: install.Good, Message: "not installed yet"}
 	const unknown = "not known, since you may not read its objects"
-	if err := notHelms(ctx, c, "upgrade release %s in namespace %s with helm upgrade"); apierrors.IsForbidden(err) {
+	helm := notHelms(ctx, c, "upgrade release %s in namespace %s with helm upgrade")
+	switch {
+	case apierrors.IsForbidden(helm):
 		f.State, f.Message = install.Warning, unknown
 		return f, nil
-	} else if err != nil {
-		f.State, f.Message = install.Problem, err.Error()
+	case helm != nil:
+		f.State, f.Message = install.Problem, helm.Error()
 		return f, nil
 	}
 	beat, err := heartbeat.Read(ctx, c)

@@ -96,7 +96,7 @@ func operatorWorks(ctx context.Context, c client.Client) error {
 	if err != nil {
 		return err
 	}
-	why := ""
+	var why string
 	err = c.Get(ctx, client.ObjectKey{Name: v1alpha1.ManagedBy}, &rbacv1.ClusterRoleBinding{})
 	switch {
 	case apierrors.IsNotFound(err):

@@ -37,9 +37,12 @@ tenants: {shop: {pool: apps, access: [{group: shop, role: operator}], policy: {p
 // tried are the checks that send requests of their own: Gather knows nothing of them.
 var tried = []string{"holds", "kubelets"}
 
+// yesterday is one time for all calls of faults: findings have it in their messages.
+var yesterday = metav1.NewTime(time.Now().Add(-24 * time.Hour))
+
 // faults are objects that every check finds fault with.
 func faults() []client.Object {
-	old := metav1.NewTime(time.Now().Add(-24 * time.Hour))
+	old := yesterday
 	key := v1alpha1.DefaultNodePoolKey
 	pool := func(name string) *karpenterv1.NodePool {
 		p := &karpenterv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: old}}

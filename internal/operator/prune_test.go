@@ -67,7 +67,7 @@ tenants: {keeper: {pool: apps, namespaces: ` + namespaces + `, access: [{group: 
 	}
 
 	declare("[keeper, keeper-test]")
-	_, told := croft(0, "apply")
+	_, told := croft(0, "apply", "--force") // over what other tests have set
 	says(told, "the cluster also has tenants ", "and pool spare, which this file does not name: left alone; --prune")
 	croft(0, "diff")
 

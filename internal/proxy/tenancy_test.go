@@ -101,7 +101,7 @@ func (e *fakeEstate) putTenant(t *testing.T, name string, accepted metav1.Condit
 	t.Helper()
 	tenant := &v1alpha1.Tenant{ObjectMeta: e.meta(name), Spec: v1alpha1.TenantSpec{Pools: pools, CostCode: "org1"}}
 	tenant.Labels = map[string]string{"note": secret}
-	tenant.Status = v1alpha1.TenantStatus{Pool: pools[0], Namespaces: namespaces, Status: v1alpha1.Status{ObservedGeneration: 1, Conditions: []metav1.Condition{
+	tenant.Status = v1alpha1.TenantStatus{Pool: pools[0], Pools: pools, Namespaces: namespaces, Status: v1alpha1.Status{ObservedGeneration: 1, Conditions: []metav1.Condition{
 		{Type: v1alpha1.ConditionAccepted, Status: accepted, Reason: "DomainTaken", Message: secret},
 	}}}
 	if err := e.tenantEvent(asUnstructured(t, tenant), true); err != nil {
@@ -348,7 +348,7 @@ func TestTenancyFields(t *testing.T) {
 	}
 	for path, cells := range map[string]string{
 		"/api/v1/nodes":                        `"s1","Ready","\u003cnone\u003e",`,
-		"/apis/croft.dev/v1alpha1/tenants":     `"shop","small","[\"shop\",\"shop-dev\"]"`,
+		"/apis/croft.dev/v1alpha1/tenants":     `"shop","[\"small\"]","[\"shop\",\"shop-dev\"]"`,
 		"/apis/croft.dev/v1alpha1/pools/small": `"small",null,3`,
 	} {
 		if table := e.get(t, "janes", path, jsonTable); !strings.Contains(table, cells) {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"croft.dev/croft/internal/gatekeeper"
 	"croft.dev/croft/internal/migrate/draft"
@@ -169,8 +170,7 @@ func namesIn(selector labels.Selector) []string {
 	requirements, _ := selector.Requirements()
 	for _, r := range requirements {
 		if r.Key() == corev1.LabelMetadataName {
-			switch r.Operator() {
-			case "in", "=", "==":
+			if slices.Contains([]selection.Operator{selection.In, selection.Equals, selection.DoubleEquals}, r.Operator()) {
 				names = append(names, r.Values().List()...)
 			}
 		}
