@@ -87,7 +87,7 @@ func checkPresent(ctx context.Context, c client.Client) (install.Finding, error)
 		return f, nil
 	case helm != nil:
 		f.State, f.Message = install.Problem, helm.Error()
-		return f, nil
+		return f, nil //nolint:nilerr // it is the finding
 	}
 	beat, err := heartbeat.Read(ctx, c)
 	switch {

@@ -121,7 +121,8 @@ func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 				Message: `"spec.approvedBy: the request is by " + object.spec.requestedBy + ": ask another approver"`,
 			},
 			{
-				Name: RequesterRule, Says: "a request for elevation names the user who makes it, who is no service account",
+				Name: RequesterRule,
+				Says: "a request for elevation names the user who makes it, who is no service account",
 				// A member may make any number of service accounts, each of which would have
 				// a person's room (estate.ElevationRoom).
 				Holds: `request.operation != "CREATE" || object.spec.requestedBy == request.userInfo.username &&

@@ -86,15 +86,18 @@ func calicoFloor(p *estate.Platform) admissionpolicy.Validating {
 					"with Restricted egress, to the tenant's namespaces and the platform's, and to its allowCIDRs; " +
 					"and to DNS pods and name servers on the port of DNS",
 				Holds: `variables.unchanged ||
-					variables.egress.all(rule, ` + calicoDestination + ` || ` + calicoToDNS(estate.DNSPods(&p.Network)) + `)`,
+					variables.egress.all(rule, ` + calicoDestination + ` || ` +
+					calicoToDNS(estate.DNSPods(&p.Network)) + `)`,
 				Message: `params.spec.egress == "Open"
 					? "spec.egress: give every rule that allows a destination, and leave out one for port 53, ` +
 					`since names are resolved without it; the instance metadata addresses are out of reach: ` +
 					`where destination.nets hold them, add them to its notNets (` + strings.Join(metadata, ", ") + `)"
 					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress: ` +
 					`rules that allow may name its namespaces and the platform's, or destination.nets within ["
-						+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "]; names are resolved without a rule: ` +
-					`leave one for DNS out, or write a protocol, destination.ports [53] and the namespaceSelector and selector of the DNS pods; ` +
+						+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "]; ` +
+					`names are resolved without a rule: ` +
+					`leave one for DNS out, or write a protocol, destination.ports [53] ` +
+					`and the namespaceSelector and selector of the DNS pods; ` +
 					`ask a platform admin for more"`,
 			},
 		},
@@ -116,7 +119,8 @@ var calicoDestination = `has(rule.destination) && (` + calicoNear("rule.destinat
 // calicoToDNS is a CEL expression that is true where a rule opens no more to DNS pods and
 // name servers than croft's own policy does. Selectors of other forms are not compared.
 func calicoToDNS(pods []v1alpha1.DNSPods) string {
-	rules := []string{calicoOnPort(estate.DNSPort) + ` && has(rule.destination.nets) && rule.destination.nets.size() > 0 &&
+	rules := []string{calicoOnPort(estate.DNSPort) +
+		` && has(rule.destination.nets) && rule.destination.nets.size() > 0 &&
 		rule.destination.nets.all(n, ` + isResolver("n") + `)`}
 	for _, port := range dnsPorts(pods) {
 		var selected []string
@@ -126,8 +130,10 @@ func calicoToDNS(pods []v1alpha1.DNSPods) string {
 				selected = append(selected, unspaced(name+"=='"+p.Namespace+"'")+" "+selector)
 			}
 		}
-		rules = append(rules, calicoOnPort(port)+` && has(rule.destination.namespaceSelector) && has(rule.destination.selector) &&
-			`+asWritten("rule.destination.namespaceSelector")+` + " " + `+asWritten("rule.destination.selector")+` in `+quoted(selected))
+		both := asWritten("rule.destination.namespaceSelector") + ` + " " + ` + asWritten("rule.destination.selector")
+		rules = append(rules, calicoOnPort(port)+
+			` && has(rule.destination.namespaceSelector) && has(rule.destination.selector) &&
+			`+both+` in `+quoted(selected))
 	}
 	return strings.Join(rules, " || ")
 }
@@ -135,7 +141,8 @@ func calicoToDNS(pods []v1alpha1.DNSPods) string {
 // calicoOnPort is a CEL expression that is true where a rule is for one port alone, by a
 // protocol of DNS.
 func calicoOnPort(port int32) string {
-	return fmt.Sprintf(`has(rule.protocol) && rule.protocol in ["UDP", "TCP"] && has(rule.destination) && has(rule.destination.ports) &&
+	return fmt.Sprintf(`has(rule.protocol) && rule.protocol in ["UDP", "TCP"] && `+
+		`has(rule.destination) && has(rule.destination.ports) &&
 		rule.destination.ports.size() > 0 && rule.destination.ports.all(p, p == %d)`, port)
 }
 

@@ -47,7 +47,8 @@ func floor(p *estate.Platform) admissionpolicy.Validating {
 			{Name: "metadata", Expression: addresses(metadata)},
 			{Name: "resolvers", Expression: quoted(resolvers(p))},
 			// The first block of each rule that holds metadata addresses, for the message.
-			{Name: "wide", Expression: `variables.egress.filter(rule, has(rule.to) && rule.to.exists(peer, ` + wide + `))
+			{Name: "wide", Expression: `variables.egress.filter(rule, has(rule.to) && rule.to.exists(peer, ` +
+				wide + `))
 				.map(rule, rule.to.filter(peer, ` + wide + `)[0])`},
 		},
 		Rules: []admissionpolicy.Rule{
@@ -68,14 +69,17 @@ func floor(p *estate.Platform) admissionpolicy.Validating {
 							+ "[{key: ` + namespaceName + `, operator: In, values: ["
 							+ params.spec.platformNamespaces.map(n, string(n)).join(", ") + "]}]}}")
 					+ "]" + (` + byOperator + `
-						? ". The operator " + request.userInfo.username.substring(22) + " wrote it: turn off its NetworkPolicies, ` +
-					`such as Strimzi's by STRIMZI_NETWORK_POLICY_GENERATION=false; croft lets in the tenant's namespaces and the platform's without any"
+						? ". The operator " + request.userInfo.username.substring(22) + " wrote it: ` +
+					`turn off its NetworkPolicies, ` +
+					`such as Strimzi's by STRIMZI_NETWORK_POLICY_GENERATION=false; ` +
+					`croft lets in the tenant's namespaces and the platform's without any"
 						: "")`,
 			},
 			{
 				Name: EgressNamespacesRule,
 				Says: "they let out to named destinations; " +
-					"with Restricted egress, to the tenant's namespaces and the platform's, and to DNS pods on the port of DNS",
+					"with Restricted egress, to the tenant's namespaces and the platform's, " +
+					"and to DNS pods on the port of DNS",
 				Holds: `variables.unchanged ||
 					variables.egress.all(rule, has(rule.to) && rule.to.size() > 0 && (
 						rule.to.all(peer, ` + nearPeer + `) ||
@@ -87,12 +91,15 @@ func floor(p *estate.Platform) admissionpolicy.Validating {
 					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress. ` +
 					`Write in each rule, or select pods: to: [" + ` + ownTenant + `
 						+ params.spec.allowCIDRs.map(c, ", {ipBlock: {cidr: '" + string(c) + "'}}").join("")
-						+ "]; namespaces may be of [" + variables.near.map(n, string(n)).join(", ") + "], by ` + namespaceName + `. ` +
-					`Names are resolved without a rule: leave one for DNS out, or write port 53 by its number and to: [` + dnsPeer + `]"`,
+						+ "]; namespaces may be of [" + variables.near.map(n, string(n)).join(", ") + "], by ` +
+					namespaceName + `. ` +
+					`Names are resolved without a rule: leave one for DNS out, ` +
+					`or write port 53 by its number and to: [` + dnsPeer + `]"`,
 			},
 			{
 				Name: EgressAddressesRule,
-				Says: "they let out to no instance metadata address; with Restricted egress, to the tenant's allowCIDRs only; " +
+				Says: "they let out to no instance metadata address; " +
+					"with Restricted egress, to the tenant's allowCIDRs only; " +
 					"and to the platform's name servers on port 53",
 				Holds: `variables.unchanged ||
 					variables.egress.all(rule, !has(rule.to) ||
@@ -102,13 +109,16 @@ func floor(p *estate.Platform) admissionpolicy.Validating {
 				Message: `params.spec.egress == "Open"
 					? "spec.egress: the instance metadata addresses are out of reach" + (variables.wide.size() == 0
 						? ": write every cidr as a network, such as 10.0.0.0/8"
-						: ": add to the except of " + variables.wide[0].ipBlock.cidr + " [" + variables.metadata.filter(m, ` +
+						: ": add to the except of " + variables.wide[0].ipBlock.cidr + " [" + ` +
+					`variables.metadata.filter(m, ` +
 					opensMetadata("cidr(variables.wide[0].ipBlock.cidr)", "variables.wide[0].ipBlock.except") + `)
 							.map(m, "'" + m + (m.contains(":") ? "/128" : "/32") + "'").join(", ")
-						+ "], as well; where they are too many, a platform admin names those of the cluster's cloud in platform.network.metadataAddresses")
+						+ "], as well; where they are too many, ` +
+					`a platform admin names those of the cluster's cloud in platform.network.metadataAddresses")
 					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress: ipBlocks may lie within ["
 						+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "], and on port 53 alone be one of ["
-						+ variables.resolvers.join(", ") + "]; ask a platform admin for more: allowCIDRs, or clusterDNS for a name server"`,
+						+ variables.resolvers.join(", ") + "]; ` +
+					`ask a platform admin for more: allowCIDRs, or clusterDNS for a name server"`,
 			},
 		},
 	}
@@ -164,7 +174,8 @@ var allowedAddress = `!has(peer.ipBlock) || isCIDR(peer.ipBlock.cidr) && (params
 var wide = `has(peer.ipBlock) && isCIDR(peer.ipBlock.cidr) && !` + spares("peer.ipBlock.cidr", "peer.ipBlock.except")
 
 // dnsPeer is the YAML that selects the DNS pods of most clusters.
-const dnsPeer = `{namespaceSelector: {matchLabels: {` + namespaceName + `: kube-system}}, podSelector: {matchLabels: {k8s-app: kube-dns}}}`
+const dnsPeer = `{namespaceSelector: {matchLabels: {` + namespaceName + `: kube-system}}, ` +
+	`podSelector: {matchLabels: {k8s-app: kube-dns}}}`
 
 // toDNSPods is a CEL expression that is true where a rule opens no more to DNS pods than
 // croft's own policy does. Selectors of other forms are not compared.
@@ -173,7 +184,8 @@ func toDNSPods(pods []v1alpha1.DNSPods) string {
 	for _, port := range dnsPorts(pods) {
 		peers := nearPeer
 		for _, p := range dnsOn(port, pods) {
-			peers += " || has(peer.podSelector) && " + selectsLabel("peer.namespaceSelector", namespaceName, p.Namespace)
+			peers += " || has(peer.podSelector) && " +
+				selectsLabel("peer.namespaceSelector", namespaceName, p.Namespace)
 			for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
 				peers += " && " + selectsLabel("peer.podSelector", key, p.Labels[key])
 			}
@@ -185,21 +197,24 @@ func toDNSPods(pods []v1alpha1.DNSPods) string {
 
 // selectsLabel is a CEL expression that is true where a selector asks for a label.
 func selectsLabel(selector, key, value string) string {
-	return strings.NewReplacer("SELECTOR", selector, "KEY", admissionpolicy.Quote(key), "VALUE", admissionpolicy.Quote(value)).Replace(
+	key, value = admissionpolicy.Quote(key), admissionpolicy.Quote(value)
+	return strings.NewReplacer("SELECTOR", selector, "KEY", key, "VALUE", value).Replace(
 		`has(SELECTOR.matchLabels) && KEY in SELECTOR.matchLabels && SELECTOR.matchLabels[KEY] == VALUE`)
 }
 
 // onPort is a CEL expression that is true where a rule is for one port alone, by
 // protocols of DNS. Each pod decides which port a name is, so a name is none.
 func onPort(port int32) string {
-	return strings.ReplaceAll(`has(rule.ports) && rule.ports.size() > 0 && rule.ports.all(p, has(p.port) && p.port == PORT &&
-		(!has(p.endPort) || p.endPort == PORT) && (!has(p.protocol) || p.protocol in ["UDP", "TCP"]))`, "PORT", strconv.Itoa(int(port)))
+	const expression = `has(rule.ports) && rule.ports.size() > 0 && rule.ports.all(p, has(p.port) && p.port == PORT &&
+		(!has(p.endPort) || p.endPort == PORT) && (!has(p.protocol) || p.protocol in ["UDP", "TCP"]))`
+	return strings.ReplaceAll(expression, "PORT", strconv.Itoa(int(port)))
 }
 
 // isResolver is a CEL expression that is true where a block is the address of one of the
 // platform's name servers.
 func isResolver(block string) string {
-	return strings.ReplaceAll(`isCIDR(BLOCK) && variables.resolvers.exists(r, cidr(r).containsCIDR(BLOCK))`, "BLOCK", block)
+	const expression = `isCIDR(BLOCK) && variables.resolvers.exists(r, cidr(r).containsCIDR(BLOCK))`
+	return strings.ReplaceAll(expression, "BLOCK", block)
 }
 
 // quoted is a CEL expression of a list of texts.
