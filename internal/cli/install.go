@@ -112,7 +112,9 @@ service account may act as anybody, as an administrator may: see docs/observabil
 	c.Flags().BoolVar(&kinds, "kinds", false, "install croft's kinds and nothing else, as the chart's upgrade does")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change, and write nothing")
 	c.Flags().BoolVar(&check, "check", false, "tell whether croft can be installed and will work, and write nothing")
-	c.MarkFlagsMutuallyExclusive("check", "dry-run", "export", "kinds")
+	for _, other := range []string{"dry-run", "export", "kinds"} {
+		c.MarkFlagsMutuallyExclusive("check", other)
+	}
 	addDowngrade(c, &downgrade, "install although the operator is of a newer version than this croft; croft's kinds stay as they are")
 	for _, of := range []string{"kubeconfig", "context", "as", "as-group", "dry-run", "allow-downgrade"} {
 		pointless(c, of, "--export asks no cluster", func() bool { return export })
