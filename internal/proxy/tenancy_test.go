@@ -348,7 +348,7 @@ func TestTenancyFields(t *testing.T) {
 	}
 	for path, cells := range map[string]string{
 		"/api/v1/nodes":                        `"s1","Ready","\u003cnone\u003e",`,
-		"/apis/croft.dev/v1alpha1/tenants":     `"shop","[\"small\"]","[\"shop\",\"shop-dev\"]"`,
+		"/apis/croft.dev/v1alpha1/tenants":     `"shop","[\"small\",\"large\"]","[\"shop\",\"shop-dev\"]"`,
 		"/apis/croft.dev/v1alpha1/pools/small": `"small",null,3`,
 	} {
 		if table := e.get(t, "janes", path, jsonTable); !strings.Contains(table, cells) {
