@@ -219,6 +219,10 @@ func (r *Runner) request(ctx context.Context, a attack.Attack, m *member) Result
 		if r.answered != nil {
 			r.answered(a, object, got.err, got.warnings)
 		}
+		if got.err == nil && dropsImageVolume(a.Request.Object, object) {
+			result = notTried(a, errImageVolumes)
+			return true, nil
+		}
 		if got.err == nil && a.Outcome != nil {
 			got.outcome = a.Outcome(object)
 		}
