@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ import (
 	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/wall/identity"
 )
 
 // placedBy is examples/two-tenants.yaml with another placement engine.
@@ -53,6 +55,9 @@ func TestGatekeeper(t *testing.T) {
 		if said.status == 0 || !strings.Contains(said.stderr, "set spec.placement to Gatekeeper") {
 			t.Errorf("it does not say what to do: %s", said)
 		}
+		eventually(t, moments, "the rights of the platform's admins", func(ctx context.Context) error {
+			return c.admin.Get(ctx, client.ObjectKey{Name: identity.AdminRole}, &rbacv1.ClusterRoleBinding{})
+		})
 	})
 	file := placedBy(t, v1alpha1.PlacementGatekeeper)
 	c.declare(t, file)

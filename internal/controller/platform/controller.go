@@ -126,9 +126,11 @@ func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Reques
 		result.RequeueAfter = recheck
 	}
 	if seen.reason == v1alpha1.ReasonEngineMissing {
-		// No object could place a pod without the engine; existing objects stay.
+		// No object could place a pod without the engine; existing objects stay. The rights
+		// of the platform's people do not depend on it: they read what is missing, and mend it.
 		result.RequeueAfter = missing
-		return result, nil
+		_, err := c.applier.Apply(ctx, rightsOf(entry.Value)...)
+		return result, err
 	}
 	changes, err := c.reconcileObjects(ctx, entry.Value, seen)
 	if c.stood == entry.Revision {
@@ -160,6 +162,13 @@ func (c *Controller) reconcileObjects(ctx context.Context, platform *estate.Plat
 	}
 	pruned, err := c.applier.Prune(ctx, apply.OfPlatform(), "", slices.Concat(objects, seen.leftover), slices.Concat(apply.PlatformKinds, seen.served)...)
 	return append(changes, pruned...), err
+}
+
+// rightsOf are the platform's ClusterRoles and their bindings.
+func rightsOf(platform *estate.Platform) []client.Object {
+	return slices.DeleteFunc(wall.PlatformObjects(platform), func(o client.Object) bool {
+		return o.GetObjectKind().GroupVersionKind().Group != rbacv1.GroupName
+	})
 }
 
 // servesDialect returns an error if the cluster does not serve the platform's dialect
