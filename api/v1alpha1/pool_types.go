@@ -97,6 +97,14 @@ type PoolSpec struct {
 	// +optional
 	NodeClass *NodeClass `json:"nodeClass,omitempty"`
 
+	// StartupTaints keep pods off a new node until another program has removed them, such as
+	// the agent of a network plugin or of a CSI driver. Without that program on the nodes
+	// they stay empty. A change replaces the pool's nodes.
+	// +kubebuilder:validation:MaxItems=20
+	// +listType=atomic
+	// +optional
+	StartupTaints []StartupTaint `json:"startupTaints,omitempty"`
+
 	// SecondaryNetworks name the SecondaryNetworks that the nodes are attached to.
 	// +kubebuilder:validation:MaxItems=14
 	// +kubebuilder:validation:items:MaxLength=63
