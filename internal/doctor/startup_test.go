@@ -13,7 +13,7 @@ import (
 // or finds fault with one of a node that is still starting.
 func TestStartupTaintBack(t *testing.T) {
 	taint := corev1.Taint{Key: "node.cilium.io/agent-not-ready", Effect: corev1.TaintEffectNoExecute}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{taint}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{karpenterv1.NodePoolLabelKey: "apps"}}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{taint}}}
 	claim := &karpenterv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", CreationTimestamp: metav1.NewTime(time.Now().Add(-time.Hour))}, Status: karpenterv1.NodeClaimStatus{NodeName: "n"}}
 	claim.Spec.StartupTaints = []corev1.Taint{taint}
 	if found := findings(t, "taints", node.DeepCopy(), claim.DeepCopy()); len(found) > 0 {
