@@ -29,14 +29,14 @@ var nodeRows = []Row{
 		Produced: Produced{BySandbox, "internal/e2e TestWhy/unregistered-taint-missing: a policy of the test takes the taint off kwok's node"},
 	},
 	{
-		ID: "startup-taint", Sees: "condition Initialized of the NodeClaim",
+		ID: "startup-taint", Sees: "condition Initialized of the NodeClaim; the node, where the taint came back later",
 		Signature: anyOf(`StartupTaint .* still exists`, `KnownEphemeralTaint .* still exists`),
 		Texts: []string{
 			Condition("Initialized", "Unknown", "StartupTaintsExist", `StartupTaint "example.org/agent:NoSchedule" still exists`),
 			Condition("Initialized", "Unknown", "KnownEphemeralTaintsExist", `KnownEphemeralTaint "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule" still exists`),
 		},
-		Cause: "the node waits for somebody to take a startup taint away, and nobody does; or it was taken away before the node had registered, and Karpenter put it back (karpenter#1479, #1772)",
-		Cure:  "let the DaemonSet that removes it run on the node (does it tolerate the pool's taint?), and remove the taint only once the node has the label karpenter.sh/registered=true; or drop it from `startupTaints`",
+		Cause: "the program that removes the startup taint is not ready on the node; or it removed the taint before the node had registered, and Karpenter put it back (karpenter#1479, #1772)",
+		Cure:  "let the DaemonSet that removes it run on the node (does it tolerate the pool's taint?), and remove the taint only once the node has the label karpenter.sh/registered=true; or drop it from the Pool's `startupTaints`",
 		Who:   Platform, Link: "https://karpenter.sh/docs/concepts/nodepools/#cilium-startup-taint",
 		Produced: Produced{BySandbox, "internal/e2e TestWhy/startup-taint"},
 	},
@@ -58,7 +58,7 @@ var nodeRows = []Row{
 	{
 		ID: "undeclared-taint", Sees: "the node: a taint that neither its NodeClaim nor Kubernetes has set",
 		Cause: "something taints new nodes, and the pool does not declare the taint: Karpenter thinks that pods will fit, they do not, and it makes new nodes for ever",
-		Cure:  "declare the taint in the NodePool's `startupTaints` if it goes away by itself, or in its `taints` if it stays",
+		Cure:  "declare the taint in the Pool's `startupTaints` if it goes away by itself; otherwise keep it off the pool's nodes. A NodePool of your own has `startupTaints` and `taints`",
 		Who:   Platform, Link: "https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecstartuptaints",
 		Produced: Produced{BySandbox, "internal/e2e TestDoctor/undeclared-taint"},
 	},

@@ -103,6 +103,7 @@ var poolChanges = map[string]string{
 	"instances.capacityTypes": "instances: {capacityTypes: [spot]}", "instances.instanceTypes": "instances: {instanceTypes: [t3a.small]}",
 	"instances.architectures": "instances: {architectures: [arm64]}", "instances.requirements": "instances: {requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [m5]}]}",
 	"costCode": "costCode: org1", "tags": "tags: {a: b}", "ttl": "ttl: 24h", "terminationGracePeriod": "terminationGracePeriod: 1h",
+	"startupTaints":   "startupTaints: [{key: a, effect: NoSchedule}]",
 	"waitForNetworks": "waitForNetworks: true, secondaryNetworks: [n]", "secondaryNetworks": "secondaryNetworks: [n]", "limits": `limits: {cpu: "1"}`, "weight": "weight: 10", "budgets": `budgets: [{nodes: "1"}]`,
 	"consolidation": "consolidation: WhenEmptyOrUnderutilized", "emptyTTL": "emptyTTL: 1h",
 	"nodeClass.aws.role": "role: other", "nodeClass.aws.instanceProfile": "instanceProfile: other", "nodeClass.aws.associatePublicIPAddress": "associatePublicIPAddress: true",

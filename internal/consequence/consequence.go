@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -114,7 +115,7 @@ type changes struct{ before, after drift.Pool }
 // NodePool or a node class.
 func (c changes) declared(fields []string) []string {
 	names := map[string]string{
-		"annotations": "tags", "taints": "nodePoolKey", "startupTaints": "waitForNetworks", "nodeClassRef": "nodeClass",
+		"annotations": "tags", "taints": "nodePoolKey", "nodeClassRef": "nodeClass",
 		"terminationGracePeriod": "terminationGracePeriod", "expireAfter": "ttl",
 	}
 	var all []string
@@ -123,6 +124,8 @@ func (c changes) declared(fields []string) []string {
 		switch {
 		case field == "labels":
 			all = append(all, c.labels()...)
+		case field == "startupTaints":
+			all = append(all, c.startupTaints()...)
 		case ok:
 			all = append(all, name)
 		default:
@@ -131,6 +134,20 @@ func (c changes) declared(fields []string) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// startupTaints names the fields that lead to the changed startup taints of nodes.
+func (c changes) startupTaints() []string {
+	before, after := c.before.NodePool.Spec.Template.Spec.StartupTaints, c.after.NodePool.Spec.Template.Spec.StartupTaints
+	var all []string
+	for taint := range sets.New(before...).SymmetricDifference(sets.New(after...)) {
+		if taint.Key == v1alpha1.NetworksTaint {
+			all = append(all, "waitForNetworks")
+		} else {
+			all = append(all, "startupTaints")
+		}
+	}
+	return all
 }
 
 // labels names the fields that lead to the changed labels of nodes.

@@ -89,6 +89,7 @@ func TestOf(t *testing.T) {
 		"costCode":           {"costCode: org1", "costCode: org2", []string{"replaces 2 nodes of pool apps (drift: costCode" + compared + restart}},
 		"costCode and ttl":   {"costCode: org1", "ttl: 24h", []string{"replaces 2 nodes of pool apps (drift: costCode, ttl" + compared + restart}},
 		"tags":               {"costCode: org1", "costCode: org1, tags: {a: b}", []string{"replaces 2 nodes of pool apps (drift: tags" + compared + restart}},
+		"a startup taint":    {"costCode: org1", "costCode: org1, startupTaints: [{key: a, effect: NoSchedule}]", []string{"replaces 2 nodes of pool apps (drift: startupTaints" + compared + restart}},
 		"nodePoolKey":        {"proxy: {}", "proxy: {}\n  nodePoolKey: node-pool", []string{"replaces 2 nodes of pool apps (drift: nodePoolKey" + compared + restart}},
 		"a grace period":     {"costCode: org1", "costCode: org1, terminationGracePeriod: 1h", []string{"replaces 2 nodes of pool apps (drift: terminationGracePeriod" + compared + restart}},
 		"an instance type":   {"[t3a.large, t3a.xlarge]", "[t3a.large]", []string{"replaces 1 node of pool apps (drift: they no longer match the pool's requirements)" + restart}},

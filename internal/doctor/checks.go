@@ -86,7 +86,7 @@ var checks = []check{
 		needs:  []string{readClaims}, reads: []string{readEvents}, find: launches,
 	},
 	{
-		name: "taints", says: "nodes have no taints that Karpenter does not know of",
+		name: "taints", says: "nodes have no taints that Karpenter does not know of, and no startup taints once they are initialized",
 		needs: []string{readClaims, readNodes}, find: taints,
 	},
 	{

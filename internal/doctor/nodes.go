@@ -93,6 +93,9 @@ func taints(s *Snapshot) []Finding {
 		if stray := why.Undeclared(node, claim); stray != nil {
 			all = append(all, of("undeclared-taint", Problem, "Node/"+node.Name, "it has the taint "+stray.ToString()+", which pool "+claim.Labels[karpenterv1.NodePoolLabelKey]+" does not declare"))
 		}
+		if back := why.StartupTaintBack(node, claim); back != nil {
+			all = append(all, of("startup-taint", Warning, "Node/"+node.Name, "it has the startup taint "+back.ToString()+" again, after it was initialized: no new pod can start there"))
+		}
 	}
 	return all
 }

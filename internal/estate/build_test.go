@@ -392,7 +392,7 @@ metadata: {name: web}
 spec: {pool: apps}
 `)
 	expect(t, problems,
-		"croft.yaml:3: pools.jobs.colour: there is no such field; there are budgets, consolidation, costCode, emptyTTL, instances, limits, nodeClass, secondaryNetworks, tags, terminationGracePeriod, ttl, waitForNetworks and weight",
+		"croft.yaml:3: pools.jobs.colour: there is no such field; there are budgets, consolidation, costCode, emptyTTL, instances, limits, nodeClass, secondaryNetworks, startupTaints, tags, terminationGracePeriod, ttl, waitForNetworks and weight",
 		"croft.yaml:3: pools.jobs.emptyTTL: the number 10 will not do; write a duration with its unit, such as 30s, 10m or 168h, or Never",
 		"croft.yaml:6: tenants.kube-shop: kube-shop is the name of a namespace of Kubernetes; name the tenant otherwise",
 		"croft.yaml:7: tenants.build.pool: pool jobs (croft.yaml:3) is refused itself; correct that first",

@@ -49,6 +49,7 @@ var rules = []rule{
 	eachPool(prefixesAreKnown),
 	eachPool(durationsEnd),
 	eachPool(keysAreFree),
+	eachPool(startupTaintsFit),
 	eachPool(tagsFitNodes),
 	eachPool(awsClassIsWhole),
 	eachPool(kubeletsAskThePlatforms),

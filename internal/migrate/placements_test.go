@@ -33,7 +33,6 @@ func TestDedicatedNodePools(t *testing.T) {
 			problems: []string{"NodePool/shared: spec.template.spec.taints", "there is no pool a among what was read"}},
 		"Windows": {read: tiedPool("jobs") + pool("win", "node-pool: win", "requirements: [{key: kubernetes.io/os, operator: NotIn, values: [linux]}]\ntaints: [{key: node-pool, value: win, effect: NoSchedule}]"), options: demo,
 			problems: []string{"NodePool/win: spec.template.spec.requirements[0]: croft's nodes run Linux"}},
-		"a startup taint":      {read: pool("jobs", "node-pool: jobs", "startupTaints: [{key: node.cilium.io/agent-not-ready, effect: NoExecute}]\ntaints: [{key: node-pool, value: jobs, effect: NoSchedule}]"), options: demo, problems: []string{"startupTaints[0]: pool jobs cannot have this startup taint"}},
 		"nodes that must stay": {read: strings.Replace(tiedPool("jobs"), "labels: {node-pool: jobs}", "labels: {node-pool: jobs}, annotations: {karpenter.sh/do-not-disrupt: \"true\"}", 1), options: demo, gives: []string{`"budgets":[{"nodes":"0"}]`}},
 		"a fixed size, and a tenant": {read: strings.Replace(tiedPool("jobs"), "spec:\n", "spec:\n  replicas: 2\n", 1) + selecting("namespaces: [a]", "node-pool: jobs"), options: demo,
 			gives: []string{`"a":{"pool":"jobs-dynamic"}`, `"jobs-dynamic":{`}, problems: []string{"spec.replicas: a Pool has no fixed number of nodes"}},

@@ -97,6 +97,7 @@ var poolFields = fieldPolicy{
 		{"spec.terminationGracePeriod", "how long a node waits for its pods"},
 		{"spec.budgets", "how many nodes go at once"},
 		{"spec.costCode", "who pays; a label of the nodes"},
+		{"spec.startupTaints", "why a new node takes no pods yet"},
 		{"spec.waitForNetworks", "why a new node takes no pods yet"},
 		{"status.nodes", "how large the pool is"},
 		{"status.resources", "how large the pool is"},

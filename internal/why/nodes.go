@@ -35,6 +35,9 @@ func nodeSteps(s *Snapshot, node *corev1.Node) []Step {
 		if stray := Undeclared(node, claim); stray != nil {
 			steps = append(steps, judged(LinkNode, object, "it has the taint "+stray.ToString()+", which its NodeClaim does not declare", "undeclared-taint"))
 		}
+		if back := StartupTaintBack(node, claim); back != nil {
+			steps = append(steps, judged(LinkNode, object, "it has the startup taint "+back.ToString()+" again, after it was initialized: no new pod can start there", "startup-taint"))
+		}
 	}
 	steps = append(steps, held(s, node, claim)...)
 	if len(steps) == 0 {
@@ -56,6 +59,17 @@ func Undeclared(node *corev1.Node, claim *karpenterv1.NodeClaim) *corev1.Taint {
 			return false
 		}
 		return !slices.ContainsFunc(declared, func(d corev1.Taint) bool { return d.MatchTaint(t) })
+	})
+}
+
+// StartupTaintBack is a startup taint of a node that was initialized, and so had lost it:
+// agents put theirs back when they are not ready. Before, the condition of the claim names it.
+func StartupTaintBack(node *corev1.Node, claim *karpenterv1.NodeClaim) *corev1.Taint {
+	if !done(claim) {
+		return nil
+	}
+	return find(node.Spec.Taints, func(t *corev1.Taint) bool {
+		return slices.ContainsFunc(claim.Spec.StartupTaints, func(d corev1.Taint) bool { return d.MatchTaint(t) })
 	})
 }
 

@@ -38,7 +38,7 @@ func nodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	requirements(d, name, node.At("requirements"), p)
 	anything(name, node.At("requirements"), &p.Spec.Instances)
 	tieTo(d, name, o, p)
-	startupTaints(d, name, node.At("startupTaints"))
+	startupTaints(d, name, node.At("startupTaints"), &p.Spec)
 	lifetimes(d, name, o, p)
 	limits(d, name, spec.At("limits"), &p.Spec)
 	weight(name, spec.At("weight"), &p.Spec)

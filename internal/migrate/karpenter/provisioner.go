@@ -68,7 +68,7 @@ func provisioner(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	provisionerTTLs(name, spec, &p.Spec)
 	limits(d, name, spec.At("limits", "resources"), &p.Spec)
 	weight(name, spec.At("weight"), &p.Spec)
-	startupTaints(d, name, spec.At("startupTaints"))
+	startupTaints(d, name, spec.At("startupTaints"), &p.Spec)
 	nodeAnnotations(name, spec.At("annotations"), &p.Spec)
 	nodeclass.OfProvisioner(d, name, spec, p)
 }
@@ -154,19 +154,4 @@ func addBudget(p *v1alpha1.PoolSpec, b v1alpha1.Budget) {
 		p.Budgets = []v1alpha1.Budget{{Nodes: "10%"}}
 	}
 	p.Budgets = append(p.Budgets, b)
-}
-
-// startupTaints accounts for taints that another program removes from new nodes. Without
-// them pods start before it is ready, such as the network plugin that enforces policies.
-func startupTaints(d *draft.Draft, name string, f source.Field) {
-	for _, t := range f.Items() {
-		key := t.At("key").Text()
-		if key == v1alpha1.NetworksTaint {
-			t.NotKept("is croft's own: write secondaryNetworks and waitForNetworks to pool %s", name)
-			continue
-		}
-		t.NotKept("a Pool has no startup taint but that of waitForNetworks, which is about secondary networks")
-		d.Problem(t, "pool %s cannot have this startup taint, so that pods would start before what removes %s is ready: let it taint new nodes itself, "+
-			"or keep a NodePool of your own outside of croft", name, key)
-	}
 }

@@ -64,15 +64,21 @@ func nodeLabels(platform *estate.Platform, pool *estate.Pool) map[string]string 
 	return labels
 }
 
-// startupTaints keep every pod off a new node until croft's operator removes them. Tenants'
-// pods cannot tolerate them.
+// networksTaint keeps every pod off a new node until croft's operator removes it. Tenants'
+// pods cannot tolerate it.
+var networksTaint = corev1.Taint{
+	Key: v1alpha1.NetworksTaint, Value: v1alpha1.NetworksTaintValue, Effect: corev1.TaintEffectNoSchedule,
+}
+
 func startupTaints(pool *estate.Pool) []corev1.Taint {
-	if !pool.WaitForNetworks {
-		return nil
+	var all []corev1.Taint
+	if pool.WaitForNetworks {
+		all = append(all, networksTaint)
 	}
-	return []corev1.Taint{{
-		Key: v1alpha1.NetworksTaint, Value: v1alpha1.NetworksTaintValue, Effect: corev1.TaintEffectNoSchedule,
-	}}
+	for _, t := range pool.StartupTaints {
+		all = append(all, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+	}
+	return all
 }
 
 // nodeAnnotations carry the tags where there is no cloud to put them on.

@@ -33,14 +33,13 @@ const longestRule = 63 - len("bootstrap-completed-")
 // a taint that comes back would replace nodes: Karpenter makes new ones for the pods that
 // wait.
 func readinessRule(pool *estate.Pool) client.Object {
-	taint := startupTaints(pool)[0]
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"conditions": []any{map[string]any{
 			"type": v1alpha1.ConditionPodNetworksReady, "requiredStatus": string(corev1.ConditionTrue),
 		}},
 		"enforcementMode": "bootstrap-only",
 		"dryRun":          false,
-		"taint":           map[string]any{"key": taint.Key, "value": taint.Value, "effect": string(taint.Effect)},
+		"taint":           map[string]any{"key": networksTaint.Key, "value": networksTaint.Value, "effect": string(networksTaint.Effect)},
 		"nodeSelector": map[string]any{"matchLabels": map[string]any{
 			v1alpha1.NodeNetworksLabel: "true", karpenterv1.NodePoolLabelKey: pool.Name,
 		}},

@@ -1,0 +1,55 @@
+package estate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// startupTaintsFit refuses startup taints that the API server or Karpenter would refuse, and
+// those of croft and Karpenter. It warns of those that tenants' pods may tolerate: these pods
+// do not wait.
+func startupTaintsFit(w *whole, p *v1alpha1.Pool) []finding {
+	var all []finding
+	for i, t := range p.Spec.StartupTaints {
+		at := field.NewPath("spec", "startupTaints").Index(i)
+		same := func(other v1alpha1.StartupTaint) bool { return other.Key == t.Key && other.Effect == t.Effect }
+		if why := WhyNoStartupTaint(w.platform.NodePoolKey, t.Key); why != "" {
+			all = append(all, found(at.Child("key"), "%s", why)...)
+		} else if first := slices.IndexFunc(p.Spec.StartupTaints, same); first < i {
+			all = append(all, found(at, "startupTaints[%d] has the key %s and the effect %s, too; leave one of them out", first, t.Key, t.Effect)...)
+		} else if slices.Contains(w.platform.Tolerations, t.Key) {
+			all = append(all, warned(at.Child("key"), "tenants' pods may tolerate %s, since platform.tolerations has it: "+
+				"those that do start before the taint is removed", t.Key)...)
+		}
+		if len(validation.IsValidLabelValue(t.Value)) > 0 {
+			all = append(all, found(at.Child("value"), "%q cannot be the value of a taint; "+
+				"write letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", t.Value)...)
+		}
+	}
+	return all
+}
+
+// WhyNoStartupTaint returns why a pool cannot have a startup taint of a key; "" if it can.
+func WhyNoStartupTaint(nodePoolKey, key string) string {
+	domain := "." + karpenterv1.GetLabelDomain(key)
+	switch {
+	case !isLabel(key):
+		return fmt.Sprintf("%q is no key of a taint; write one such as node.cilium.io/agent-not-ready", key)
+	case key == nodePoolKey:
+		return fmt.Sprintf("%s is the nodePoolKey, and the pool's nodes keep its taint; leave this taint out", key)
+	case key == v1alpha1.NetworksTaint:
+		return fmt.Sprintf("the taint %s is croft's to set; write waitForNetworks: true in its place", key)
+	case strings.HasSuffix(domain, "."+v1alpha1.GroupVersion.Group):
+		return fmt.Sprintf("the taint %s is croft's to set; leave this taint out", key)
+	case strings.HasSuffix(domain, ".karpenter.sh"):
+		return fmt.Sprintf("the taint %s is Karpenter's to set; leave this taint out", key)
+	}
+	return ""
+}
