@@ -143,7 +143,7 @@ func quotaForged(f *field) {
 func refusedCounted(f *field) {
 	denied := shared("denied", []string{"denied-a", "denied-b"}, amounts("pods", "2"))
 	f.create(denied)
-	f.untouched(denied)
+	f.settled(denied)
 	f.forge("denied", "denied-b", "44")
 	f.create(deployment("denied-a", "web", "10m", 3))
 	f.eventually("one workload to be counted", func() string {
