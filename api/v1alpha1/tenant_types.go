@@ -15,6 +15,7 @@ import (
 // +kubebuilder:resource:scope=Cluster,categories=croft
 // +kubebuilder:printcolumn:name="Pools",type=string,JSONPath=`.status.pools`
 // +kubebuilder:printcolumn:name="Namespaces",type=string,JSONPath=`.status.namespaces`
+// +kubebuilder:printcolumn:name="Refused",type=integer,JSONPath=`.status.refusedPods.workloads`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
@@ -571,6 +572,40 @@ type TenantStatus struct {
 	// +listMapKey=namespace
 	// +optional
 	Shares []QuotaShare `json:"shares,omitempty"`
+	// RefusedPods counts the workloads whose pods the API server refuses, by quota,
+	// policies, Pod Security or limits. It is absent if there are none.
+	// +optional
+	RefusedPods *RefusedPods `json:"refusedPods,omitempty"`
+}
+
+// RefusedPods are workloads whose pods the API server refuses, by the events of
+// Kubernetes' own controllers. A workload counts until its controller has had the time to
+// try again: for as long after the last refusal as it has been refused, and for at most 20
+// minutes.
+type RefusedPods struct {
+	// Workloads is the number of ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs
+	// and ReplicationControllers that are refused.
+	// +required
+	Workloads int64 `json:"workloads"`
+	// First is the workload that was refused first.
+	// +required
+	First RefusedWorkload `json:"first"`
+}
+
+// RefusedWorkload is a workload whose pods the API server refuses.
+type RefusedWorkload struct {
+	// Namespace is the workload's namespace.
+	// +required
+	Namespace string `json:"namespace"`
+	// Kind is the workload's kind, such as ReplicaSet.
+	// +required
+	Kind string `json:"kind"`
+	// Name is the workload's name.
+	// +required
+	Name string `json:"name"`
+	// Message is the API server's reason for the last refusal.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // QuotaShare is one namespace's share of its tenant's quota.

@@ -100,6 +100,7 @@ func Chapters() []Chapter {
 	return []Chapter{
 		{"A pod is not let in, or not placed", admissionRows},
 		{"What is in Git is not applied", fluxRows},
+		{"A certificate is not issued", certificateRows},
 		{"No node takes a pod, and none is made for it", schedulingRows},
 		{"A pool is not ready", poolRows},
 		{"A node is not launched", launchRows},

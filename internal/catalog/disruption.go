@@ -141,7 +141,7 @@ var disruptionRows = []Row{
 		Produced: Produced{ByNobody, "a sandbox has known add-ons only; the rule is tried on its own"},
 	},
 	{
-		ID: "solver-service", Sees: "the HTTP-01 solvers of ClusterIssuers; `policy.issuers` and `policy.serviceTypes` of tenants",
+		ID: "solver-service", Sees: "the HTTP-01 solvers of ClusterIssuers and Challenges; `policy.issuers` and `policy.serviceTypes` of tenants",
 		Cause: "cert-manager makes a Service for each challenge, by default a NodePort, in the tenant's namespace, where it is refused: certificates stay pending",
 		Cure:  "write `serviceType: ClusterIP` into `http01.ingress`, or `http01.gatewayHTTPRoute`, of the issuer's solvers; where the ingress controller needs NodePorts, allow them by the tenants' `policy.serviceTypes`",
 		Run:   "kubectl get clusterissuers -o yaml",

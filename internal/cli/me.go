@@ -20,8 +20,9 @@ func newMe(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "me",
 		Short: "Show your tenant: namespaces, roles, quota, domains, classes, pools",
-		Long: `Show your tenant: its namespaces and your roles in them, quota and its use, domains,
-pools, the classes that you may name, and your restrictions.
+		Long: `Show your tenant: its namespaces and your roles in them, quota and its use, the
+workloads whose pods are refused, domains, pools, the classes that you may name, and your
+restrictions.
 
 It reads with your own rights; the role viewer is enough. You may not list namespaces:
 name one of your tenant's with -n, or in the kubeconfig's context, and croft finds the
@@ -79,6 +80,11 @@ func (a *app) printMe(m *me.Me) {
 	if len(quota) > 0 {
 		say(a.out, "\n")
 		table(a.out, []string{"NAMESPACE", "QUOTA", "USED", "OF", ""}, quota)
+	}
+
+	if len(m.Refused) > 0 {
+		say(a.out, "\n")
+		a.printRefused(m.Refused)
 	}
 
 	say(a.out, "\n")

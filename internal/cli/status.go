@@ -23,10 +23,11 @@ func newStatus(a *app) *cobra.Command {
 operator's conditions count only while it runs: without it, READY is Unknown. The walls
 are compared with the objects in the cluster.
 
-CPU, MEMORY and PODS of a tenant are its namespaces' use of their quota. Pools and
-tenants that are not Ready come first. Namespaces that were kept when their tenant was
-deleted are RETAINED. If tenants or pools are named, only those are shown, with the use
-of each namespace.
+CPU, MEMORY and PODS of a tenant are its namespaces' use of their quota. REFUSED is the
+number of its workloads whose pods the API server refuses. Pools and tenants that are not
+Ready come first. Namespaces that were kept when their tenant was deleted are RETAINED. If
+tenants or pools are named, only those are shown, with the use of each namespace, and the
+workload that was refused first.
 
 With -f, the command shows the walls of a file that another tool than croft's operator
 applies, as with croft render | kubectl apply.

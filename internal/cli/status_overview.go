@@ -47,13 +47,13 @@ func (a *app) printDeclared(look *overview) {
 			used(byTenant[t.Name], corev1.ResourcePods, "count/pods"),
 		}
 		if !look.rendered {
-			cells = append(cells, age(t.CreationTimestamp.Time))
+			cells = append(cells, refusedCount(t), age(t.CreationTimestamp.Time))
 		}
 		rows = append(rows, row{look.tenantReady(t), cells})
 	}
 	header = []string{"TENANT", "READY", "REASON", "POOLS", "NAMESPACES", "CPU", "MEMORY", "PODS"}
 	if !look.rendered {
-		header = append(header, "AGE")
+		header = append(header, "REFUSED", "AGE")
 	}
 	if len(rows) > 0 || !look.named() {
 		a.rows(look.selection, "tenant", header, rows)
@@ -61,6 +61,7 @@ func (a *app) printDeclared(look *overview) {
 
 	if look.named() {
 		a.printUsage(look.Usage)
+		a.printFirstRefused(look.Tenants)
 	}
 	rows = nil
 	for _, cells := range shares(&manifest.Declaration{Platforms: []v1alpha1.Platform{look.Platform}, Tenants: look.Tenants}) {

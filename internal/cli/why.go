@@ -36,7 +36,7 @@ node, the containers. For a job or cronjob it checks how it ended; for a
 persistentvolumeclaim its class and its pods; for an ingress its class, Services and
 endpoints; for a tenant, a pool and a namespace the operator's conditions. For a
 kustomization of Flux it checks the source, and names the rule that refused an object in
-Git. For an object that is being deleted, of any kind, it names the finalizers and objects
+Git; for a certificate of cert-manager its issuer, its order and the challenges. For an object that is being deleted, of any kind, it names the finalizers and objects
 that hold the deletion up.
 
 It reads with your own rights. For objects that you may not read, it names the command

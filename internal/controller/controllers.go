@@ -16,6 +16,7 @@ import (
 	"croft.dev/croft/internal/controller/nodenetworks"
 	"croft.dev/croft/internal/controller/platform"
 	"croft.dev/croft/internal/controller/pool"
+	"croft.dev/croft/internal/controller/refusedpods"
 	"croft.dev/croft/internal/controller/secondarynetwork"
 	"croft.dev/croft/internal/controller/selfservice"
 	"croft.dev/croft/internal/controller/statemetrics"
@@ -53,6 +54,7 @@ func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins)
 		interfaces.New(cached, store, recorder, networks.Publish),
 		elevation.New(cached, live, store, recorder),
 		selfservice.New(cached, live, store, recorder),
+		refusedpods.New(cached),
 	} {
 		if err := c.Register(ctx, m); err != nil {
 			return fmt.Errorf("register %T: %w", c, err)

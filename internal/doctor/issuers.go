@@ -8,15 +8,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"croft.dev/croft/internal/certmanager"
 	"croft.dev/croft/internal/estate"
 )
 
 // clusterIssuers reads cert-manager's ClusterIssuers.
 func (g *gatherer) clusterIssuers(ctx context.Context) error {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "ClusterIssuerList"})
+	list.SetGroupVersionKind(certmanager.ClusterIssuer.GroupVersion().WithKind("ClusterIssuerList"))
 	err := g.list(ctx, readClusterIssuers, list)
 	g.ClusterIssuers = list.Items
 	return err
@@ -47,21 +47,9 @@ func solvers(s *Snapshot) []Finding {
 // default NodePort.
 func solverServices(issuer *unstructured.Unstructured) []string {
 	var all []string
-	list, _, _ := unstructured.NestedSlice(issuer.Object, "spec", "acme", "solvers")
-	for _, one := range list {
-		solver, _ := one.(map[string]any)
-		for _, by := range []string{"ingress", "gatewayHTTPRoute"} {
-			settings, found, _ := unstructured.NestedMap(solver, "http01", by)
-			if !found {
-				continue
-			}
-			serviceType, _ := settings["serviceType"].(string)
-			if serviceType == "" {
-				serviceType = "NodePort"
-			}
-			if !slices.Contains(all, serviceType) {
-				all = append(all, serviceType)
-			}
+	for _, solver := range certmanager.Solvers(issuer) {
+		if serviceType := certmanager.SolverService(solver); serviceType != "" && !slices.Contains(all, serviceType) {
+			all = append(all, serviceType)
 		}
 	}
 	return all

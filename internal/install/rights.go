@@ -102,7 +102,7 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule("events.k8s.io", []string{"create", "patch"}, "events"),
 		// Who becomes the leader says so once, in an event of the older kind.
 		rule("", []string{"create"}, "events"),
-		// Quotas' refusals are in events of the refused controllers. The operator only
+		// Refusals of pods are in events of the refused controllers. The operator only
 		// watches those with reason FailedCreate.
 		rule("", []string{"list", "watch"}, "events"),
 	}

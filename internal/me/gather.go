@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/refusals"
 )
 
 // NotTenantsError says that a namespace does not lead to a tenant.
@@ -62,12 +64,17 @@ func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error)
 	}
 	caller := who.Status.UserInfo
 	m := &Me{User: caller.Username, Groups: caller.Groups, Tenant: rules.Spec.Tenant, Rules: rules.Spec}
+	var refused []corev1.Event
 	for _, name := range rules.Spec.Namespaces {
-		n, err := gatherNamespace(ctx, c, name, &caller)
+		n, events, err := gatherNamespace(ctx, c, name, &caller)
 		if err != nil {
 			return nil, err
 		}
 		m.Namespaces = append(m.Namespaces, n)
+		refused = append(refused, events...)
+	}
+	for _, w := range refusals.Workloads(refused, time.Now()) {
+		m.Refused = append(m.Refused, w.RefusedWorkload)
 	}
 	if m.Classes, err = classesOf(ctx, c, &rules.Spec); err != nil {
 		return nil, err
@@ -76,16 +83,22 @@ func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error)
 	return m, nil
 }
 
-func gatherNamespace(ctx context.Context, c client.Client, name string, caller *authenticationv1.UserInfo) (Namespace, error) {
+// gatherNamespace reads a namespace, and the events there of refused pods.
+func gatherNamespace(ctx context.Context, c client.Client, name string, caller *authenticationv1.UserInfo) (Namespace, []corev1.Event, error) {
 	n := Namespace{Name: name, Roles: []string{}, May: []string{}}
 	var bindings rbacv1.RoleBindingList
 	var quotas corev1.ResourceQuotaList
-	for kind, list := range map[string]client.ObjectList{"rolebindings": &bindings, "resourcequotas": &quotas} {
-		switch err := c.List(ctx, list, client.InNamespace(name)); {
+	var events corev1.EventList
+	for kind, list := range map[string]client.ObjectList{"rolebindings": &bindings, "resourcequotas": &quotas, "events": &events} {
+		opts := []client.ListOption{client.InNamespace(name)}
+		if kind == "events" {
+			opts = append(opts, client.MatchingFields{"reason": refusals.Reason})
+		}
+		switch err := c.List(ctx, list, opts...); {
 		case apierrors.IsForbidden(err):
 			n.Unread = append(n.Unread, kind)
 		case err != nil:
-			return n, fmt.Errorf("read %s of namespace %s: %w", kind, name, err)
+			return n, nil, fmt.Errorf("read %s of namespace %s: %w", kind, name, err)
 		}
 	}
 	slices.Sort(n.Unread)
@@ -99,14 +112,14 @@ func gatherNamespace(ctx context.Context, c client.Client, name string, caller *
 	n.Quota = usesOf(quotas.Items)
 	rules := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: name}}
 	if err := c.Create(ctx, rules); err != nil {
-		return n, fmt.Errorf("ask what you may do in namespace %s: %w", name, err)
+		return n, nil, fmt.Errorf("ask what you may do in namespace %s: %w", name, err)
 	}
 	for _, a := range Abilities {
 		if a.givenBy(rules.Status.ResourceRules) {
 			n.May = append(n.May, a.Name)
 		}
 	}
-	return n, nil
+	return n, events.Items, nil
 }
 
 func isUser(s rbacv1.Subject, user *authenticationv1.UserInfo) bool {

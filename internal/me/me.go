@@ -16,6 +16,8 @@ type Me struct {
 	Tenant string   `json:"tenant"`
 	// Namespaces are all of the tenant's, also those that may not be read.
 	Namespaces []Namespace `json:"namespaces"`
+	// Refused are the workloads whose pods the API server refuses.
+	Refused []v1alpha1.RefusedWorkload `json:"refused,omitempty"`
 	// Rules are the rules on the tenant's objects.
 	Rules v1alpha1.TenantRulesSpec `json:"rules"`
 	// Classes are the names behind a "*" in Rules, by kind, where they may be read.

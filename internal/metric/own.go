@@ -75,6 +75,12 @@ var (
 		Help: "Used part of a tenant's quota, from 0 to 1, over all of its namespaces; resources of which nothing is " +
 			"used are left out.",
 	}
+	// RefusedWorkloads is how many workloads' pods are refused.
+	RefusedWorkloads = Metric{
+		Name: "croft_tenant_refused_workloads", Type: Gauge, Process: Operator, Labels: []Label{tenantLabel},
+		Help: "ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs of a tenant whose pods the API server refuses; " +
+			"tenants without one are left out.",
+	}
 	// PolicyInfo says which wall an admission policy belongs to.
 	PolicyInfo = Metric{
 		Name: "croft_policy_info", Type: Gauge, Process: Operator,
@@ -177,7 +183,7 @@ var (
 func Own() []Metric {
 	all := []Metric{
 		Repairs, Retries, SharesMoved, Heartbeat, BuildInfo,
-		PlatformCondition, PoolCondition, TenantCondition, QuotaUse, PolicyInfo, PolicyWarnings, VerifyTime, VerifyResults,
+		PlatformCondition, PoolCondition, TenantCondition, QuotaUse, RefusedWorkloads, PolicyInfo, PolicyWarnings, VerifyTime, VerifyResults,
 		Interfaces, AttachSeconds, NetworksSeconds, NetworksWaiting, NetworkUsed, NetworkAddresses, EC2Calls,
 		ProxyRequests, ProxyDuration, ProxyOpen, ProxyUnauthenticated,
 	}

@@ -69,6 +69,14 @@ var tenantAlerts = []Alert{
 		Run:     "croft status tenant/NAME",
 	},
 	{
+		Name: "CroftPodsRefused", Expr: `max by (tenant) (croft_tenant_refused_workloads) > 0`,
+		For: 30 * time.Minute, Severity: Info,
+		Summary: "The pods of {{ $value }} workloads of tenant {{ $labels.tenant }} are refused",
+		Means:   "the API server has refused the pods for half an hour: by the tenant's quota, a policy, Pod Security or limits. Only this tenant is concerned",
+		Cure:    "tell the team: `croft me` shows it the workloads and the reasons. If the reason is a rule that the team may be exempt from, widen the Tenant's `policy` or `quota`",
+		Run:     "croft status tenant/NAME",
+	},
+	{
 		Name: "CroftSharesRestless", Expr: `sum by (tenant) (increase(croft_quota_shares_moved_total[1h])) > 120`,
 		For: 10 * time.Minute, Severity: Warning,
 		Summary: "Shares of the quota of tenant {{ $labels.tenant }} are moved {{ $value }} times an hour",

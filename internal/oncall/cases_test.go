@@ -207,6 +207,12 @@ var alertCases = map[string]alertCase{
 		labels:  map[string]string{"tenant": "shop", "resource": "pods"},
 		summary: "Tenant shop uses 95% of its quota of pods",
 	},
+	"CroftPodsRefused": {
+		fires:   map[string]string{`croft_tenant_refused_workloads{tenant="shop"}`: `2x240`},
+		silent:  map[string]string{`croft_tenant_refused_workloads{tenant="shop"}`: `2x20 _x220`},
+		labels:  map[string]string{"tenant": "shop"},
+		summary: "The pods of 2 workloads of tenant shop are refused",
+	},
 	"CroftSharesRestless": {
 		fires:   map[string]string{`croft_quota_shares_moved_total{tenant="shop"}`: `0+3x240`},
 		silent:  map[string]string{`croft_quota_shares_moved_total{tenant="shop"}`: `0+1x240`},

@@ -55,6 +55,9 @@ var tenantsDashboard = Dashboard{
 		{"Use of quotas", Graph, "percentunit", "The ten fullest", []Query{
 			{`topk(10, max by (tenant, resource) (croft_tenant_quota_used_ratio{tenant=~"$tenant"}))`, "{{tenant}} {{resource}}"},
 		}},
+		{"Refused workloads", Graph, "", "Workloads whose pods the API server refuses", []Query{
+			{`max by (tenant) (croft_tenant_refused_workloads{tenant=~"$tenant"})`, "{{tenant}}"},
+		}},
 		{"Shares moved", Graph, "", "Changes an hour of how a quota is divided among a tenant's namespaces", []Query{
 			{`sum by (tenant) (increase(croft_quota_shares_moved_total{tenant=~"$tenant"}[1h]))`, "{{tenant}}"},
 		}},

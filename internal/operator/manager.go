@@ -23,7 +23,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/controller/tenant/quota"
+	"croft.dev/croft/internal/controller/refusedpods"
 	"croft.dev/croft/internal/scheme"
 	"croft.dev/croft/internal/secondary"
 )
@@ -82,7 +82,7 @@ func cacheOptions(plugins secondary.Plugins) cache.Options {
 			// Their managed fields are as long as the rest.
 			&v1alpha1.Elevation{}:       {Label: labels.Everything(), Transform: cache.TransformStripManagedFields()},
 			&v1alpha1.TenantNamespace{}: all,
-			&corev1.Event{}:             quota.Events(),
+			&corev1.Event{}:             refusedpods.Events(),
 			// They are Karpenter's. They are watched only where nodes are attached to
 			// secondary networks.
 			&karpenterv1.NodeClaim{}: all,

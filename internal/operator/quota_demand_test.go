@@ -3,6 +3,7 @@ package operator_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,6 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/metric"
 	"croft.dev/croft/internal/scheme"
 )
 
@@ -105,12 +108,13 @@ func quotaMinimum(f *field) {
 	}
 }
 
-// quotaForged has a member of each tenant write refusals that never were.
+// quotaForged has a member of a tenant write refusals that did not happen. They change
+// nothing, not even how the tenant's own quota is divided.
 func quotaForged(f *field) {
 	const total, least = 60, 40
 	kept := shared("kept", []string{"kept-a", "kept-b"}, amounts("configmaps", fmt.Sprint(total)))
 	kept.Spec.QuotaMinimums = map[string]corev1.ResourceList{"kept-a": amounts("configmaps", fmt.Sprint(least))}
-	open := shared("open", []string{"open-a", "open-b"}, amounts("configmaps", fmt.Sprint(total)))
+	open := shared("open", []string{"open-a", "open-b"}, amounts("configmaps", fmt.Sprint(total), "pods", "4"))
 	f.create(kept, open)
 	f.untouched(kept)
 	f.untouched(open)
@@ -118,23 +122,45 @@ func quotaForged(f *field) {
 	for _, requested := range []string{"24", "58", "5000", "1e18", "1e999999999", "-5"} {
 		f.forge("kept", "kept-b", requested)
 	}
-	f.forge("open", "open-b", "5000")
 	f.forge("open", "open-b", "44")
-	f.eventually("a tenant to have its own quota divided as it says", func() string {
-		q := f.quotas("open")["open-b"]
-		if hard := q.Status.Hard["configmaps"]; hard.Value() < 45 {
-			return hard.String()
+	// A genuine refusal after the forged ones is observed after them.
+	f.create(deployment("open-b", "web", "10m", 3))
+	f.pods("open-b", 3)
+	for namespace, q := range f.settled(open) {
+		if hard := q.Status.Hard["configmaps"]; hard.Value() != total/2 {
+			f.Errorf("%s has %s, want %d", namespace, hard.String(), total/2)
 		}
-		return ""
-	})
-	f.settled(open)
-	// Whoever was looked at after it was forged for is done, so the other is, too.
+	}
 	for namespace, q := range f.settled(kept) {
 		want := map[string]int64{"kept-a": least, "kept-b": total - least}[namespace]
 		if hard := q.Status.Hard["configmaps"]; hard.Value() != want {
 			f.Errorf("%s has %s, want %d", namespace, hard.String(), want)
 		}
 	}
+}
+
+// refusedCounted has the pods of a workload refused, next to a forged refusal.
+func refusedCounted(f *field) {
+	denied := shared("denied", []string{"denied-a", "denied-b"}, amounts("pods", "2"))
+	f.create(denied)
+	f.settled(denied)
+	f.forge("denied", "denied-b", "44")
+	f.create(deployment("denied-a", "web", "10m", 3))
+	f.eventually("one workload to be counted", func() string {
+		got := &v1alpha1.Tenant{}
+		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(denied), got); err != nil {
+			return err.Error()
+		}
+		refused := got.Status.RefusedPods
+		if refused == nil || refused.Workloads != 1 || refused.First.Namespace != "denied-a" || refused.First.Kind != "ReplicaSet" ||
+			!strings.HasPrefix(refused.First.Name, "web-") || !strings.HasPrefix(refused.First.Message, "exceeded quota: croft, requested: pods=1") {
+			return fmt.Sprint(refused)
+		}
+		if v, ok := f.value(metric.RefusedWorkloads.Name, "tenant=denied"); !ok || v != 1 {
+			return fmt.Sprintf("the metric is %v", v)
+		}
+		return ""
+	})
 }
 
 // forge writes the event of a refusal as a member of a tenant.

@@ -46,7 +46,8 @@ func TestQuota(t *testing.T) {
 		// A namespace that needs more than its even share.
 		{"a pod larger than the share gets what the others do not use", quotaLargePod},
 		{"a namespace keeps its minimum", quotaMinimum},
-		{"a forged refusal takes nothing from another", quotaForged},
+		{"a forged refusal moves no share", quotaForged},
+		{"workloads whose pods are refused are counted", refusedCounted},
 	} {
 		if !t.Run(test.name, func(t *testing.T) {
 			inner := *f

@@ -37,6 +37,8 @@ type Around struct {
 	Attachments []storagev1.VolumeAttachment
 	// Source is the GitRepository, OCIRepository or Bucket of a Kustomization.
 	Source *unstructured.Unstructured
+	// Issuance is that of a Certificate.
+	Issuance Issuance
 }
 
 // around are the readers of the kinds that have chains of their own.
@@ -47,6 +49,7 @@ func (g *gatherer) around() map[string]func(context.Context, client.Object) erro
 		"ingress":               g.aroundIngress,
 		"namespace":             g.aroundNamespace,
 		"kustomization":         g.aroundKustomization,
+		"certificate":           g.aroundCertificate,
 		"gitrepository":         nothing,
 		"ocirepository":         nothing,
 		"tenant":                nothing,

@@ -52,10 +52,17 @@ const (
 	LinkBuild  Link = "build"
 	LinkApply  Link = "apply"
 	LinkHealth Link = "health"
+	// Those of cert-manager.
+	LinkIssuer      Link = "issuer"
+	LinkRequest     Link = "request"
+	LinkOrder       Link = "order"
+	LinkChallenge   Link = "challenge"
+	LinkCertificate Link = "certificate"
 )
 
 var explains = []Link{
 	LinkSource, LinkBuild, LinkAdmission, LinkApply, LinkPlacement, LinkClass, LinkPool, LinkClaim, LinkNode, LinkKarpenter, LinkScheduler, LinkPod, LinkNetwork, LinkRollout, LinkJob, LinkSchedule, LinkHealth, LinkDeletion, LinkNamespace,
+	LinkIssuer, LinkChallenge, LinkOrder, LinkRequest, LinkCertificate,
 }
 
 // Step is the observation at one link.

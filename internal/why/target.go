@@ -19,6 +19,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/certmanager"
 	"croft.dev/croft/internal/gitops"
 )
 
@@ -61,6 +62,7 @@ var kinds = []kind{
 	{"kustomization", []string{"kustomizations", "ks"}, true, unstructuredOf(gitops.Kustomization), "Flux"},
 	{"gitrepository", []string{"gitrepositories", "gitrepo"}, true, unstructuredOf(gitops.GitRepository), "Flux"},
 	{"ocirepository", []string{"ocirepositories", "ocirepo"}, true, unstructuredOf(gitops.OCIRepository), "Flux"},
+	{"certificate", []string{"certificates", "cert", "certs", "certificate.cert-manager.io", "certificates.cert-manager.io"}, true, unstructuredOf(certmanager.Certificate), "cert-manager"},
 	{"namespace", []string{"namespaces", "ns"}, false, func() client.Object { return &corev1.Namespace{} }, ""},
 	{"tenant", []string{"tenants"}, false, func() client.Object { return &v1alpha1.Tenant{} }, ""},
 	{"node", []string{"nodes", "no"}, false, func() client.Object { return &corev1.Node{} }, ""},

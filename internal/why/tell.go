@@ -42,6 +42,8 @@ func Tell(s *Snapshot) Story {
 		return ofKustomization(s)
 	case "gitrepository", "ocirepository":
 		return ofSource(s)
+	case "certificate":
+		return ofCertificate(s)
 	case "deployment", "replicaset", "replicationcontroller", "statefulset", "daemonset":
 		return ofWorkload(s)
 	default:

@@ -26,7 +26,7 @@ const patience = 5 * time.Second
 // Declared are the metrics that a Collector has.
 var Declared = []metric.Metric{
 	metric.PlatformCondition, metric.PoolCondition, metric.TenantCondition, metric.QuotaUse,
-	metric.PolicyInfo, metric.PolicyWarnings, metric.VerifyTime, metric.VerifyResults,
+	metric.RefusedWorkloads, metric.PolicyInfo, metric.PolicyWarnings, metric.VerifyTime, metric.VerifyResults,
 }
 
 // Collector implements prometheus.Collector for the operator that leads in this process.

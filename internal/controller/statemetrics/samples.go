@@ -29,6 +29,9 @@ func (s *state) samples() []prometheus.Metric {
 	for i := range s.tenants.Items {
 		t := &s.tenants.Items[i]
 		all.conditions(metric.TenantCondition, t.Status.Status, t.Name)
+		if refused := t.Status.RefusedPods; refused != nil {
+			all.add(metric.RefusedWorkloads, float64(refused.Workloads), t.Name)
+		}
 	}
 	all.quotas(s.quotas.Items)
 	for i := range s.policies.Items {

@@ -1,22 +1,17 @@
 package quota
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"croft.dev/croft/internal/quotaplan"
+	"croft.dev/croft/internal/refusals"
 )
 
-const (
-	// reason is that of the events by which the controllers of ReplicaSets, Jobs,
-	// StatefulSets, DaemonSets and CronJobs say that they may not create an object.
-	reason = "FailedCreate"
-	// perNamespace is the maximum number of remembered demands of one namespace.
-	perNamespace = 16
-)
+// perNamespace is the maximum number of remembered demands of one namespace.
+const perNamespace = 16
 
 // demand is the need of a refused object.
 type demand struct {
@@ -26,21 +21,14 @@ type demand struct {
 	forget       *time.Timer
 }
 
-// patience is the time for which a demand counts after the refusal: until its controller
-// has tried again. Controllers back off for about as long as they have tried already,
-// and for at most a thousand seconds.
-func patience(age time.Duration) time.Duration {
-	return min(age, 19*time.Minute) + time.Minute
-}
-
-// note remembers an object's refusal, and calls expired when it no longer counts. It
-// reports whether the demand counts at all.
+// note remembers an object's refusal until its controller has tried again, and then calls
+// expired. It reports whether the demand counts at all.
 func (q *Quota) note(e *corev1.Event, now time.Time, expired func()) bool {
 	refusal, ok := quotaplan.ParseRefusal(e.Message)
-	if !ok {
+	if !ok || !refusals.Genuine(e) {
 		return false
 	}
-	first, last := seen(e, now)
+	first, last := refusals.Span(e, now)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	all := q.demands[e.Namespace]
@@ -48,7 +36,7 @@ func (q *Quota) note(e *corev1.Event, now time.Time, expired func()) bool {
 	if known != nil && known.first.Before(first) {
 		first = known.first
 	}
-	until := last.Add(patience(last.Sub(first)))
+	until := refusals.Expiry(first, last)
 	if !until.After(now) || known != nil && until.Before(known.until) {
 		return false
 	}
@@ -103,24 +91,4 @@ func (q *Quota) demandsIn(namespace string) []corev1.ResourceList {
 		all = append(all, d.share)
 	}
 	return all
-}
-
-// seen is when an event was seen first and last, none of it in the future: a clock
-// may be wrong, and an event forged.
-func seen(e *corev1.Event, now time.Time) (first, last time.Time) {
-	times := []time.Time{e.CreationTimestamp.Time, e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time}
-	if e.Series != nil {
-		times = append(times, e.Series.LastObservedTime.Time)
-	}
-	times = slices.DeleteFunc(times, time.Time.IsZero)
-	if len(times) == 0 {
-		return now, now
-	}
-	earlier := func(t time.Time) time.Time {
-		if t.After(now) {
-			return now
-		}
-		return t
-	}
-	return earlier(slices.MinFunc(times, time.Time.Compare)), earlier(slices.MaxFunc(times, time.Time.Compare))
 }

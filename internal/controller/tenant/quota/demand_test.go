@@ -15,6 +15,7 @@ func refusedEvent(by, cpu string, first, last time.Time) *corev1.Event {
 	return &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "shop"},
 		InvolvedObject: corev1.ObjectReference{UID: types.UID(by)},
+		Reason:         "FailedCreate", Source: corev1.EventSource{Component: "replicaset-controller"},
 		FirstTimestamp: metav1.NewTime(first), LastTimestamp: metav1.NewTime(last),
 		Message: "Error creating: pods \"web\" is forbidden: exceeded quota: croft, requested: cpu=" + cpu + ", used: cpu=0, limited: cpu=1",
 	}
@@ -50,6 +51,18 @@ func TestDemandsCountForAWhile(t *testing.T) {
 				d.forget.Stop()
 			}
 		})
+	}
+}
+
+// TestForgedDemands tests that only refusals count that Kubernetes' controllers report.
+func TestForgedDemands(t *testing.T) {
+	for _, component := range []string{"", "web", "replicaset-controller-x", "kubelet"} {
+		q, now := New(nil, nil), time.Now()
+		e := refusedEvent("web", "2", now, now)
+		e.Source.Component = component
+		if q.note(e, now, func() {}) || len(q.demandsIn("shop")) > 0 {
+			t.Errorf("an event of %q counts", component)
+		}
 	}
 }
 

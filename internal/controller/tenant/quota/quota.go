@@ -9,10 +9,11 @@
 // at most one succeeds.
 //
 // Shares follow use and refusals: of objects that are larger than the rest of their
-// namespace's share. The refusal is an event, and tenants may write events. So a
-// demand only expresses how a tenant would like its own quota to be divided. Grants
-// still come only from resources that are observed to be free in the same tenant, and
-// no other namespace falls below its minimum (package quotaplan).
+// namespace's share. The refusal is an event. Only those of Kubernetes' controllers count,
+// since tenants may write events. Where the rule event-source is not in force, a forged
+// demand only expresses how a tenant would like its own quota to be divided: grants come
+// only from resources that are observed to be free in the same tenant, and no other
+// namespace falls below its minimum (package quotaplan).
 package quota
 
 import (

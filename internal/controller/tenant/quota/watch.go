@@ -6,12 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -83,30 +79,6 @@ func (q *Quota) Refusals() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue requests) { note(ctx, e.Object, queue) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue requests) { note(ctx, e.ObjectNew, queue) },
-	}
-}
-
-// Events are events with the reason of refusals, stripped to a minimum: the text about
-// the quota; all others are emptied. Tenants may write as many such events as etcd
-// takes; each costs the cache about a kilobyte until it expires.
-func Events() cache.ByObject {
-	return cache.ByObject{
-		Label: labels.Everything(),
-		Field: fields.OneTermEqualSelector("reason", reason),
-		Transform: func(o any) (any, error) {
-			e, ok := o.(*corev1.Event)
-			if !ok {
-				return o, nil
-			}
-			slim := &corev1.Event{TypeMeta: e.TypeMeta, ObjectMeta: metav1.ObjectMeta{
-				Namespace: e.Namespace, Name: e.Name, UID: e.UID, ResourceVersion: e.ResourceVersion, CreationTimestamp: e.CreationTimestamp,
-			}}
-			if message := quotaplan.OnlyRefusal(e.Message); message != "" {
-				slim.Message, slim.InvolvedObject.UID = message, e.InvolvedObject.UID
-				slim.FirstTimestamp, slim.LastTimestamp, slim.EventTime, slim.Series = e.FirstTimestamp, e.LastTimestamp, e.EventTime, e.Series
-			}
-			return slim, nil
-		},
 	}
 }
 

@@ -1,0 +1,104 @@
+package why
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/certmanager"
+)
+
+// Issuance are the objects by which cert-manager issues a Certificate. Missing ones are
+// nil. Only ACME issuers have Orders and Challenges.
+type Issuance struct {
+	Issuer *unstructured.Unstructured
+	// Request is the newest CertificateRequest of the Certificate, Order the newest of the
+	// Request.
+	Request, Order *unstructured.Unstructured
+	Challenges     []unstructured.Unstructured
+}
+
+// aroundCertificate reads the issuer of a Certificate, and the objects that it owns.
+func (g *gatherer) aroundCertificate(ctx context.Context, o client.Object) error {
+	var rules v1alpha1.TenantRules
+	found, err := g.get(ctx, "tenantrules", o.GetNamespace(), v1alpha1.TenantRulesName, &rules)
+	if err != nil {
+		return err
+	}
+	if found {
+		g.Rules = &rules
+	}
+	c, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	all := &g.Around.Issuance
+	if all.Issuer, err = g.issuer(ctx, c); err != nil {
+		return err
+	}
+	if all.Request, err = g.newestOf(ctx, certmanager.Request, o); err != nil || all.Request == nil {
+		return err
+	}
+	if all.Order, err = g.newestOf(ctx, certmanager.Order, all.Request); err != nil || all.Order == nil {
+		return err
+	}
+	all.Challenges, err = g.ownedBy(ctx, certmanager.Challenge, all.Order)
+	return err
+}
+
+// issuerOf is the reference to the issuer of a Certificate.
+func issuerOf(c *unstructured.Unstructured) (kind schema.GroupVersionKind, name string) {
+	text := func(field string) string {
+		s, _, _ := unstructured.NestedString(c.Object, "spec", "issuerRef", field)
+		return s
+	}
+	kind = schema.GroupVersionKind{Group: cmp.Or(text("group"), certmanager.Group), Version: "v1", Kind: cmp.Or(text("kind"), "Issuer")}
+	return kind, text("name")
+}
+
+func (g *gatherer) issuer(ctx context.Context, c *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	kind, name := issuerOf(c)
+	if kind.Group != certmanager.Group || name == "" {
+		return nil, nil
+	}
+	issuer := &unstructured.Unstructured{}
+	issuer.SetGroupVersionKind(kind)
+	namespace := c.GetNamespace()
+	if kind == certmanager.ClusterIssuer {
+		namespace = ""
+	}
+	found, err := g.get(ctx, strings.ToLower(kind.Kind), namespace, name, issuer)
+	if !found {
+		return nil, err
+	}
+	return issuer, err
+}
+
+// ownedBy reads the objects of a kind that another one controls, the newest first.
+func (g *gatherer) ownedBy(ctx context.Context, kind schema.GroupVersionKind, owner client.Object) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := g.list(ctx, strings.ToLower(kind.Kind), list, client.InNamespace(owner.GetNamespace())); err != nil {
+		return nil, err
+	}
+	owned := slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool { return !metav1.IsControlledBy(&o, owner) })
+	slices.SortStableFunc(owned, func(a, b unstructured.Unstructured) int {
+		return b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time)
+	})
+	return owned, nil
+}
+
+func (g *gatherer) newestOf(ctx context.Context, kind schema.GroupVersionKind, owner client.Object) (*unstructured.Unstructured, error) {
+	owned, err := g.ownedBy(ctx, kind, owner)
+	if err != nil || len(owned) == 0 {
+		return nil, err
+	}
+	return &owned[0], nil
+}
