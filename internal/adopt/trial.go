@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -166,13 +167,29 @@ func (a *Adoption) settled(ctx context.Context, namespace string) error {
 	var last string
 	err := wait.PollUntilContextTimeout(ctx, again, settle, true, func(ctx context.Context) (bool, error) {
 		next, refused, err := a.tryPod(ctx, namespace, ordinary)
-		last = refused
-		return refused == "" && slices.Contains(a.tenant.Pools, next), err
+		if err != nil {
+			return false, err
+		}
+		last = cmp.Or(refused, a.misplaced(next))
+		return last == "", nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("croft's rules did not come into force in a scratch namespace within %s: %s", settle, last)
+		return fmt.Errorf("croft's rules did not come into force in a scratch namespace within %s: an ordinary pod there: %s", settle, last)
 	}
 	return err
+}
+
+// misplaced returns why a pod that was let in is not placed on the tenant's pools; "" if it
+// is.
+func (a *Adoption) misplaced(pool string) string {
+	switch {
+	case pool == "":
+		return "croft's placement policy does not select a pool for it: `croft doctor` checks the policy"
+	case !slices.Contains(a.tenant.Pools, pool):
+		return fmt.Sprintf("it lands on pool %s, which is not the tenant's", pool)
+	default:
+		return ""
+	}
 }
 
 // tryPod creates a copy of a pod in a namespace as a dry run. It returns the pod's pool,
@@ -234,8 +251,8 @@ func (a *Adoption) Look(ctx context.Context, p *Plan) ([]Refusal, error) {
 		case strings.HasPrefix(refused, exceeded):
 		case refused != "":
 			wrong = append(wrong, Refusal{w.String(), refused})
-		case !slices.Contains(a.tenant.Pools, next):
-			wrong = append(wrong, Refusal{w.String(), fmt.Sprintf("lands on pool %q, which is not the tenant's", next)})
+		case a.misplaced(next) != "":
+			wrong = append(wrong, Refusal{w.String(), a.misplaced(next)})
 		}
 	}
 	return wrong, nil

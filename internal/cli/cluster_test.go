@@ -79,7 +79,7 @@ func TestCluster(t *testing.T) {
 		name string
 		do   func(*testing.T, *declaring)
 	}{
-		{"apply as data", applyAsData}, {"diff as data", diffAsData}, {"diff with deletions", diffShowsDeletions}, {"apply over others", applyOverOthers},
+		{"apply as data", applyAsData}, {"verify before the walls", verifyNeedsWalls}, {"diff as data", diffAsData}, {"diff with deletions", diffShowsDeletions}, {"apply over others", applyOverOthers},
 		{"status", statusShowsUse}, {"completion", completesNames},
 		{"delete pool", deletesPools}, {"verify without rights", verifySaysWhatIsMissing}, {"verify after a killed run", verifySweeps}, {"uninstall", uninstalls},
 	} {

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"croft.dev/croft/internal/attack"
@@ -54,6 +52,9 @@ croft's operator, as with croft render | kubectl apply.
 With --record the result is written into the Platform's status, where the operator has
 its metrics from: for a run by the clock, whose age and failures raise alerts.
 
+In a cluster without croft's policies, such as before an operator runs, nothing is tried;
+--record counts that as a breach.
+
 Exit status 0 means that every wall held.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), o) },
@@ -80,13 +81,6 @@ Exit status 0 means that every wall held.`,
 	}
 	o.output.add(c, formatTable, formatJSON, formatYAML, formatJUnit)
 	return c
-}
-
-// stage is where attacks are tried: scratch tenants, or an existing one.
-type stage interface {
-	Needs() []verify.Right
-	Attacks() []attack.Attack
-	Run(context.Context, *rest.Config, *runtime.Scheme, func(attack.Attack) bool, func(verify.Result)) ([]verify.Result, error)
 }
 
 func (a *app) verify(ctx context.Context, o verifyOptions) error {
@@ -133,44 +127,6 @@ func (a *app) verify(ctx context.Context, o verifyOptions) error {
 		return err
 	}
 	return cmp.Or(err, strays)
-}
-
-// stage reads the declared objects of the cluster, which determine the attacks, and their
-// estate; nil if nothing valid is declared.
-func (a *app) stage(ctx context.Context, o verifyOptions) (stage, *estate.Estate, error) {
-	c, err := a.client()
-	if err != nil {
-		return nil, nil, failed(err)
-	}
-	live, err := a.subject(ctx, c, &o.files)
-	if apierrors.IsForbidden(err) {
-		return nil, nil, failedf("nothing was tried: you may not read what is declared (%w): a cluster admin can run it (docs/rights.md says why)", err)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if o.tenant == "" {
-		scratch, err := verify.NewScratch(live.Platforms[0])
-		if err != nil {
-			return nil, nil, failed(err)
-		}
-		if err := mayTry(ctx, c, &live.Platforms[0], scratch); err != nil {
-			return nil, nil, err
-		}
-		a.sweep(ctx, c, scratch, live.Tenants)
-		e, _ := estate.Build(live)
-		return scratch, e, nil
-	}
-	e, problems := estate.Build(live)
-	if e == nil {
-		return nil, nil, failed(problems)
-	}
-	tenant := e.Tenant(o.tenant)
-	if tenant == nil {
-		return nil, nil, fmt.Errorf("--tenant %s: there is no such tenant, or it is not valid: `croft status` lists them", o.tenant)
-	}
-	existing := verify.NewExisting(e, tenant)
-	return existing, e, mayTry(ctx, c, &live.Platforms[0], existing)
 }
 
 func (a *app) try(ctx context.Context, stage stage, e *estate.Estate, config *rest.Config, o verifyOptions) error {

@@ -1,16 +1,17 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/terminating"
 )
 
 // owner is a declared object with the operator's conditions.
@@ -63,8 +64,9 @@ func deletions(s *Snapshot) []Finding {
 		if took <= stays {
 			continue
 		}
+		why := cmp.Or(strings.Join(terminating.Namespace(n), "; "), "kube-controller-manager has not reported why")
 		all = append(all, Finding{
-			Severity: Problem, Object: "Namespace/" + n.Name, Message: fmt.Sprintf("its deletion takes %s so far: %s", duration.HumanDuration(took), remaining(n)),
+			Severity: Problem, Object: "Namespace/" + n.Name, Message: fmt.Sprintf("its deletion takes %s so far: %s", duration.HumanDuration(took), why),
 			Cure: "for an API group that does not answer see the check api-services; for a finalizer, run the controller that removes it, " +
 				"or take it off the objects if that controller is gone for good",
 			Run: "kubectl get namespace " + n.Name + " -o jsonpath='{.status.conditions}'",
@@ -88,18 +90,4 @@ func awaited(o owner) string {
 		return "it has the finalizers " + strings.Join(o.GetFinalizers(), ", ")
 	}
 	return ready.Message
-}
-
-// remaining is the API server's account of what holds up the deletion of a namespace.
-func remaining(n *corev1.Namespace) string {
-	var all []string
-	for _, c := range n.Status.Conditions {
-		if c.Status == corev1.ConditionTrue {
-			all = append(all, c.Message)
-		}
-	}
-	if len(all) == 0 {
-		return "kube-controller-manager has not reported why"
-	}
-	return strings.Join(all, "; ")
 }

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -113,7 +112,7 @@ func (a *accessReviews) ask(r *http.Request, asked authorizationv1.ResourceAttri
 	if err != nil {
 		return false, err
 	}
-	response, err := a.post(r.Context(), r, body)
+	response, err := a.post(r, body)
 	if err != nil {
 		return false, err
 	}
@@ -128,12 +127,12 @@ func (a *accessReviews) ask(r *http.Request, asked authorizationv1.ResourceAttri
 	return answer.Status.Allowed, nil
 }
 
-func (a *accessReviews) post(ctx context.Context, r *http.Request, body []byte) (*http.Response, error) {
+func (a *accessReviews) post(r *http.Request, body []byte) (*http.Response, error) {
 	target := a.forward.location
 	out := (&http.Request{
 		Method: http.MethodPost, Host: target.Host, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 		URL:    &url.URL{Scheme: target.Scheme, Host: target.Host, Path: path.Join(target.Path, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")},
 		Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}, "Accept": {runtime.ContentTypeJSON}, "User-Agent": r.Header["User-Agent"]},
-	}).WithContext(ctx)
+	}).WithContext(r.Context())
 	return a.forward.transport.RoundTrip(out)
 }

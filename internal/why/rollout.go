@@ -1,12 +1,8 @@
 package why
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +10,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/internal/catalog"
-	"croft.dev/croft/internal/events"
 )
 
 // rollout is how far a workload is, as its controller reports it.
@@ -34,14 +29,6 @@ type rollout struct {
 	refused *refusedPod
 	// delay is minReadySeconds.
 	delay int32
-}
-
-// refusedPod is the API server's answer to a controller that creates a pod.
-type refusedPod struct {
-	maker   Maker
-	message string
-	// first and last are when it was observed.
-	first, last time.Time
 }
 
 func (r *rollout) done() bool {
@@ -111,20 +98,6 @@ func steady(desired, available, existing, delay int32) rollout {
 func (r *rollout) await(object string, generation, observed int64) {
 	if observed < generation {
 		r.steps = append(r.steps, waiting(LinkRollout, object, "its controller has not processed the latest change yet: does kube-controller-manager run?"))
-	}
-}
-
-// reportFailure reads the condition ReplicaFailure, which Deployments, ReplicaSets and
-// ReplicationControllers share.
-func (r *rollout) reportFailure(s *Snapshot, kind string, status corev1.ConditionStatus, message string, since time.Time) {
-	if kind != string(appsv1.DeploymentReplicaFailure) || status != corev1.ConditionTrue {
-		return
-	}
-	if r.refused = s.refusedBy(); r.refused == nil { // the events have expired, or are hidden
-		r.refused = &refusedPod{message: message, first: since, last: since}
-		if len(s.Makers) > 0 {
-			r.refused.maker = s.Makers[0]
-		}
 	}
 }
 
@@ -211,142 +184,4 @@ func (r *rollout) onDelete(s *Snapshot) {
 func (s *Snapshot) isMade(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && slices.Contains(s.Makers, Maker{owner.Kind, owner.Name})
-}
-
-// refusedBy is the newest event about a pod that a current creator could not create.
-func (s *Snapshot) refusedBy() *refusedPod {
-	for _, maker := range s.Makers {
-		for _, e := range s.about(maker.Kind, maker.Name, controllers[maker.Kind]) {
-			if e.Reason == "FailedCreate" {
-				return &refusedPod{maker, e.Message, s.refusedSince(&e), events.Last(&e)}
-			}
-		}
-	}
-	return nil
-}
-
-// refusedSteps are pods that were never created.
-func refusedSteps(s *Snapshot, r *rollout) []Step {
-	refused := r.refused
-	if !r.reports {
-		if r.countCurrent(s.Pods) >= r.desired {
-			return nil
-		}
-		if s.hidden("event") {
-			return []Step{askAdmin(LinkAdmission, "events of "+s.Target.String(), "croft why "+s.Target.String()+flag(s.Target))}
-		}
-		// A controller that has created a pod since has tried again.
-		if refused = s.refusedBy(); refused != nil && newestPod(s.Pods).After(refused.last) {
-			refused = nil
-		}
-	}
-	if refused == nil {
-		return nil
-	}
-	step := bad(LinkAdmission, strings.ToLower(refused.maker.Kind)+"/"+refused.maker.Name, refused.message)
-	return []Step{exceeded(s, refused, step)}
-}
-
-// countCurrent counts the pods that have the current template.
-func (r *rollout) countCurrent(pods []corev1.Pod) int32 {
-	var n int32
-	for i := range pods {
-		if r.isCurrent(&pods[i]) {
-			n++
-		}
-	}
-	return n
-}
-
-func newestPod(pods []corev1.Pod) time.Time {
-	var newest time.Time
-	for i := range pods {
-		if t := pods[i].CreationTimestamp.Time; t.After(newest) {
-			newest = t
-		}
-	}
-	return newest
-}
-
-// ofWorkload tells of the pods that were refused, and of those that do not run.
-func ofWorkload(s *Snapshot) Story {
-	r := rolloutOf(s)
-	story := Story{Target: s.Target, Summary: r.summary()}
-	astray := straysOf(s)
-	if len(astray) > 0 {
-		story.Summary += fmt.Sprintf("; %d run where they may not: restart them", len(astray))
-		// Pods of one workload lack the same: it is told once.
-		story.Steps = astray[:1]
-		if more := len(astray) - 1; more > 0 {
-			story.Steps[0].Seen += fmt.Sprintf("; and %d more such", more)
-		}
-	}
-	if r.done() {
-		if len(astray) == 0 {
-			story.Summary += ", and nothing is wrong" + undrainable(s, s.Pods)
-		}
-		return conclude(story)
-	}
-	story.Steps = append(story.Steps, refusedSteps(s, &r)...)
-	story.Steps = append(story.Steps, stepsOfPods(s, unfinished(s, &r))...)
-	if story.Steps = append(story.Steps, r.steps...); len(story.Steps) == 0 {
-		story.Steps = []Step{waiting(LinkPod, s.Target.String(), r.underWay())}
-	}
-	return conclude(story)
-}
-
-func (r *rollout) underWay() string {
-	switch {
-	case r.existing > r.desired:
-		return fmt.Sprintf("%d of its pods are being deleted", r.existing-r.desired)
-	case r.delay > 0:
-		return fmt.Sprintf("its pods are being created, are starting, or are ready for less than minReadySeconds (%d s)", r.delay)
-	default:
-		return "its pods are being created, or are starting"
-	}
-}
-
-// unfinished are the pods that keep a workload from being complete: those of its current
-// template that are not ready; if there are none, all that are not.
-func unfinished(s *Snapshot, r *rollout) []*corev1.Pod {
-	var current, others []*corev1.Pod
-	for i := range s.Pods {
-		pod := &s.Pods[i]
-		switch {
-		case pod.DeletionTimestamp == nil && (ready(pod) || pod.Status.Phase == corev1.PodSucceeded):
-		case pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && (r.anyRevision || r.isCurrent(pod)):
-			current = append(current, pod)
-		default:
-			others = append(others, pod)
-		}
-	}
-	if len(current) == 0 || r.anyRevision {
-		current = append(current, others...)
-	}
-	slices.SortStableFunc(current, func(a, b *corev1.Pod) int { return cmp.Or(ordinal(a)-ordinal(b), strings.Compare(a.Name, b.Name)) })
-	return current
-}
-
-// ordinal is the number of a StatefulSet's or an indexed Job's pod; 0 for others.
-func ordinal(pod *corev1.Pod) int {
-	n, _ := strconv.Atoi(cmp.Or(pod.Labels[appsv1.PodIndexLabel], "0"))
-	return n
-}
-
-// stepsOfPods tells each cause once: pods of one template mostly lack the same.
-func stepsOfPods(s *Snapshot, pods []*corev1.Pod) []Step {
-	var steps []Step
-	seen := map[string]bool{}
-	for _, pod := range pods {
-		one := ofPod(s, pod)
-		key := one.Summary
-		if one.First != nil {
-			key = one.First.ID
-		}
-		if !seen[key] {
-			seen[key] = true
-			steps = append(steps, one.Steps...)
-		}
-	}
-	return steps
 }

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/verify"
+)
+
+// stage is where attacks are tried: scratch tenants, or an existing one.
+type stage interface {
+	Needs() []verify.Right
+	Attacks() []attack.Attack
+	Absent(context.Context, client.Reader) (string, error)
+	Run(context.Context, *rest.Config, *runtime.Scheme, func(attack.Attack) bool, func(verify.Result)) ([]verify.Result, error)
+}
+
+// stage reads the declared objects of the cluster, which determine the attacks, and their
+// estate; nil if nothing valid is declared.
+func (a *app) stage(ctx context.Context, o verifyOptions) (stage, *estate.Estate, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	live, err := a.subject(ctx, c, &o.files)
+	if apierrors.IsForbidden(err) {
+		return nil, nil, failedf("nothing was tried: you may not read what is declared (%w): a cluster admin can run it (docs/rights.md says why)", err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.tenant == "" {
+		scratch, err := verify.NewScratch(live.Platforms[0])
+		if err != nil {
+			return nil, nil, failed(err)
+		}
+		if err := mayTry(ctx, c, &live.Platforms[0], scratch); err != nil {
+			return nil, nil, err
+		}
+		if err := hasWalls(ctx, c, scratch, o); err != nil {
+			return nil, nil, err
+		}
+		a.sweep(ctx, c, scratch, live.Tenants)
+		e, _ := estate.Build(live)
+		return scratch, e, nil
+	}
+	e, problems := estate.Build(live)
+	if e == nil {
+		return nil, nil, failed(problems)
+	}
+	tenant := e.Tenant(o.tenant)
+	if tenant == nil {
+		return nil, nil, fmt.Errorf("--tenant %s: there is no such tenant, or it is not valid: `croft status` lists them", o.tenant)
+	}
+	existing := verify.NewExisting(e, tenant)
+	if err := mayTry(ctx, c, &live.Platforms[0], existing); err != nil {
+		return nil, nil, err
+	}
+	return existing, e, hasWalls(ctx, c, existing, o)
+}
+
+// hasWalls returns an error if the cluster has no walls to try, as before an operator runs.
+// With --record it records a breach: an earlier result must not remain the last one.
+func hasWalls(ctx context.Context, c client.Client, s stage, o verifyOptions) error {
+	absent, err := s.Absent(ctx, c)
+	if err != nil {
+		return failedf("looking for croft's policies: %w", unreachable(err))
+	}
+	if absent == "" {
+		return nil
+	}
+	if o.record {
+		if err := record(ctx, c, []verify.Result{{Result: verify.Breached}}); err != nil {
+			return err
+		}
+	}
+	if o.files.rendered() {
+		return failedf("nothing was tried: %s: `croft render -f FILE | kubectl apply --server-side -f -` applies them", absent)
+	}
+	beat, err := heartbeat.Read(ctx, c)
+	if err != nil {
+		return failed(unreachable(err))
+	}
+	if now := time.Now(); !beat.Believable(now) {
+		return failedf("nothing was tried: %s; %s: %s", absent, beat.Say(now), mendOperator)
+	}
+	return failedf("nothing was tried: %s: `croft status` reports why the operator has not created them", absent)
+}

@@ -1,0 +1,71 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/estate"
+	"croft.dev/croft/internal/wall"
+)
+
+// Absent reports, in one clause, that the cluster has no walls to try; "" if it has some.
+// Otherwise verify would wait a minute for an ordinary pod to be admitted, and report
+// hundreds of breaches for the one reason.
+func (s *Scratch) Absent(ctx context.Context, c client.Reader) (string, error) {
+	return absentPolicies(ctx, c, s.platform)
+}
+
+// Absent reports, in one clause, that the cluster has no walls to try; "" if it has some.
+func (x *Existing) Absent(ctx context.Context, c client.Reader) (string, error) {
+	if absent, err := absentPolicies(ctx, c, x.platform); absent != "" || err != nil {
+		return absent, err
+	}
+	for _, name := range x.by.Namespaces {
+		switch err := c.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}); {
+		case err == nil || apierrors.IsForbidden(err):
+			return "", nil
+		case !apierrors.IsNotFound(err):
+			return "", err
+		}
+	}
+	return "tenant " + x.by.Name + " has no namespace in the cluster", nil
+}
+
+// absentPolicies names the first kind of admission policies and bindings of which the
+// cluster has none of the platform's. If it lacks only some of a kind, or the caller may not
+// list the kind, there are walls to try.
+func absentPolicies(ctx context.Context, c client.Reader, platform *estate.Platform) (string, error) {
+	var kinds []schema.GroupVersionKind
+	names := map[schema.GroupVersionKind][]string{}
+	for _, o := range wall.PlatformObjects(platform) {
+		kind := o.GetObjectKind().GroupVersionKind()
+		if kind.Group != admissionv1.GroupName {
+			continue
+		}
+		if names[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		names[kind] = append(names[kind], o.GetName())
+	}
+	for _, kind := range kinds {
+		var live metav1.PartialObjectMetadataList
+		live.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		switch err := c.List(ctx, &live); {
+		case apierrors.IsForbidden(err):
+		case err != nil && !meta.IsNoMatchError(err):
+			return "", err
+		case !slices.ContainsFunc(live.Items, func(o metav1.PartialObjectMetadata) bool { return slices.Contains(names[kind], o.Name) }):
+			return fmt.Sprintf("the cluster has none of croft's %d objects of the kind %s", len(names[kind]), kind.Kind), nil
+		}
+	}
+	return "", nil
+}

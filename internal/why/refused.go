@@ -1,0 +1,88 @@
+package why
+
+import (
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/internal/events"
+)
+
+// refusedPod is the API server's answer to a controller that creates a pod.
+type refusedPod struct {
+	maker   Maker
+	message string
+	// first and last are when it was observed.
+	first, last time.Time
+}
+
+// reportFailure reads the condition ReplicaFailure, which Deployments, ReplicaSets and
+// ReplicationControllers share.
+func (r *rollout) reportFailure(s *Snapshot, kind string, status corev1.ConditionStatus, message string, since time.Time) {
+	if kind != string(appsv1.DeploymentReplicaFailure) || status != corev1.ConditionTrue {
+		return
+	}
+	if r.refused = s.refusedBy(); r.refused == nil { // the events have expired, or are hidden
+		r.refused = &refusedPod{message: message, first: since, last: since}
+		if len(s.Makers) > 0 {
+			r.refused.maker = s.Makers[0]
+		}
+	}
+}
+
+// refusedBy is the newest event about a pod that a current creator could not create.
+func (s *Snapshot) refusedBy() *refusedPod {
+	for _, maker := range s.Makers {
+		for _, e := range s.about(maker.Kind, maker.Name, controllers[maker.Kind]) {
+			if e.Reason == "FailedCreate" {
+				return &refusedPod{maker, e.Message, s.refusedSince(&e), events.Last(&e)}
+			}
+		}
+	}
+	return nil
+}
+
+// refusedSteps are pods that were never created.
+func refusedSteps(s *Snapshot, r *rollout) []Step {
+	refused := r.refused
+	if !r.reports {
+		if r.countCurrent(s.Pods) >= r.desired {
+			return nil
+		}
+		if s.hidden("event") {
+			return []Step{askAdmin(LinkAdmission, "events of "+s.Target.String(), "croft why "+s.Target.String()+flag(s.Target))}
+		}
+		// A controller that has created a pod since has tried again.
+		if refused = s.refusedBy(); refused != nil && newestPod(s.Pods).After(refused.last) {
+			refused = nil
+		}
+	}
+	if refused == nil {
+		return nil
+	}
+	step := bad(LinkAdmission, strings.ToLower(refused.maker.Kind)+"/"+refused.maker.Name, refused.message)
+	return []Step{exceeded(s, refused, step)}
+}
+
+// countCurrent counts the pods that have the current template.
+func (r *rollout) countCurrent(pods []corev1.Pod) int32 {
+	var n int32
+	for i := range pods {
+		if r.isCurrent(&pods[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+func newestPod(pods []corev1.Pod) time.Time {
+	var newest time.Time
+	for i := range pods {
+		if t := pods[i].CreationTimestamp.Time; t.After(newest) {
+			newest = t
+		}
+	}
+	return newest
+}

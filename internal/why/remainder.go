@@ -1,0 +1,144 @@
+package why
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/terminating"
+)
+
+// Remainder are objects that keep a namespace, and APIs that do not answer.
+type Remainder struct {
+	Namespace *corev1.Namespace
+	// Objects are those that still exist, as RESOURCE/NAME.
+	Objects []Left
+	// Unserved are APIServices, with the reason why they do not answer.
+	Unserved map[string]string
+}
+
+// Left is an object that still exists in a namespace that is being deleted.
+type Left struct {
+	Object     string
+	Deleted    bool
+	Finalizers []string
+}
+
+// manyLeft is the most objects of one kind that are read and named.
+const manyLeft = 20
+
+// deletion reads what may hold up the deletion of an object.
+func (g *gatherer) deletion(ctx context.Context, o client.Object) error {
+	switch o := o.(type) {
+	case *corev1.Namespace:
+		return g.remainder(ctx, o)
+	case *v1alpha1.Tenant:
+		return g.leavingNamespaces(ctx, o.Name)
+	case *corev1.Node, *corev1.PersistentVolume, *karpenterv1.NodeClaim:
+		return g.attachments(ctx)
+	case *v1alpha1.Pool, *karpenterv1.NodePool:
+		return g.nodesOfClaims(ctx)
+	}
+	return nil
+}
+
+// remainder reads the objects that a namespace still has.
+func (g *gatherer) remainder(ctx context.Context, n *corev1.Namespace) error {
+	r := Remainder{Namespace: n, Unserved: map[string]string{}}
+	for _, name := range terminating.Unserved(n) {
+		service := &unstructured.Unstructured{}
+		service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
+		if _, err := g.get(ctx, "apiservice", "", name, service); err != nil {
+			return err
+		}
+		r.Unserved[name] = "it does not answer"
+		for _, c := range conditionsOf(service) {
+			if c.kind == "Available" && c.status != string(metav1.ConditionTrue) {
+				r.Unserved[name] = c.reason + ": " + c.message
+			}
+		}
+	}
+	for _, resource := range terminating.Remaining(n) {
+		left, err := g.left(ctx, n.Name, resource)
+		if err != nil {
+			return err
+		}
+		r.Objects = append(r.Objects, left...)
+	}
+	g.Around.Remainders = append(g.Around.Remainders, r)
+	return nil
+}
+
+// left reads the objects of one resource, without their content.
+func (g *gatherer) left(ctx context.Context, namespace string, resource schema.GroupResource) ([]Left, error) {
+	mapper, ok := g.Reader.(interface{ RESTMapper() meta.RESTMapper })
+	if !ok {
+		return nil, nil
+	}
+	kind, err := mapper.RESTMapper().KindFor(resource.WithVersion(""))
+	if err != nil {
+		_, err = g.ask(resource.String(), err)
+		return nil, err
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := g.list(ctx, resource.String(), list, client.InNamespace(namespace), client.Limit(manyLeft)); err != nil {
+		return nil, err
+	}
+	var all []Left
+	for _, o := range list.Items {
+		all = append(all, Left{resource.String() + "/" + o.Name, o.DeletionTimestamp != nil, o.Finalizers})
+	}
+	return all, nil
+}
+
+// leavingNamespaces reads the namespaces of a tenant that are being deleted with it.
+func (g *gatherer) leavingNamespaces(ctx context.Context, tenant string) error {
+	var list corev1.NamespaceList
+	if err := g.list(ctx, "namespace", &list, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp == nil {
+			continue
+		}
+		if err := g.remainder(ctx, &list.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gatherer) attachments(ctx context.Context) error {
+	var list storagev1.VolumeAttachmentList
+	err := g.list(ctx, "volumeattachment", &list)
+	g.Around.Attachments = list.Items
+	return err
+}
+
+// nodesOfClaims reads the nodes of a pool, and their pods.
+func (g *gatherer) nodesOfClaims(ctx context.Context) error {
+	for i := range g.Claims {
+		node := g.Claims[i].Status.NodeName
+		if node == "" {
+			continue
+		}
+		if g.node(node) == nil {
+			if err := g.oneNode(ctx, node); err != nil {
+				return err
+			}
+		}
+		if err := g.onNode(ctx, node); err != nil {
+			return err
+		}
+	}
+	return g.attachments(ctx)
+}
