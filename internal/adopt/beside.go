@@ -122,15 +122,15 @@ func (a *Adoption) besideOnNamespaces(ctx context.Context, p *Plan) error {
 					"metadata": map[string]any{"name": name}}},
 				annotation: key,
 			}
-			b.Replaced, b.Why = a.judgeAnnotation(key, value)
+			b.Replaced, b.Why = a.compareAnnotation(key, value)
 			p.Beside = append(p.Beside, b)
 		}
 	}
 	return nil
 }
 
-// judgeAnnotation reports whether croft places pods as an annotation does.
-func (a *Adoption) judgeAnnotation(key, value string) (replaced bool, why string) {
+// compareAnnotation reports whether croft places pods as an annotation does.
+func (a *Adoption) compareAnnotation(key, value string) (replaced bool, why string) {
 	switch key {
 	case defaultTolerations:
 		return false, "the API server gives these tolerations to every pod: croft refuses pods that tolerate more than their pool's taint; take it away by hand"

@@ -58,9 +58,9 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeAnnotation fails if an annotation is called replaced that places pods by more than
+// TestCompareAnnotation fails if an annotation is called replaced that places pods by more than
 // their pool.
-func TestJudgeAnnotation(t *testing.T) {
+func TestCompareAnnotation(t *testing.T) {
 	a := adopting(t, "{}", "")
 	key := a.estate.Platform.NodePoolKey
 	for name, test := range map[string]struct {
@@ -75,7 +75,7 @@ func TestJudgeAnnotation(t *testing.T) {
 		"allowed tolerations":     {allowedTolerations, "[]", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if replaced, why := a.judgeAnnotation(test.key, test.value); replaced != test.replaced || why == "" {
+			if replaced, why := a.compareAnnotation(test.key, test.value); replaced != test.replaced || why == "" {
 				t.Errorf("replaced: %t, want %t: %q", replaced, test.replaced, why)
 			}
 		})

@@ -124,7 +124,8 @@ func DeletionConflict(live client.Object) (Conflict, bool) {
 	return Conflict{RefOf(live), managerOf(live, metav1.ManagedFieldsEntry{Manager: "helm"}), nil}, true
 }
 
-// isHelm recognises Helm, and what runs it, such as helm-controller.
+// isHelm reports whether Helm, or a controller that runs it, such as helm-controller, wrote
+// the fields.
 func isHelm(entry metav1.ManagedFieldsEntry) bool { return strings.HasPrefix(entry.Manager, "helm") }
 
 func ownsContent(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) bool {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// TestStaticNodePool expects a Pool to say what to do where Karpenter refuses to make a
+// TestStaticNodePool expects a Pool to name the remedy where Karpenter refuses to make a
 // NodePool of a fixed size one of croft's, and to repeat other refusals.
 func TestStaticNodePool(t *testing.T) {
 	refused := func(message string) string {

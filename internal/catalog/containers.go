@@ -101,7 +101,7 @@ var containerRows = []Row{
 	{
 		ID: "pod-not-taken", Sees: "the pod's status: reason UnexpectedAdmissionError, NodeAffinity, OutOfcpu, OutOfmemory, OutOfpods and others",
 		Cause: "kubelet refused the pod that the scheduler had given it: meanwhile the node had no room left, other labels, or lacked a device",
-		Cure:  "delete the pod: its controller creates another, which the scheduler places anew; if that happens again, compare what the message names with the node (`kubectl describe node`)",
+		Cure:  "delete the pod: its controller creates another, which the scheduler places again; if that happens again, compare what the message names with the node (`kubectl describe node`)",
 		Who:   Team, Link: podDocs + "pod-lifecycle/",
 		Produced: Produced{ByRecord, "reasons of kubelet v1.36; internal/why TestFailedPods reads them"},
 	},

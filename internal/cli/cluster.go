@@ -79,8 +79,8 @@ func (a *app) client() (client.Client, error) {
 	return c, unreachable(err)
 }
 
-// unreachable turns an error of the network, or of refused credentials, into one that says
-// what to do. After an interruption by the user it returns the error unchanged.
+// unreachable turns an error of the network, or of refused credentials, into one that names
+// the remedy. After an interruption by the user it returns the error unchanged.
 func unreachable(err error) error {
 	const logIn = ": log in again (`croft login`, or your provider's own command), or name another user with --kubeconfig or --context"
 	if apierrors.IsUnauthorized(err) {

@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// conflicts returns what writing objects of the file, and deleting others, would take from
-// other field managers.
+// conflicts returns the fields and objects that writing objects of the file, and deleting
+// others, would take from other field managers.
 func (p *proposal) conflicts(written, deleted []client.Object) ([]apply.Conflict, error) {
 	// Without its origin in a file, an object has the defaults of its kind.
 	defaulted := objectsByRef(&manifest.Declaration{Platforms: p.file.Platforms, Pools: p.file.Pools, Tenants: p.file.Tenants, Networks: p.file.Networks})

@@ -183,7 +183,8 @@ func (a *app) awaitDeleted(ctx context.Context, c client.Reader, object client.O
 	}
 }
 
-// heldUpBy is what croft's operator reports that the deletion of an object waits for.
+// heldUpBy returns the reason why an object is not deleted yet, as croft's operator reports
+// it.
 func heldUpBy(o client.Object) string {
 	var conditions []metav1.Condition
 	switch o := o.(type) {

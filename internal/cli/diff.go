@@ -80,7 +80,7 @@ type planned struct {
 	conflicts    []apply.Conflict
 }
 
-// diff returns what it found even if it found an error.
+// diff returns the differences that it found even if it returns an error.
 func (a *app) diff(ctx context.Context, files *fileFlags, prune bool) (*planned, error) {
 	p, err := a.propose(ctx, files)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"croft.dev/croft/internal/quotaplan"
 )
 
-// proposal is the content of files beside what the cluster has.
+// proposal is the content of files and of the cluster, which are compared.
 type proposal struct {
 	client client.Client
 	// file has the files' declarations, and live the cluster's.

@@ -121,7 +121,7 @@ func TestRenderIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestRenderObjects fails if the declared objects do not say what the file says: the walls
+// TestRenderObjects fails if the declared objects differ from the file: the walls
 // of both must be the same, and no object may have a field that the file leaves out.
 func TestRenderObjects(t *testing.T) {
 	for _, example := range []string{"../../examples/platform.yaml", "../../examples/aws.yaml", "../../examples/networks.yaml", "testdata/every-field.yaml"} {

@@ -183,7 +183,7 @@ func (a *app) versions(ctx context.Context, config *rest.Config, c client.Client
 // sending are doctor's checks that send dry runs.
 var sending = []string{"holds", "kubelets"}
 
-// doctorReport is what croft doctor finds without sending dry runs.
+// doctorReport returns the findings of croft doctor without sending dry runs.
 func (a *app) doctorReport(ctx context.Context, config *rest.Config, c client.Client) any {
 	server, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

@@ -119,7 +119,7 @@ func declaredIfServed(ctx context.Context, c client.Client) (*manifest.Declarati
 	return declared(ctx, c)
 }
 
-// uninstallPlan says what is removed, and what stays.
+// uninstallPlan lists the objects that are deleted, and those that stay.
 func uninstallPlan(ctx context.Context, c client.Reader, live *manifest.Declaration, all bool) (string, error) {
 	var b strings.Builder
 	b.WriteString("Removing:\n  - croft's operator, proxy and agent, and their rights\n  - running elevations end\n")
@@ -207,7 +207,7 @@ func (a *app) removeKinds(ctx context.Context, c client.Client, applier *apply.A
 	return nil
 }
 
-// takeDown deletes what is declared, while the operator runs: tenants before the pools that
+// takeDown deletes the declared objects, while the operator runs: tenants before the pools that
 // they use, and in between the walls of namespaces that stay, which would keep the pools.
 func (a *app) takeDown(ctx context.Context, c client.Client, applier *apply.Applier, live *manifest.Declaration, timeout time.Duration) error {
 	rest := beyondFile(live, &manifest.Declaration{})

@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// checksBeforeInstall expects croft install --check to write nothing, and to name what would
-// keep croft from working.
+// checksBeforeInstall expects croft install --check to write nothing, and to name the
+// obstacles to croft.
 func checksBeforeInstall(t *testing.T, d *declaring) {
 	t.Helper()
 	check := func(want int, args string, says ...string) {

@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// kubectlVerbs are commands of kubectl that people try, and what to write instead.
+// kubectlVerbs are commands of kubectl that people try, and croft's commands to use instead.
 var kubectlVerbs = map[string]string{
 	"get":      "`kubectl get %s`, or `croft status`",
 	"describe": "`kubectl describe %s`, or `croft status tenant/NAME`",
@@ -145,7 +145,7 @@ func flagName(f *pflag.Flag) string {
 	}
 }
 
-// valueOf says what a flag takes.
+// valueOf describes the values that a flag takes.
 func valueOf(err *pflag.InvalidValueError) string {
 	switch err.GetFlag().Value.Type() {
 	case "duration":

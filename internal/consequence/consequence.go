@@ -1,5 +1,5 @@
-// Package consequence describes what a change of the declared objects does to existing
-// nodes, to pods and to people; no I/O.
+// Package consequence describes the effects of a change of the declared objects on
+// existing nodes, on pods and on people; no I/O.
 package consequence
 
 import (
@@ -18,7 +18,7 @@ import (
 	"croft.dev/croft/internal/move"
 )
 
-// Kind is what a consequence is about.
+// Kind is the subject of a consequence.
 type Kind string
 
 // The kinds of consequences.
@@ -38,7 +38,7 @@ type Consequence struct {
 	Message string `json:"message"`
 }
 
-// Facts are what a cluster has of the estates that are compared.
+// Facts are the objects that a cluster has of the estates that are compared.
 type Facts struct {
 	// Pools are the existing objects of pools, by name.
 	Pools map[string]PoolFacts

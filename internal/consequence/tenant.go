@@ -66,8 +66,8 @@ func podsIn(pods []corev1.Pod, namespace string) []corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return p.Namespace != namespace })
 }
 
-// Withdrawn says what becomes of a namespace that leaves its tenant, or of one whose tenant
-// is deleted.
+// Withdrawn describes the effect on a namespace that leaves its tenant, or of which the
+// tenant is deleted.
 func Withdrawn(n *corev1.Namespace, policy v1alpha1.DeletionPolicy, pods int) string {
 	inside := count(pods, "pod")
 	switch {

@@ -1,12 +1,13 @@
 package doctor
 
-// check looks at one thing.
+// check is one check of `croft doctor`.
 type check struct {
 	name string
-	// says is the statement if there are no findings, and detail what the documentation adds.
+	// says is the statement if there are no findings, and detail an addition for the
+	// documentation.
 	says, detail string
-	// needs are the parts of the Snapshot without which the check finds nothing, or what is
-	// not so: it does not run then. reads are the others: without one, it may miss something.
+	// needs are the parts of the Snapshot without which the check finds nothing, or finds
+	// false problems: it does not run then. reads are the others: without one, it may miss something.
 	needs, reads []string
 	find         func(*Snapshot) []Finding
 }
@@ -114,7 +115,7 @@ var checks = []check{
 	},
 	{
 		name: "quotas", says: "quotas and limits of a namespace do not contradict one another",
-		detail: "LimitRanges and ResourceQuotas of others beside croft's, and quotas that count what no LimitRange gives a default",
+		detail: "LimitRanges and ResourceQuotas of others next to croft's, and quotas that count what no LimitRange gives a default",
 		needs:  []string{readPlatform, readNamespaces, readQuotas}, find: quotas,
 	},
 	{

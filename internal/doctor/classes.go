@@ -87,7 +87,7 @@ func (g *gatherer) policyClasses(ctx context.Context) error {
 	return nil
 }
 
-// restricted reports whether the list says anything about classes of the cluster.
+// restricted reports whether the list restricts classes of the cluster.
 func (s *Snapshot) restricted(l classList) bool {
 	return slices.ContainsFunc(s.tenants(), func(t *estate.Tenant) bool {
 		names := l.names(&t.Allowances)

@@ -99,7 +99,7 @@ type Snapshot struct {
 	// kinds among them that the API server does not serve.
 	Walls    []survey.Object
 	Unserved map[schema.GroupVersionKind]bool
-	// Tried are attacks that were tried by dry run, Writes what Kubernetes itself writes.
+	// Tried are attacks that were tried by dry run, Writes the writes of Kubernetes itself.
 	Tried  []Tries
 	Writes []Write
 	// Absent are the Platform's platformNamespaces that do not exist.

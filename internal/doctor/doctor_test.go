@@ -270,7 +270,7 @@ func (k *clinic) others(t *testing.T) {
 	k.finds(t, "others", doctor.Warning, "ClusterPolicy/tolerate", "Kyverno's rule add-tolerations changes pods")
 }
 
-// apiServices fails if doctor gives up, or does not say why it cannot read policies, where the
+// apiServices fails if doctor gives up, or does not report why it cannot read policies, where the
 // server of an API group does not answer.
 func (k *clinic) apiServices(t *testing.T) {
 	k.silent(t, "api-services")

@@ -67,8 +67,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestQuotas fails if doctor does not find what LimitRanges and ResourceQuotas of others do to
-// a tenant's pods.
+// TestQuotas fails if doctor does not find the effects of others' LimitRanges and ResourceQuotas
+// on a tenant's pods.
 func TestQuotas(t *testing.T) {
 	list := func(values ...string) corev1.ResourceList {
 		all := corev1.ResourceList{}

@@ -22,8 +22,8 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// fakeCluster has objects and no API server: for what depends on the caller's rights and on
-// time. It notes the kinds that are read, and forbids those that are denied.
+// fakeCluster has objects and no API server: for checks that depend on the caller's rights and
+// on time. It notes the kinds that are read, and forbids those that are denied.
 type fakeCluster struct {
 	client.Client
 	minor  string

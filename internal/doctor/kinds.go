@@ -74,7 +74,7 @@ func own(s *Snapshot) []Finding {
 	return all
 }
 
-// cureKinds is what writes croft's definitions. Without an operator another tool applies them.
+// cureKinds is the command that writes croft's definitions. Without an operator another tool applies them.
 func (s *Snapshot) cureKinds() string {
 	if s.Rendered {
 		return "`croft install --export | kubectl apply --server-side -f -`"

@@ -36,7 +36,7 @@ type Write struct {
 // probe is the name of objects that are tried, and of a node where there is none.
 const probe = "croft-doctor"
 
-// nodeWrites are what kubelets and the controllers of volumes write for a node. Several name
+// nodeWrites are the writes of kubelets and of the controllers of volumes for a node. Several name
 // the Node as their owner, as tenants' objects may not.
 func nodeWrites(node *corev1.Node) []Write {
 	owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
@@ -121,7 +121,7 @@ func anyNode(ctx context.Context, c client.Client) (*corev1.Node, error) {
 // webhooks that must answer.
 var refusedByAdmission = regexp.MustCompile(`(?i)policy ['"][^'"]*['"]( with binding ['"][^'"]*['"])? denied request|admission webhook "[^"]*" denied the request|failed calling webhook`)
 
-// try sends a write by dry run and notes a refusal. It returns the reason why that says
+// try sends a write by dry run and notes a refusal. It returns the reason why that shows
 // nothing about admission; "" if it does.
 func (w *Write) try(ctx context.Context, config *rest.Config, c client.Client) (reason string, err error) {
 	if may, err := mayImpersonate(ctx, c, impersonation(w.By)); !may {
@@ -163,7 +163,8 @@ func (w *Write) kind() string {
 	return kinds[0].Kind
 }
 
-// kubelets report what admission refuses to kubelets and to the controllers of volumes.
+// kubelets report the writes of kubelets and of the controllers of volumes that admission
+// refuses.
 func kubelets(s *Snapshot) []Finding {
 	var all []Finding
 	for _, w := range s.Writes {

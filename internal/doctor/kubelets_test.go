@@ -49,8 +49,8 @@ func (k *clinic) tries(t *testing.T, check string, holds func(doctor.Result) boo
 	}
 }
 
-// kubelets fails if doctor does not notice that an admission policy refuses what kubelets and
-// the controllers of volumes write. The walls stand.
+// kubelets fails if doctor does not notice that an admission policy refuses writes of
+// kubelets and of the controllers of volumes. The walls exist.
 func (k *clinic) kubelets(t *testing.T) {
 	clean := func(r doctor.Result) bool { return len(r.Findings) == 0 && len(r.Unread) == 0 }
 	scope := func(scope admissionv1.ScopeType) {

@@ -25,7 +25,7 @@ func (g *gatherer) quotas(ctx context.Context) error {
 }
 
 // quotas report LimitRanges and ResourceQuotas of one namespace that contradict one another:
-// the API server enforces all of them, whoever wrote them.
+// the API server enforces all of them, regardless of their author.
 func quotas(s *Snapshot) []Finding {
 	ranges, quotas := map[string][]corev1.LimitRange{}, map[string][]corev1.ResourceQuota{}
 	for _, r := range s.Ranges {

@@ -113,7 +113,7 @@ func faults() []client.Object {
 }
 
 // TestUnread denies one kind after the other that doctor reads. A check that would have
-// found something there has no check mark, and none finds what is not so.
+// found something there has no check mark, and none has a false finding.
 func TestUnread(t *testing.T) {
 	visit := func(t *testing.T, denied string) (results []doctor.Result, read map[string]bool) {
 		c := newFakeCluster(t, faulty, faults()...)

@@ -73,7 +73,7 @@ func walls(s *Snapshot) []Finding {
 	return all
 }
 
-// describeFault describes an object that is not as it is declared; "" if nothing is wrong.
+// describeFault describes an object that differs from its declaration; "" if nothing is wrong.
 // Walls of owners and namespaces that are being deleted are deleted with them.
 func (s *Snapshot) describeFault(o survey.Object) string {
 	switch {

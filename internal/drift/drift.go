@@ -1,6 +1,6 @@
 // Package drift predicts which nodes Karpenter replaces when the objects of a pool change;
 // no I/O. It asks Karpenter's own hash of a NodePool and its own comparison of
-// requirements, so that it agrees with Karpenter on what drifts.
+// requirements, so that it agrees with Karpenter on the nodes that drift.
 package drift
 
 import (

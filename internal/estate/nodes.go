@@ -16,10 +16,10 @@ const (
 	awsSize   = awsGroup + "/instance-size"
 )
 
-// WhyNoNode explains why no node of the pool can run a pod with these requirements; "" if
+// ExplainUnschedulable explains why no node of the pool can run a pod with these requirements; "" if
 // some node may. It knows the labels that follow from the Pool alone: not the types that
 // the cloud offers at the moment, and not labels that somebody sets on a node by hand.
-func (p *Pool) WhyNoNode(nodePoolKey string, pod *corev1.PodSpec) string {
+func (p *Pool) ExplainUnschedulable(nodePoolKey string, pod *corev1.PodSpec) string {
 	labels := p.nodeLabels(nodePoolKey)
 	for _, key := range slices.Sorted(maps.Keys(pod.NodeSelector)) {
 		if why := labels.whyNot("spec.nodeSelector", key, corev1.NodeSelectorOpIn, []string{pod.NodeSelector[key]}); why != "" {

@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-func TestWhyNoNode(t *testing.T) {
+func TestExplainUnschedulable(t *testing.T) {
 	d, problems := manifest.Parse("croft.yaml", []byte(`
 platform: {clusterName: demo, nodeClass: {aws: {role: nodes}}}
 pools:
@@ -57,7 +57,7 @@ tenants:
 		if err := yaml.UnmarshalStrict([]byte(c.pod), &pod); err != nil {
 			t.Fatal(err)
 		}
-		why := e.Pool(c.pool).WhyNoNode("node-pool", &pod)
+		why := e.Pool(c.pool).ExplainUnschedulable("node-pool", &pod)
 		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s in pool %s: %q, want %q", c.pod, c.pool, why, c.why)
 		}

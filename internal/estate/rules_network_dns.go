@@ -43,7 +43,7 @@ func nameServersAreDeclared(p *v1alpha1.PlatformSpec) []finding {
 		"where no pod of kube-dns answers, tenants may resolve no names; list the nameservers of a pod's /etc/resolv.conf here (%s)", nameServers[p.NodeClass.Ref.Group])
 }
 
-// dnsPodsFit refuses what no pod can have as a label.
+// dnsPodsFit refuses labels that no pod can have.
 func dnsPodsFit(p *v1alpha1.PlatformSpec) []finding {
 	var all []finding
 	for i, pods := range p.Network.DNSPods {

@@ -8,7 +8,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// TestDNSFindings is about what check reports of a platform's DNS.
+// TestDNSFindings compares the findings of check about a platform's DNS.
 func TestDNSFindings(t *testing.T) {
 	const (
 		gke = `ref: {group: karpenter.k8s.gcp, kind: GCENodeClass, name: default}`

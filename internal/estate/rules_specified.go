@@ -74,7 +74,7 @@ func containersFitQuota(at func(name string) *field.Path, quota corev1.ResourceL
 	return all
 }
 
-// defaultOf is what a container gets that sets nothing, and the field that it comes from:
+// defaultOf is the value for a container that sets none, and the field that it comes from:
 // the defaults of a LimitRange, where max and min stand in for missing defaults.
 func defaultOf(limits *v1alpha1.ContainerLimits, of corev1.ResourceName, isLimit bool) (*resource.Quantity, string) {
 	parts := []limitsPart{{"default", limits.Default}, {"max", limits.Max}}

@@ -277,7 +277,7 @@ func (e *Evaluator) Judge(ctx context.Context, r Request) (Answer, error) {
 		}
 		answer.Object = a.GetObject().(*unstructured.Unstructured)
 	}
-	answer.Denials = append(answer.Denials, e.judgeResources(a, answer.Object)...)
+	answer.Denials = append(answer.Denials, e.resourceDenials(a, answer.Object)...)
 	answer.Denials = append(answer.Denials, e.podSecurity.judge(ctx, a)...)
 	denials, err := e.validate(ctx, a, o)
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// The names of the admission plugins that judge the resources of a pod's containers.
+// The names of the admission plugins that check the resources of a pod's containers.
 const (
 	LimitRanger   = "LimitRanger"
 	ResourceQuota = "ResourceQuota"
 )
 
-// judgeResources returns the refusals of a new pod by the LimitRanges and ResourceQuotas
+// resourceDenials returns the refusals of a new pod by the LimitRanges and ResourceQuotas
 // of its namespace that follow from the pod alone. It does not know how much of a quota
 // is used.
-func (e *Evaluator) judgeResources(a admission.Attributes, object *unstructured.Unstructured) []Denial {
+func (e *Evaluator) resourceDenials(a admission.Attributes, object *unstructured.Unstructured) []Denial {
 	if object == nil || a.GetOperation() != admission.Create || a.GetSubresource() != "" ||
 		a.GetResource().GroupResource() != (schema.GroupResource{Resource: "pods"}) {
 		return nil

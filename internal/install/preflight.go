@@ -21,7 +21,7 @@ import (
 // State is the result of one check of Preflight.
 type State string
 
-// The states, by what they mean for an installation.
+// The states, by their meaning for an installation.
 const (
 	Good    State = "good"
 	Warning State = "warning"

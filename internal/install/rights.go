@@ -41,7 +41,7 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule(croft, []string{"get", "list", "watch", "patch"}, "pools", "tenants"),
 		rule(croft, read, "platforms"),
 		rule(croft, []string{"list", "watch"}, "secondarynetworks"),
-		// Requests for elevation: it writes what became of them, and deletes old ones.
+		// Requests for elevation: it writes their status, and deletes old ones.
 		rule(croft, []string{"get", "list", "watch", "delete"}, "elevations"),
 		rule(croft, []string{"patch"}, "elevations/status"),
 		// Namespaces that tenants ask for: it writes whether they were granted.

@@ -11,7 +11,7 @@ import (
 )
 
 // installedKinds are the kinds of an installation, apart from namespaces and croft's own
-// kinds, in the order of their deletion: what acts goes before its rights, and the
+// kinds, in the order of their deletion: workloads go before their rights, and the
 // operator's rights go before the policies that limit them.
 var installedKinds = []schema.GroupVersionKind{
 	{Group: "apps", Version: "v1", Kind: "Deployment"},
@@ -30,8 +30,8 @@ var installedKinds = []schema.GroupVersionKind{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"},
 }
 
-// everyObject returns what this version installs, with any option: what is not among it is
-// of another version.
+// everyObject returns what this version installs, with any option: other objects are of
+// another version.
 func everyObject(o Options) []client.Object {
 	every := o
 	every.Image, every.Authentication, every.Agent, every.AgentJournal, every.VerifySchedule = name, "{}", true, true, "@daily"

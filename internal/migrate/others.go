@@ -36,8 +36,8 @@ func others(d *draft.Draft) {
 	}
 }
 
-// refused finds what a workload asks for that croft refuses to tenants' pods, or that
-// Karpenter no longer reads. In a tenant's namespace it is a problem.
+// refused finds fields of a workload that croft refuses to tenants' pods, or that Karpenter
+// no longer reads. In a tenant's namespace it is a problem.
 func refused(d *draft.Draft, o *source.Object, f source.Field) {
 	var why string
 	switch key := f.Key(); {

@@ -18,7 +18,7 @@ import (
 // declaration is a placement of the input: pods of a namespace on a pool, by an object.
 type declaration struct {
 	by, namespace, pool string
-	// partly says that it is about some pods of the namespace only.
+	// partly means that it is about some pods of the namespace only.
 	partly bool
 }
 
@@ -104,7 +104,7 @@ func isOfValues(r *migrate.Result, tenant string) bool {
 	})
 }
 
-// placements makes up an input, and what it declares.
+// placements generates an input, and its declarations.
 func (g generator) placements() (string, []declaration) {
 	var b strings.Builder
 	key := pick(g, "node-pool", "team", "example.org/pool")

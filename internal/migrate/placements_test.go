@@ -45,7 +45,7 @@ func TestDedicatedNodePools(t *testing.T) {
 }
 
 // TestPlacements tries each way in which a mutator places pods: its namespaces are on
-// that pool, or a problem says why not.
+// that pool, or a problem explains why not.
 func TestPlacements(t *testing.T) {
 	jobs, both := tiedPool("jobs"), tiedPool("jobs")+tiedPool("apps")
 	onJobs := []string{`"tenants":{"a":{"pool":"jobs"}}`}
@@ -102,7 +102,7 @@ func TestPlacements(t *testing.T) {
 	}
 }
 
-// TestMatches tries each field by which a mutator chooses what it changes.
+// TestMatches tries each field by which a mutator chooses objects.
 func TestMatches(t *testing.T) {
 	jobs := tiedPool("jobs")
 	some := ns("a-prod", "team: a") + ns("a-test", "team: a, stage: test") + ns("b", "team: b") + ns("kube-system", "")

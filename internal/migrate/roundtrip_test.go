@@ -81,7 +81,7 @@ tenants:
 // same compares the fields that objects can carry.
 var same = gocmp.Options{
 	cmpopts.EquateEmpty(),
-	cmpopts.IgnoreFields(manifest.Problem{}, "Line"), // of warnings: what came back has defaults written out
+	cmpopts.IgnoreFields(manifest.Problem{}, "Line"), // of warnings: the result has defaults written out
 	gocmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }),
 	cmpopts.SortSlices(func(a, b v1alpha1.Access) bool {
 		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Group, b.Group), cmp.Compare(a.User, b.User)) < 0

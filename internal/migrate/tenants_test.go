@@ -148,9 +148,9 @@ func TestQuotas(t *testing.T) {
 	}
 	for name, r := range map[string]row{
 		"hard":                         {read: quota("{hard: {pods: 10, requests.cpu: \"4\"}}"), options: demo, gives: []string{`"quota":{"pods":"10","requests.cpu":"4"}`}},
-		"scopes":                       {read: quota("{hard: {pods: 10}, scopes: [BestEffort]}"), options: demo, not: []string{`"quota"`}, findings: []want{{source.NotKept, "spec.scopes", "beside"}}},
+		"scopes":                       {read: quota("{hard: {pods: 10}, scopes: [BestEffort]}"), options: demo, not: []string{`"quota"`}, findings: []want{{source.NotKept, "spec.scopes", "in addition to"}}},
 		"containers":                   {read: limits("{type: Container, default: {memory: 1Gi}, defaultRequest: {cpu: 50m}, max: {cpu: 4}, min: {cpu: 10m}}"), options: demo, gives: []string{`"limits":{"default":{"memory":"1Gi"},"defaultRequest":{"cpu":"50m"},"max":{"cpu":"4"},"min":{"cpu":"10m"}}`}},
-		"claims":                       {read: limits("{type: PersistentVolumeClaim, max: {storage: 1Gi}}"), options: demo, findings: []want{{source.NotKept, "spec.limits[0]", "beside croft's"}}},
+		"claims":                       {read: limits("{type: PersistentVolumeClaim, max: {storage: 1Gi}}"), options: demo, findings: []want{{source.NotKept, "spec.limits[0]", "in addition to croft's"}}},
 		"a level of Pod Security":      {read: in("{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {pod-security.kubernetes.io/enforce: restricted, team: shop}}}"), options: demo, gives: []string{`"podSecurity":"restricted"`}, findings: []want{{source.Other, "metadata.labels.team", "stays"}}},
 		"a namespace that is no one's": {read: in("{apiVersion: v1, kind: Namespace, metadata: {name: kube-system}}"), options: demo, findings: []want{{source.Other, "Namespace/kube-system ", "no tenant's"}}},
 	} {

@@ -95,13 +95,13 @@ func (j *live) create(ctx context.Context, object *unstructured.Unstructured, wh
 	return answer, nil
 }
 
-// whyNoRight: a cluster has discovery, which refuses unknown kinds before RBAC.
-func (*live) whyNoRight(schema.GroupVersionKind, evaluator.Denial) string { return "" }
+// explainRBAC has nothing to explain: discovery refuses unknown kinds before RBAC does.
+func (*live) explainRBAC(schema.GroupVersionKind, evaluator.Denial) string { return "" }
 
-// whyNoNode knows nothing of the pools.
-func (*live) whyNoNode(*unstructured.Unstructured) string { return "" }
+// explainUnschedulable knows nothing of the pools.
+func (*live) explainUnschedulable(*unstructured.Unstructured) string { return "" }
 
-// errNotTried is that the cluster was not asked about a controller's object.
+// errNotTried means that the cluster was not asked about a controller's object.
 var errNotTried = errors.New("not tried")
 
 func (j *live) note(do func()) {

@@ -59,7 +59,7 @@ func (j *offline) create(ctx context.Context, object *unstructured.Unstructured,
 	})
 }
 
-func (*offline) whyNoRight(kind schema.GroupVersionKind, d evaluator.Denial) string {
+func (*offline) explainRBAC(kind schema.GroupVersionKind, d evaluator.Denial) string {
 	switch {
 	case d.By != rbac || scheme.Scheme.Recognizes(kind):
 		return ""
@@ -70,8 +70,8 @@ func (*offline) whyNoRight(kind schema.GroupVersionKind, d evaluator.Denial) str
 	}
 }
 
-// whyNoNode asks the pool that the pod is placed on.
-func (j *offline) whyNoNode(object *unstructured.Unstructured) string {
+// explainUnschedulable asks the pool that the pod is placed on.
+func (j *offline) explainUnschedulable(object *unstructured.Unstructured) string {
 	var pod corev1.Pod
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &pod) != nil {
 		return ""
@@ -81,7 +81,7 @@ func (j *offline) whyNoNode(object *unstructured.Unstructured) string {
 	if pool == nil {
 		return "" // a rule refuses other pools
 	}
-	return pool.WhyNoNode(key, &pod.Spec)
+	return pool.ExplainUnschedulable(key, &pod.Spec)
 }
 
 // choose gives a claim without a class the cluster's default one, as the API server's

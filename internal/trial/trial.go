@@ -118,11 +118,11 @@ type judge interface {
 	with(*unstructured.Unstructured) (judge, error)
 	// clusterWide reports a kind of no namespace.
 	clusterWide(schema.GroupVersionKind) bool
-	// whyNoNode explains why no node can run a pod that is created; "" if some may.
-	whyNoNode(pod *unstructured.Unstructured) string
-	// whyNoRight explains a refusal by RBAC of a kind that is not Kubernetes' own; "" for
+	// explainUnschedulable explains why no node can run a pod that is created; "" if some may.
+	explainUnschedulable(pod *unstructured.Unstructured) string
+	// explainRBAC explains a refusal by RBAC of a kind that is not Kubernetes' own; "" for
 	// other refusals.
-	whyNoRight(schema.GroupVersionKind, evaluator.Denial) string
+	explainRBAC(schema.GroupVersionKind, evaluator.Denial) string
 	// unknown is what cannot be found out about some manifests.
 	unknown([]Manifest) []string
 }
@@ -292,13 +292,13 @@ func (t *Trial) one(ctx context.Context, m Manifest, c child, controller bool) (
 		return r, fmt.Errorf("%s: %w", r.Object, err)
 	}
 	for _, d := range answer.Denials {
-		r.Refusals = append(r.Refusals, Reason{By: d.By, Rule: d.Rule, Message: d.Message + t.judge.whyNoRight(c.object.GroupVersionKind(), d)})
+		r.Refusals = append(r.Refusals, Reason{By: d.By, Rule: d.Rule, Message: d.Message + t.judge.explainRBAC(c.object.GroupVersionKind(), d)})
 	}
 	for _, w := range answer.Warnings {
 		r.Warnings = append(r.Warnings, warningOf(w))
 	}
 	if answer.Object != nil && answer.Object.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
-		if why := t.judge.whyNoNode(answer.Object); why != "" {
+		if why := t.judge.explainUnschedulable(answer.Object); why != "" {
 			r.Warnings = append(r.Warnings, Reason{By: karpenter, Message: why + ": it will wait for ever"})
 		}
 	}

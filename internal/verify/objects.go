@@ -41,7 +41,7 @@ func CompareObjects(ctx context.Context, c client.Client, e *estate.Estate, tena
 		return !slices.ContainsFunc(results, func(r Result) bool { return r.Result == Breached }), nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		err = nil // the results say what is still wrong
+		err = nil // the results report the remaining differences
 	}
 	return results, err
 }

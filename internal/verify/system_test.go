@@ -98,10 +98,10 @@ func systemMetadata() map[string]func(*unstructured.Unstructured) {
 	return each
 }
 
-// judgeSystemRequests sends the evaluator every write to every kind, cluster-scoped and in
+// sendSystemRequests sends the evaluator every write to every kind, cluster-scoped and in
 // systemNamespaces. It returns a line for each request that croft's policies deny, change
 // or warn about, and the number of requests.
-func judgeSystemRequests(t *testing.T, e *evaluator.Evaluator, kinds []verify.Kind) (disturbed []string, requests int) {
+func sendSystemRequests(t *testing.T, e *evaluator.Evaluator, kinds []verify.Kind) (disturbed []string, requests int) {
 	t.Helper()
 	for _, k := range kinds {
 		if k.Resource.Group == v1alpha1.GroupVersion.Group {
@@ -126,7 +126,7 @@ func judgeSystemRequests(t *testing.T, e *evaluator.Evaluator, kinds []verify.Ki
 						if err != nil {
 							t.Fatalf("%s %s: %v", r.Verb, k, err)
 						}
-						if trouble := troubleIn(answer); trouble != "" {
+						if trouble := interference(answer); trouble != "" {
 							disturbed = append(disturbed, fmt.Sprintf("%s %s in %q with %s as %s: %s", r.Verb, k, namespace, label, who.GetName(), trouble))
 						}
 					}
@@ -161,8 +161,8 @@ func systemRequests(k verify.Kind, before, o *unstructured.Unstructured, who use
 	return all
 }
 
-// troubleIn names what croft's policies did about a request; "" for nothing.
-func troubleIn(a evaluator.Answer) string {
+// interference describes the effect of croft's policies on a request; "" for none.
+func interference(a evaluator.Answer) string {
 	if err := a.Err(); err != nil {
 		return err.Error()
 	}
@@ -184,7 +184,7 @@ func (p *proving) systemRequests(t *testing.T, runner *verify.Runner) {
 	}
 	kinds := slices.Concat(served, unservedKinds)
 	s := newOfflineScene(t, p.scratch)
-	disturbed, requests := judgeSystemRequests(t, s.evaluator, kinds)
+	disturbed, requests := sendSystemRequests(t, s.evaluator, kinds)
 	fmt.Printf("requests of system components: %d to %d kinds, %d disturbed\n", requests, len(kinds), len(disturbed))
 	for _, d := range disturbed[:min(len(disturbed), 20)] {
 		t.Error(d)
@@ -200,7 +200,7 @@ func (p *proving) systemRequests(t *testing.T, runner *verify.Runner) {
 			t.Fatal(err)
 		}
 		owned := []string{"csinodes.storage.k8s.io", "resourceslices.resource.k8s.io", "ciliumnodes.cilium.io"}
-		disturbed, _ := judgeSystemRequests(t, wide.evaluator, slices.DeleteFunc(kinds, func(k verify.Kind) bool { return !slices.Contains(owned, k.String()) }))
+		disturbed, _ := sendSystemRequests(t, wide.evaluator, slices.DeleteFunc(kinds, func(k verify.Kind) bool { return !slices.Contains(owned, k.String()) }))
 		for _, resource := range owned {
 			if !slices.ContainsFunc(disturbed, func(d string) bool { return strings.HasPrefix(d, "create "+resource) }) {
 				t.Errorf("a policy of all scopes denies no %s", resource)

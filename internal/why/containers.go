@@ -160,7 +160,7 @@ func meaning(t *corev1.ContainerStateTerminated) string {
 // longMessage is the most of a termination message that is shown: its end.
 const longMessage = 200
 
-// said is what the container left as its termination message.
+// said is the termination message of the container.
 func said(t *corev1.ContainerStateTerminated) string {
 	message := []rune(strings.Join(strings.Fields(t.Message), " "))
 	if len(message) == 0 {

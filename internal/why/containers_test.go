@@ -35,7 +35,7 @@ func probe(message string) []corev1.Event {
 	return []corev1.Event{e}
 }
 
-// TestContainers fails if it is not told why a container does not run: the state before
+// TestContainers fails if it is not reported why a container does not run: the state before
 // CrashLoopBackOff, the meaning of an exit code, and kubelet's word on probes.
 func TestContainers(t *testing.T) {
 	state := func(reason, message string) corev1.ContainerStatus {
@@ -111,7 +111,7 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// TestFailedPods fails if the reason of a whole pod is not told, or told as placement.
+// TestFailedPods fails if the reason of a whole pod is not reported, or as placement.
 func TestFailedPods(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason, message string
@@ -144,7 +144,7 @@ func TestFailedPods(t *testing.T) {
 	}
 }
 
-// TestRestarts expects a running pod to be healthy, and its last restart to be told.
+// TestRestarts expects a running pod to be healthy, and its last restart to be reported.
 func TestRestarts(t *testing.T) {
 	pod := podOf("web", "ReplicaSet", "web", isReady)
 	status := running(time.Minute, ptr.To(true))

@@ -84,7 +84,7 @@ func obstacles(s *Snapshot) []Step {
 	return nil
 }
 
-// conditionSteps are what croft's operator reports of the deletion.
+// conditionSteps are the reports of croft's operator about the deletion.
 func conditionSteps(object string, o metav1.Object, conditions []metav1.Condition) []Step {
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Status == metav1.ConditionTrue || !slices.Contains([]string{v1alpha1.ReasonDeleting, v1alpha1.ReasonInUse}, ready.Reason) {
@@ -93,7 +93,7 @@ func conditionSteps(object string, o metav1.Object, conditions []metav1.Conditio
 	return []Step{lasting(o, LinkDeletion, object, ready.Reason+": "+ready.Message, rowUsed)}
 }
 
-// remainderSteps name what remains in namespaces that are being deleted. The condition of
+// remainderSteps name the objects that remain in namespaces that are being deleted. The condition of
 // the namespace is enough where the objects may not be read.
 func remainderSteps(s *Snapshot, o metav1.Object) []Step {
 	var steps []Step
@@ -131,7 +131,8 @@ func leftStep(o metav1.Object, namespace string, left Left) Step {
 	return lasting(o, LinkDeletion, left.Object+" in "+namespace, strings.Join(texts, "; "), rowFinalizer)
 }
 
-// claimObstacles are the NodeClaims of a pool, and what holds their nodes.
+// claimObstacles are the NodeClaims of a pool, and the pods and volumes that hold their
+// nodes.
 func claimObstacles(s *Snapshot) []Step {
 	var steps []Step
 	for i := range s.Claims {

@@ -24,7 +24,7 @@ func objectMeta(name string, finalizers ...string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Finalizers: finalizers}
 }
 
-// TestDeletions fails if it is not told which object or finalizer holds up a deletion.
+// TestDeletions fails if it is not reported which object or finalizer holds up a deletion.
 func TestDeletions(t *testing.T) {
 	content := corev1.NamespaceStatus{Conditions: []corev1.NamespaceCondition{
 		{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionTrue, Message: "Some resources are remaining: widgets.example.org has 1 resource instances"},
@@ -106,7 +106,7 @@ func TestDeletions(t *testing.T) {
 				if c.edit != nil {
 					c.edit(s)
 				}
-				// What a budget holds is wrong at once, since it does not end by itself.
+				// A deletion that a budget holds is wrong at once, since a budget does not expire.
 				if ago < time.Minute && c.first != "budget-never-allows" {
 					compare(t, why.Tell(s), why.Waiting, "", c.says)
 				} else {
@@ -117,7 +117,7 @@ func TestDeletions(t *testing.T) {
 	}
 }
 
-// TestDeletedPods fails if it is not told what a pod that is being deleted waits for.
+// TestDeletedPods fails if it is not reported why a deleted pod still exists.
 func TestDeletedPods(t *testing.T) {
 	for name, c := range map[string]struct {
 		end        time.Duration
@@ -178,7 +178,7 @@ func TestAnyKind(t *testing.T) {
 	}
 }
 
-// TestPool fails if a Pool's own conditions are not told beside those of its NodePool.
+// TestPool fails if a Pool's own conditions are not reported with those of its NodePool.
 func TestPool(t *testing.T) {
 	refused := v1alpha1.Status{ObservedGeneration: 1, Conditions: []metav1.Condition{{Type: v1alpha1.ConditionApplied, Status: metav1.ConditionFalse, Reason: "Conflict", Message: "another manager"}}}
 	for name, c := range map[string]struct {

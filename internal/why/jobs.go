@@ -23,7 +23,7 @@ func ofJob(s *Snapshot) Story {
 	return conclude(story)
 }
 
-// jobSteps explain a Job: how it ended, or what its pods wait for.
+// jobSteps explain a Job: its end, or why its pods wait.
 func jobSteps(s *Snapshot, job *batchv1.Job) (summary string, steps []Step) {
 	object := "job/" + job.Name
 	failed := jobCondition(job, batchv1.JobFailed)

@@ -45,7 +45,7 @@ func exited(code int32, reason string) func(*corev1.Pod) {
 	}
 }
 
-// TestJobs fails if the end of a Job is not told with its reason and the exit of its pods.
+// TestJobs fails if the end of a Job is not reported with its reason and the exit of its pods.
 func TestJobs(t *testing.T) {
 	pod := func(edits ...func(*corev1.Pod)) corev1.Pod { return podOf("report-x2x9p", "Job", "report", edits...) }
 	for name, c := range map[string]struct {
@@ -95,8 +95,8 @@ func compare(t *testing.T, story why.Story, verdict why.Verdict, first, says str
 	if story.First != nil {
 		got = story.First.ID
 	}
-	if story.Verdict != verdict || got != first || !strings.Contains(tellingOf(story), says) {
-		t.Errorf("%s and %q, want %s, %q and %q:\n%s", story.Verdict, got, verdict, first, says, tellingOf(story))
+	if story.Verdict != verdict || got != first || !strings.Contains(textOf(story), says) {
+		t.Errorf("%s and %q, want %s, %q and %q:\n%s", story.Verdict, got, verdict, first, says, textOf(story))
 	}
 	for _, step := range story.Steps {
 		if step.Seen == "" {
@@ -105,7 +105,7 @@ func compare(t *testing.T, story why.Story, verdict why.Verdict, first, says str
 	}
 }
 
-// TestCronJobs fails if it is not told why a CronJob starts nothing, or how its last Job
+// TestCronJobs fails if it is not reported why a CronJob starts nothing, or how its last Job
 // ended.
 func TestCronJobs(t *testing.T) {
 	cron := func(edits ...func(*batchv1.CronJob)) *batchv1.CronJob {

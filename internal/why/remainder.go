@@ -35,7 +35,7 @@ type Left struct {
 // manyLeft is the most objects of one kind that are read and named.
 const manyLeft = 20
 
-// deletion reads what may hold up the deletion of an object.
+// deletion reads the objects that may hold up the deletion of an object.
 func (g *gatherer) deletion(ctx context.Context, o client.Object) error {
 	switch o := o.(type) {
 	case *corev1.Namespace:

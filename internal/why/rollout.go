@@ -23,7 +23,7 @@ type rollout struct {
 	isCurrent func(*corev1.Pod) bool
 	// anyRevision says that pods of earlier templates hold the workload up, too.
 	anyRevision bool
-	// reports says that the controller reports pods that it cannot create in a condition,
+	// reports means that the controller reports pods that it cannot create in a condition,
 	// which is refused; nil if there are none.
 	reports bool
 	refused *refusedPod

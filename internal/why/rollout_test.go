@@ -100,8 +100,8 @@ func labelled(key, value string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Labels[key] = value }
 }
 
-// tellingOf is what `croft why` says about an object, without the rows of the catalogue.
-func tellingOf(story why.Story) string {
+// textOf is the text of `croft why` about an object, without the rows of the catalogue.
+func textOf(story why.Story) string {
 	text := story.Summary
 	for _, step := range story.Steps {
 		text += "\n" + string(step.Verdict) + " " + string(step.Link) + " " + step.Object + ": " + step.Seen
@@ -200,8 +200,8 @@ func TestRollouts(t *testing.T) {
 			if story.First != nil {
 				first = story.First.ID
 			}
-			if story.Verdict != c.verdict || first != c.first || !strings.Contains(tellingOf(story), c.says) {
-				t.Errorf("%s and %q, want %s, %q and %q:\n%s", story.Verdict, first, c.verdict, c.first, c.says, tellingOf(story))
+			if story.Verdict != c.verdict || first != c.first || !strings.Contains(textOf(story), c.says) {
+				t.Errorf("%s and %q, want %s, %q and %q:\n%s", story.Verdict, first, c.verdict, c.first, c.says, textOf(story))
 			}
 		})
 	}

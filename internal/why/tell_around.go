@@ -89,7 +89,7 @@ func unbound(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
 
 // provisioning is the last refusal of the claim's provisioner. A provisioner outside of
 // Kubernetes writes events as NAME_HOST_UID, which the name alone does not prove: the
-// reader is told who wrote it.
+// text names the author.
 func provisioning(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
 	for _, e := range s.unproven("PersistentVolumeClaim", claim.Name) {
 		if e.Reason != "ProvisioningFailed" {

@@ -11,14 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ofWorkload tells of the pods that were refused, and of those that do not run.
+// ofWorkload reports the pods that were refused, and of those that do not run.
 func ofWorkload(s *Snapshot) Story {
 	r := rolloutOf(s)
 	story := Story{Target: s.Target, Summary: r.summary()}
 	astray := straysOf(s)
 	if len(astray) > 0 {
 		story.Summary += fmt.Sprintf("; %d run where they may not: restart them", len(astray))
-		// Pods of one workload lack the same: it is told once.
+		// Pods of one workload lack the same: it is reported once.
 		story.Steps = astray[:1]
 		if more := len(astray) - 1; more > 0 {
 			story.Steps[0].Seen += fmt.Sprintf("; and %d more such", more)
@@ -76,7 +76,7 @@ func ordinal(pod *corev1.Pod) int {
 	return n
 }
 
-// stepsOfPods tells each cause once: pods of one template mostly lack the same.
+// stepsOfPods reports each cause once: pods of one template mostly lack the same.
 func stepsOfPods(s *Snapshot, pods []*corev1.Pod) []Step {
 	var steps []Step
 	seen := map[string]bool{}

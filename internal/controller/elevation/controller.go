@@ -50,7 +50,7 @@ func New(cached, live client.Client, d *declared.Store, r events.EventRecorder) 
 
 // Register adds the controller to the manager. At an operator's start, it also checks
 // RoleBindings whose elevation was deleted or changed. It takes one request at a time: each
-// is counted before the next is judged.
+// is counted before the next is decided.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("elevation").

@@ -13,7 +13,7 @@ const patience = 24 * time.Hour
 // retention is the time for which the record of a request is kept after its end.
 const retention = 30 * 24 * time.Hour
 
-// expiry is when a request is deleted, in whatever phase it is: a pending one is left where
+// expiry is when a request is deleted, in any phase: a pending one is left where
 // the tenant is not valid.
 func expiry(e *v1alpha1.Elevation) time.Time {
 	if e.Status.Until != nil {

@@ -57,7 +57,8 @@ func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []
 	return nil, append(changes, pruned...), err
 }
 
-// withReason is the name of a namespace that is being deleted, with what holds that up.
+// withReason is the name of a namespace that is being deleted, with the reason why it still
+// exists.
 func withReason(n *corev1.Namespace) string {
 	reasons := terminating.Namespace(n)
 	if len(reasons) == 0 {

@@ -39,7 +39,7 @@ var lists = []struct {
 	path  []string
 	field string
 	into  func(*v1alpha1.Allowances) *[]string
-	// none says that croft allows none if the list is unset; otherwise it allows any.
+	// none means that croft allows none if the list is unset; otherwise it allows any.
 	none bool
 }{
 	{[]string{"storageClasses"}, "storageClasses", func(a *v1alpha1.Allowances) *[]string { return &a.StorageClasses }, false},
@@ -91,8 +91,8 @@ func policy(d *draft.Draft, name string, spec source.Field, a *v1alpha1.Allowanc
 	services(d, name, spec.At("serviceOptions"), a)
 }
 
-// allowed reads a list of allowed names. Patterns are what it allows in another way than by
-// name.
+// allowed reads a list of allowed names. Patterns are the fields that allow in another way
+// than by name.
 func allowed(f source.Field, to string) (names []string, patterns []source.Field) {
 	exact, standard := f.At("allowed"), f.At("default")
 	exact.Kept(to)

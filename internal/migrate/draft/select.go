@@ -6,7 +6,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Select checks that the nodes of a tenant's pools have a label beside the key's that its
+// Select checks that the nodes of a tenant's pools have a label, other than the key's, that its
 // pods select: croft's pods select their pool alone.
 func (d *Draft) Select(t *Tenant, name string, by source.Field, key, value string) {
 	s := Selected(key, value, by)

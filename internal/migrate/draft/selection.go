@@ -18,7 +18,7 @@ type Selection struct {
 	Key      string
 	Operator corev1.NodeSelectorOperator
 	Values   []string
-	// ByNamespace says that the value is the name of the pod's namespace.
+	// ByNamespace means that the value is the name of the pod's namespace.
 	ByNamespace bool
 	At          source.Field
 }

@@ -30,7 +30,7 @@ func Domains(d *draft.Draft) {
 		case concerns(o, "Service"):
 			services(o)
 		default:
-			o.Root().NotKept("croft migrate does not know what a constraint of kind %s asks for: Gatekeeper goes on asking for it, beside croft's walls; "+
+			o.Root().NotKept("croft migrate does not know what a constraint of kind %s asks for: Gatekeeper continues to require it, in addition to croft's walls; "+
 				"docs/walls.md says what those ask for already", o.Kind)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// scope is what a mutator or a constraint applies to.
+// scope are the namespaces and objects to which a mutator or a constraint applies.
 type scope struct {
 	namespaces []string
 	// unknown is the field that migrate cannot follow, and why; empty if it can.

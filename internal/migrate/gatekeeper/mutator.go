@@ -13,7 +13,7 @@ import (
 type Mutator struct{ *source.Object }
 
 // Mutators are the mutators in the input, in its order, Assigns first. Those that croft
-// wrote place pods as its TenantRules say, and are left out.
+// wrote place pods by its TenantRules, and are left out.
 func Mutators(d *draft.Draft) []Mutator {
 	var all []Mutator
 	for _, o := range append(d.Of(draft.MutationsGroup, "Assign"), d.Of(draft.MutationsGroup, "ModifySet")...) {
@@ -145,8 +145,8 @@ func (m Mutator) tolerationsAt(at []string) *placement {
 	return p
 }
 
-// Keys are the labels and taints by which the mutator chooses nodes, and how much each
-// says about the key of pools.
+// Keys are the labels and taints by which the mutator chooses nodes, and the weight of
+// each as the key of pools.
 func (m Mutator) Keys() map[string]int {
 	keys := map[string]int{}
 	p := m.placement()

@@ -65,7 +65,7 @@ func describe(term []draft.Selection) string {
 	return strings.Join(all, " and ")
 }
 
-// keepSelections compares what a mutator selects with the nodes of the pools that the
+// keepSelections compares the labels that a mutator selects with the nodes of the pools that the
 // tenants are on: croft selects the pool, and nothing of a pool's nodes.
 func keepSelections(d *draft.Draft, m placed) {
 	for _, namespace := range m.namespaces {

@@ -72,8 +72,8 @@ func SelectNodes(d *draft.Draft, name string, from *source.Object, annotation so
 	}
 }
 
-// SelectLabels checks that the nodes of a tenant's pool have the labels beside the key's that
-// an annotation selects.
+// SelectLabels checks that the nodes of a tenant's pool have the labels, other than the
+// key's, that an annotation selects.
 func SelectLabels(d *draft.Draft, name string, annotation source.Field) {
 	for _, s := range draft.SelectedBy(ParseSelector(annotation), annotation) {
 		if s.Key != d.Key {

@@ -56,7 +56,7 @@ type Unkept func(d *draft.Draft, f source.Field, why, kind string)
 
 // keep is for objects of their own, which croft leaves where they are.
 func keep(_ *draft.Draft, f source.Field, why, kind string) {
-	f.NotKept("%s: keep this %s beside croft's", why, kind)
+	f.NotKept("%s: keep this %s in addition to croft's", why, kind)
 }
 
 // Hard adds one quota to those of its namespace. Of two values of one resource the

@@ -135,8 +135,8 @@ func withheld(policies []*networkingv1.NetworkPolicy, reaches func(ip string, po
 	return all
 }
 
-// exceptions are the networks that policies except from what pods may reach, but for the
-// link-local ones, which have the instance metadata and which croft denies itself.
+// exceptions are the networks that policies except from the addresses that they allow, but
+// for the link-local ones, which have the instance metadata and which croft denies itself.
 func exceptions(policies []*networkingv1.NetworkPolicy) []netip.Prefix {
 	var all []netip.Prefix
 	for _, p := range policies {

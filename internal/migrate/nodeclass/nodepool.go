@@ -52,7 +52,7 @@ func OfNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 }
 
 // classOf is the node class that a NodePool names. In v1beta1 a name was enough: the class
-// of this name among what was read then tells the provider, and so do AWS' own labels.
+// of this name in the input then shows the provider, and so do AWS' own labels.
 func classOf(d *draft.Draft, o *source.Object) (group, kind, name string) {
 	ref := o.At("spec", "template", "spec", "nodeClassRef")
 	group, kind, name = ref.At("group").Text(), ref.At("kind").Text(), ref.At("name").Text()

@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// GuardPolicy denies what nobody may undo, before any other policy is asked. It is also
-// what lets names be resolved at a metadata address: the first rule that matches decides.
+// GuardPolicy denies connections that no other policy may allow: it is evaluated first. It
+// also allows DNS at a metadata address: the first rule that matches decides.
 const GuardPolicy = "croft-guard"
 
 const (

@@ -28,8 +28,8 @@ func ClusterGuard(tenant string) string { return GuardPolicy + "-" + tenant }
 // clusterGuard denies, in the tier that comes before NetworkPolicies, what no
 // NetworkPolicy may undo: that strangers come in, and that pods connect to the
 // metadata addresses, but to resolve names where the platform does. Everything else is
-// left to the NetworkPolicies, since these alone deny what comes from outside of the
-// cluster.
+// left to the NetworkPolicies, since these alone deny connections from outside of
+// the cluster.
 //
 // There is one for each tenant: the API has no way to say "of the same label".
 func (t terms) clusterGuard(kind schema.GroupVersionKind) client.Object {

@@ -30,7 +30,7 @@ type terms struct {
 	everywhere bool
 	// networks are where they may connect to otherwise.
 	networks []string
-	// never are networks of one address that no pod may connect to, whoever lets it;
+	// never are networks of one address that no pod may connect to, regardless of other policies;
 	// but to the port of DNS of those that are resolvers, too.
 	never []string
 }

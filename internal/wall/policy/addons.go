@@ -133,7 +133,7 @@ const (
 )
 
 // jsonOfKeys is true for JSON whose keys are among those of CLASS. Keys are found as
-// text. A match that begins at the end of a string contains what is between two strings,
+// text. A match that begins at the end of a string contains the text between two strings,
 // which is not a key of CLASS.
 var jsonOfKeys = `V.size() <= 4096 && V.matches(` + admissionpolicy.Quote(jsonTokens) + `) &&
 	V.findAll(` + admissionpolicy.Quote(jsonKey) + `).all(k,
