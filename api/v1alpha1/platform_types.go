@@ -102,7 +102,9 @@ type PlatformSpec struct {
 	// Admins are the groups of people who may declare the platform, its pools and
 	// tenants, read what auditors may, and change the objects that croft manages as
 	// far as other roles let them. They are named as the API server sees them:
-	// groupPrefix is not put before them. Members of system:masters always may.
+	// groupPrefix is not put before them. Members of system:masters always may. Tools
+	// are named by system:serviceaccounts:NAMESPACE, for a namespace in
+	// network.platformNamespaces: all its service accounts may then do the same.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256

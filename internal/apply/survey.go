@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,7 +56,7 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 	quotas := map[string]int{} // by tenant
 	for _, object := range objects {
 		if RefOf(object).Kind == "ResourceQuota" {
-			quotas[object.GetLabels()[v1alpha1.TenantLabel]]++
+			quotas[tenantOf(object)]++
 		}
 	}
 	for _, object := range objects {
@@ -77,7 +78,7 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 			return all, &ObjectError{Ref: found.Ref, Err: err}
 		case judged.live == nil:
 			found.State = Missing
-		case judged.stands, !o.Rendered && quotas[object.GetLabels()[v1alpha1.TenantLabel]] > 1 && inFlight(found.Ref, judged):
+		case judged.stands, !o.Rendered && inFlight(found.Ref, judged) && max(quotas[tenantOf(object)], lists.quotas(tenantOf(object))) > 1:
 			found.State = Stands
 		default:
 			found.State, found.By = Differs, judged.undone
@@ -91,6 +92,20 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 // shares takes several steps.
 func inFlight(ref Ref, found finding) bool {
 	return ref.Kind == "ResourceQuota" && found.live != nil && !found.invaded && len(found.undone) == 0 && madeByCroft(found.live)
+}
+
+func tenantOf(o client.Object) string { return o.GetLabels()[v1alpha1.TenantLabel] }
+
+// quotas counts the ResourceQuotas of a tenant among those that were listed. A namespace
+// that is not the tenant's any more, and was kept, still has a share.
+func (l *listReader) quotas(tenant string) int {
+	n := 0
+	for _, o := range l.of[corev1.SchemeGroupVersion.WithKind("ResourceQuota")] {
+		if tenantOf(o) == tenant {
+			n++
+		}
+	}
+	return n
 }
 
 // listReader answers single reads from lists of the objects with croft's mark.

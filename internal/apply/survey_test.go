@@ -114,6 +114,15 @@ func TestSurvey(t *testing.T) {
 			quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1000")}
 			must(t, by.write(quota))
 			survey(apply.Surveyed{Ref: apply.RefOf(quota), State: apply.Differs})
+			if !by.options.Rendered {
+				// A namespace that left the tenant and was kept still has a share.
+				kept, _ := objects[i].DeepCopyObject().(*corev1.ResourceQuota)
+				kept.Namespace = "kept"
+				must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kept.Namespace}}))
+				must(t, by.write(kept))
+				survey()
+				must(t, c.Delete(t.Context(), kept))
+			}
 			must(t, by.write(objects[i]))
 			survey()
 

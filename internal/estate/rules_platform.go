@@ -34,14 +34,26 @@ func adminsArePeople(p *v1alpha1.PlatformSpec) []finding {
 		field  string
 		groups []string
 	}{{"admins", p.Admins}, {"auditors", p.Auditors}} {
+		hint := ""
+		if list.field == "admins" {
+			hint = ", or system:serviceaccounts:NAMESPACE of a namespace in network.platformNamespaces"
+		}
 		for i, group := range list.groups {
-			if strings.HasPrefix(group, "system:") && group != "system:masters" {
+			if strings.HasPrefix(group, "system:") && group != "system:masters" && !(list.field == "admins" && isPlatformTools(p, group)) {
 				all = append(all, found(field.NewPath("spec", list.field).Index(i),
-					"%s is Kubernetes' own group and does not hold the platform's %s; name a group of your identity provider", group, list.field)...)
+					"%s is Kubernetes' own group and does not hold the platform's %s; name a group of your identity provider%s", group, list.field, hint)...)
 			}
 		}
 	}
 	return append(all, classReadersAreUsers(p)...)
+}
+
+// isPlatformTools reports whether a group is the service accounts of a namespace of the
+// platform, such as Flux' or a backup tool's. No tenant can have such a namespace. Those of
+// Kubernetes hold controllers that write what tenants ask for.
+func isPlatformTools(p *v1alpha1.PlatformSpec, group string) bool {
+	namespace, ok := strings.CutPrefix(group, "system:serviceaccounts:")
+	return ok && namespace != "default" && !strings.HasPrefix(namespace, "kube-") && slices.Contains(p.Network.PlatformNamespaces, namespace)
 }
 
 // classReadersAreUsers refuses Kubernetes' own groups but that of all who have an

@@ -52,7 +52,7 @@ func mayNot(m *Me) []string {
 	if len(r.PriorityClasses) == 0 {
 		all = append(all, "pods with a priorityClassName: ask for policy.priorityClasses")
 	}
-	all = append(all, "RoleBindings to others than your tenant's people, ["+strings.Join(r.Subjects, ", ")+"], and its service accounts: ask for policy.shareWith")
+	all = append(all, "RoleBindings to others than your tenant's people"+people(r.Subjects)+" and service accounts: ask for policy.shareWith")
 	if len(r.CloudIdentities) == 0 {
 		all = append(all, "ServiceAccounts that name a role or an account at a cloud: ask for policy.cloudIdentities")
 	}
@@ -69,4 +69,17 @@ func mayNot(m *Me) []string {
 		"pods on nodes outside of your pools, or privileged pods",
 		"objects labelled app.kubernetes.io/managed-by=croft: they are the platform's to change",
 		"anything in other tenants' namespaces, and what is of the whole cluster")
+}
+
+// people names subjects, such as Group:devs, in parentheses.
+func people(subjects []string) string {
+	if len(subjects) == 0 {
+		return ""
+	}
+	var all []string
+	for _, s := range subjects {
+		kind, name, _ := strings.Cut(s, ":")
+		all = append(all, strings.ToLower(kind)+" "+name)
+	}
+	return " (" + strings.Join(all, ", ") + ")"
 }

@@ -17,11 +17,30 @@ func misplacedWorkloads(d *draft.Draft, r *Result) manifest.Problems {
 		if o.Skip || draft.Reads(o) || o.Namespace == "" {
 			continue
 		}
-		for _, term := range selectedBy(podSpec(o)) {
-			if why := explainMisplacement(d, r, o.Namespace, term); why != "" {
-				all = append(all, term[0].At.Problem("%s", why))
+		specs := []source.Field{podSpec(o)}
+		if !specs[0].Found() && d.TenantOf(o.Namespace) != "" {
+			specs = placingFields(o.Root())
+		}
+		for _, spec := range specs {
+			for _, term := range selectedBy(spec) {
+				if why := explainMisplacement(d, r, o.Namespace, term); why != "" {
+					all = append(all, term[0].At.Problem("%s", why))
+				}
 			}
 		}
+	}
+	return all
+}
+
+// placingFields are the fields of an object of an add-on from which its controller takes
+// the placement of pods, such as spec.affinity of CloudNativePG's Cluster.
+func placingFields(f source.Field) []source.Field {
+	var all []source.Field
+	if f.At("nodeSelector").Found() || f.At("affinity", "nodeAffinity").Found() {
+		all = append(all, f)
+	}
+	for _, below := range slices.Concat(f.Fields(), f.Items()) {
+		all = append(all, placingFields(below)...)
 	}
 	return all
 }

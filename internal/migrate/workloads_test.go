@@ -25,7 +25,18 @@ func TestWorkloads(t *testing.T) {
 		"a CronJob":                 {read: pools + "\n---\n{apiVersion: batch/v1, kind: CronJob, metadata: {name: d, namespace: a}, spec: {jobTemplate: {spec: {template: {spec: {containers: [], nodeSelector: {node-pool: apps}}}}}}}\n", options: demo, problems: []string{"CronJob/a/d: spec.jobTemplate.spec.template.spec.nodeSelector"}},
 		"a Pod":                     {read: pools + "\n---\n{apiVersion: v1, kind: Pod, metadata: {name: d, namespace: a}, spec: {containers: [], nodeSelector: {node-pool: apps}}}\n", options: demo, problems: []string{"Pod/a/d: spec.nodeSelector"}},
 		"a value that changes":      {read: pool("jobs", "node-pool: ci", "taints: [{key: node-pool, value: ci, effect: NoSchedule}]") + selecting("namespaces: [a]", "node-pool: ci") + deployment("a", "nodeSelector: {node-pool: ci}"), options: demo, problems: []string{"asks for nodes with node-pool=ci, which have node-pool=jobs under croft"}},
+		"a job of KEDA":             {read: pools + addOn("keda.sh/v1alpha1", "ScaledJob", "a", "{jobTargetRef: {template: {spec: {containers: [], nodeSelector: {node-pool: apps}}}}}"), options: demo, problems: []string{"ScaledJob/a/o: spec.jobTargetRef.template.spec.nodeSelector: asks for nodes of pool apps"}},
+		"a template of Argo":        {read: pools + addOn("argoproj.io/v1alpha1", "WorkflowTemplate", "a", "{templates: [{name: m, nodeSelector: {node-pool: apps}}]}"), options: demo, problems: []string{"WorkflowTemplate/a/o: spec.templates[0].nodeSelector"}},
+		"a database":                {read: pools + addOn("postgresql.cnpg.io/v1", "Cluster", "a", "{affinity: {nodeSelector: {node-pool: apps}}}"), options: demo, problems: []string{"Cluster/a/o: spec.affinity.nodeSelector"}},
+		"a broker":                  {read: pools + addOn("kafka.strimzi.io/v1beta2", "Kafka", "a", "{kafka: {template: {pod: {"+affinity("node-pool", "apps")+"}}}}"), options: demo, problems: []string{"Kafka/a/o: spec.kafka.template.pod.affinity.nodeAffinity"}},
+		"a database, its own pool":  {read: pools + addOn("postgresql.cnpg.io/v1", "Cluster", "a", "{affinity: {nodeSelector: {node-pool: jobs}}}"), options: demo},
+		"the platform's, elsewhere": {read: pools + addOn("argoproj.io/v1alpha1", "Application", "argocd", "{source: {helm: {valuesObject: {nodeSelector: {node-pool: apps}}}}}"), options: demo},
 	} {
 		t.Run(name, r.check)
 	}
+}
+
+// addOn is an object of a kind of an add-on.
+func addOn(apiVersion, kind, namespace, spec string) string {
+	return "\n---\n{apiVersion: " + apiVersion + ", kind: " + kind + ", metadata: {name: o, namespace: " + namespace + "}, spec: " + spec + "}\n"
 }

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -197,14 +196,8 @@ func (s *Scratch) Objects() []client.Object {
 	})
 }
 
-const (
-	// settle is the maximum time until a cluster's policies apply in new namespaces;
-	// usually they take a second or two.
-	settle = 60 * time.Second
-	// removal is the time limit for deleting the tenants, also after the run's own time
-	// limit.
-	removal = 20 * time.Second
-)
+// removal is the time limit for deleting the tenants, also after the run's own time limit.
+const removal = 20 * time.Second
 
 // Run builds the tenants, tries the attacks that want picks, hands on each
 // result, and removes the tenants again, also when the context ends early.
@@ -230,31 +223,12 @@ func (s *Scratch) Run(ctx context.Context, config *rest.Config, scheme *runtime.
 	return runner.Run(ctx, attacks, report)
 }
 
-// Build writes the tenants' walls, and waits until an ordinary pod is admitted: its
-// service account exists, its quota is counted and the policies have read its rules. If
-// it is not admitted by then, the attacks will report it.
+// Build writes the tenants' walls, and waits until they are in force.
 func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
 	if _, err := apply.New(runner.admin).Apply(ctx, s.marked(ctx)...); err != nil {
 		return fmt.Errorf("making the scratch tenants: %w", err)
 	}
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, settle, true, func(ctx context.Context) (bool, error) {
-		for _, t := range []*estate.Tenant{s.by, s.on} {
-			pod := attack.Pull(attack.Attack{Kind: attack.Mirror, By: t.Name, Request: &attack.Request{
-				Verb: attack.Create, Object: attack.Pod(t.Namespaces[0], "croft-settle"),
-			}}, attack.ImageOf(t.Allowances.Registries))
-			if runner.Try(ctx, pod).Result != Held {
-				return false, nil
-			}
-		}
-		return true, nil
-	})
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if wait.Interrupted(err) {
-		return nil
-	}
-	return err
+	return s.await(ctx, runner)
 }
 
 // Remove deletes the tenants' namespaces and their cluster-wide objects, and names those

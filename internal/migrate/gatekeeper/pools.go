@@ -25,6 +25,7 @@ func Pools(d *draft.Draft) {
 		p := m.placement()
 		if p == nil {
 			otherMutator(m.Object)
+			refusedMutation(d, m)
 			continue
 		}
 		switch s := scopeOf(d, m); {
@@ -70,6 +71,22 @@ func keepWritten(d *draft.Draft) {
 
 func otherMutator(o *source.Object) {
 	o.Root().NotKept("does not decide where pods run: it stays with Gatekeeper, or becomes a MutatingAdmissionPolicy of yours")
+}
+
+// refusedMutation reports a mutator that gives tenants' pods a field which croft refuses
+// unless the tenant is allowed its value: no pod would be admitted.
+func refusedMutation(d *draft.Draft, m Mutator) {
+	at := m.inPodSpec()
+	if len(at) == 0 || scopeOf(d, m).nothing != "" {
+		return
+	}
+	field := at[len(at)-1]
+	list := map[string]string{"runtimeClassName": "runtimeClasses", "priorityClassName": "priorityClasses", "imagePullPolicy": "imagePullPolicies"}[field]
+	if list == "" || field == "imagePullPolicy" && m.value().Text() == "Always" {
+		return
+	}
+	d.Problem(m.At("spec", "location"), "Gatekeeper gives pods the %s %s, which croft refuses to tenants that are not allowed it: "+
+		"add it to policy.%s of their tenants, or to platform.tenantDefaults.policy, or take the mutator away", field, m.value().Text(), list)
 }
 
 // lose reports a placement that is not converted.

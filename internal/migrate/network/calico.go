@@ -14,6 +14,9 @@ func calico(d *draft.Draft) {
 	for _, group := range []string{"crd.projectcalico.org", "projectcalico.org"} {
 		for _, o := range d.Of(group, "GlobalNetworkPolicy") {
 			o.Root().Other("is the cluster's and not a tenant's: it stays, and Calico goes by it beside croft's")
+			if !draft.Managed(o) && len(d.Tenants) > 0 {
+				compareOrder(d, o.At("spec"))
+			}
 		}
 		for _, o := range d.Of(group, "NetworkPolicy") {
 			if draft.Managed(o) {
@@ -40,8 +43,8 @@ func calicoPolicy(d *draft.Draft, o *source.Object) {
 	if !deniesOthers(spec) {
 		spec.NotKept("croft writes Kubernetes NetworkPolicies: this one stays, and Calico goes by both; one of a lower order than 1000 comes before croft's, "+
 			"so see that it allows nothing that they deny%s", where)
-		if order, ok := spec.At("order").Number(); ok && order < kubernetesOrder && allows(spec) && where == "" {
-			d.Problem(spec.At("order"), "comes before croft's policies, which Calico gives order %d, and lets in or out what they deny: give it a higher order, or take it away", kubernetesOrder)
+		if where == "" {
+			compareOrder(d, spec)
 		}
 		return
 	}
@@ -54,11 +57,32 @@ func calicoPolicy(d *draft.Draft, o *source.Object) {
 // kubernetesOrder is the order that Calico gives Kubernetes' policies.
 const kubernetesOrder = 1000
 
-// allows reports whether a policy lets something in or out.
-func allows(spec source.Field) bool {
-	return slices.ContainsFunc(append(spec.At("ingress").Items(), spec.At("egress").Items()...), func(rule source.Field) bool {
-		return rule.At("action").Text() == "Allow"
-	})
+// compareOrder reports a policy that comes before croft's and allows something, or after
+// them and denies something to leave.
+func compareOrder(d *draft.Draft, spec source.Field) {
+	order, ordered := spec.At("order").Number()
+	tier := spec.At("tier").Text()
+	ingress, egress := spec.At("ingress").Items(), spec.At("egress").Items()
+	switch before := ordered && order < kubernetesOrder || tier != "" && tier != "default"; {
+	case before && hasAction(append(ingress, egress...), "Allow"):
+		at := spec.At("order")
+		if !at.Found() {
+			at = spec
+		}
+		d.Problem(at, "comes before croft's policies, which Calico gives order %d, and lets in or out what they deny: give it a higher order, or take it away", kubernetesOrder)
+	case !before && limitsEgress(spec):
+		d.Problem(spec, "comes after croft's policies, which Calico gives order %d, so that it denies tenants' pods nothing: write what they may reach into network.egress and network.allowCIDRs", kubernetesOrder)
+	}
+}
+
+// limitsEgress reports whether a policy is about egress and does not allow all of it.
+func limitsEgress(spec source.Field) bool {
+	rules := spec.At("egress").Items()
+	if len(rules) == 0 {
+		return slices.Contains(spec.At("types").Texts(), "Egress")
+	}
+	first := rules[0]
+	return first.At("action").Text() != "Allow" || len(first.Fields()) > 1
 }
 
 // deniesOthers reports whether a policy does nothing but deny ingress from some

@@ -26,7 +26,7 @@ func dialect(d *draft.Draft) {
 		for _, o := range d.Of(known.group, known.kind) {
 			if !draft.Managed(o) {
 				if known.dialect != v1alpha1.DialectCalico {
-					o.Root().Other("is the cluster's and not a tenant's: it stays, and the network plugin goes by it beside croft's")
+					tiered(d, o)
 				}
 				continue
 			}

@@ -56,6 +56,7 @@ func Policies(d *draft.Draft, more map[string][]Policy) {
 		egress(d, name, byTenant[name])
 	}
 	calico(d)
+	unread(d)
 	dialect(d)
 }
 

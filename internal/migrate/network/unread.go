@@ -1,0 +1,55 @@
+package network
+
+import (
+	"slices"
+
+	"croft.dev/croft/internal/migrate/draft"
+	"croft.dev/croft/internal/migrate/source"
+)
+
+// Unread are the kinds of network policies that migrate does not evaluate, by group.
+var Unread = map[string][]string{
+	"cilium.io":                {"CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"},
+	"crd.antrea.io":            {"NetworkPolicy", "ClusterNetworkPolicy"},
+	"networking.gke.io":        {"FQDNNetworkPolicy"},
+	draft.AWSPoliciesGroup:     {"ApplicationNetworkPolicy"},
+	draft.ClusterPoliciesGroup: {"AdminNetworkPolicy", "BaselineAdminNetworkPolicy"},
+}
+
+// unread reports policies of kinds that are not evaluated. Those of no tenant's namespace
+// are left to others.
+func unread(d *draft.Draft) {
+	for group, kinds := range Unread {
+		for _, kind := range kinds {
+			for _, o := range d.Of(group, kind) {
+				switch {
+				case o.Namespace != "" && d.TenantOf(o.Namespace) == "":
+				case group == draft.ClusterPoliciesGroup:
+					tiered(d, o)
+				case slices.ContainsFunc([]string{"ingress", "egress"}, func(field string) bool { return o.At("spec", field).Found() }) || o.At("specs").Found():
+					d.Lost(o.Root(), "croft migrate does not read %s, and the network plugin combines it with croft's policies: each may allow connections that the other denied; "+
+						"write what tenants may reach into network.egress and network.allowCIDRs, and take it away once the walls stand", o.Kind)
+				}
+			}
+		}
+	}
+}
+
+// tiered reports a policy of a tier before or after NetworkPolicies that changes the effect
+// of croft's, or loses its own.
+func tiered(d *draft.Draft, o *source.Object) {
+	baseline := o.Kind == "BaselineAdminNetworkPolicy" || o.At("spec", "tier").Text() == "Baseline"
+	switch rules := append(o.At("spec", "ingress").Items(), o.At("spec", "egress").Items()...); {
+	case baseline && hasAction(rules, "Deny"):
+		d.Lost(o.Root(), "croft's policies come before it in tenants' namespaces, so that it denies nothing there: write what tenants may reach into network.egress and network.allowCIDRs")
+	case !baseline && hasAction(rules, "Allow", "Accept"):
+		d.Lost(o.Root(), "comes before croft's policies, and may allow what they deny: take it away, or let it select no namespaces with the label croft.dev/tenant")
+	default:
+		o.Root().Other("is the cluster's and not a tenant's: it stays, and the network plugin goes by it beside croft's")
+	}
+}
+
+// hasAction reports whether one of the rules has one of the actions.
+func hasAction(rules []source.Field, actions ...string) bool {
+	return slices.ContainsFunc(rules, func(rule source.Field) bool { return slices.Contains(actions, rule.At("action").Text()) })
+}

@@ -1,0 +1,80 @@
+package verify
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"croft.dev/croft/internal/attack"
+	"croft.dev/croft/internal/estate"
+)
+
+const (
+	// admitting is the time limit for a cluster's policies to read the rules of new
+	// namespaces; usually they take two seconds.
+	admitting = 60 * time.Second
+	// loading is the time limit for the API server to enforce policies that were written a
+	// moment ago, as by croft install; usually that takes two seconds. A policy that is not
+	// enforced by then is a breach.
+	loading = 10 * time.Second
+	// pause is the time between two looks.
+	pause = 200 * time.Millisecond
+)
+
+// await waits until an ordinary pod is admitted, and then until each policy refuses an
+// attack. If either takes too long, the attacks will report it.
+func (s *Scratch) await(ctx context.Context, runner *Runner) error {
+	admitted := func(ctx context.Context) (bool, error) { return s.admits(ctx, runner), nil }
+	if err := wait.PollUntilContextTimeout(ctx, pause, admitting, true, admitted); err != nil {
+		return unlessLate(ctx, err)
+	}
+	return awaitRefusals(ctx, runner, onePerPolicy(s.Attacks()))
+}
+
+// awaitRefusals waits until each attack was refused once.
+func awaitRefusals(ctx context.Context, runner *Runner, attacks []attack.Attack) error {
+	return unlessLate(ctx, wait.PollUntilContextTimeout(ctx, pause, loading, true, func(ctx context.Context) (bool, error) {
+		attacks = slices.DeleteFunc(attacks, func(a attack.Attack) bool { return runner.Try(ctx, a).Good() })
+		return len(attacks) == 0, nil
+	}))
+}
+
+// unlessLate is the error of a wait, unless only its own time limit has passed.
+func unlessLate(ctx context.Context, err error) error {
+	if ctx.Err() == nil && wait.Interrupted(err) {
+		return nil
+	}
+	return err
+}
+
+// admits reports whether an ordinary pod is admitted in both tenants: its service account
+// exists, its quota is counted and the policies have read its rules.
+func (s *Scratch) admits(ctx context.Context, runner *Runner) bool {
+	for _, t := range []*estate.Tenant{s.by, s.on} {
+		pod := attack.Pull(attack.Attack{Kind: attack.Mirror, By: t.Name, Request: &attack.Request{
+			Verb: attack.Create, Object: attack.Pod(t.Namespaces[0], "croft-settle"),
+		}}, attack.ImageOf(t.Allowances.Registries))
+		if runner.Try(ctx, pod).Result != Held {
+			return false
+		}
+	}
+	return true
+}
+
+// onePerPolicy returns the first attack on each admission policy that needs no preparation.
+func onePerPolicy(attacks []attack.Attack) []attack.Attack {
+	var all []attack.Attack
+	seen := sets.New[string]()
+	for _, a := range attacks {
+		policy := a.StoppedBy.Policy
+		if policy == "" || a.Kind != attack.Breach || a.Request == nil || len(a.Setup) > 0 || seen.Has(policy) {
+			continue
+		}
+		seen.Insert(policy)
+		all = append(all, a)
+	}
+	return all
+}
