@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -34,12 +35,13 @@ func adminsArePeople(p *v1alpha1.PlatformSpec) []finding {
 		field  string
 		groups []string
 	}{{"admins", p.Admins}, {"auditors", p.Auditors}} {
+		var tools []string
 		hint := ""
 		if list.field == "admins" {
-			hint = ", or system:serviceaccounts:NAMESPACE of a namespace in network.platformNamespaces"
+			tools, hint = toolsOf(p), ", or system:serviceaccounts:NAMESPACE of a namespace in network.platformNamespaces"
 		}
 		for i, group := range list.groups {
-			if strings.HasPrefix(group, "system:") && group != "system:masters" && !(list.field == "admins" && isPlatformTools(p, group)) {
+			if strings.HasPrefix(group, "system:") && group != "system:masters" && !slices.Contains(tools, group) {
 				all = append(all, found(field.NewPath("spec", list.field).Index(i),
 					"%s is Kubernetes' own group and does not hold the platform's %s; name a group of your identity provider%s", group, list.field, hint)...)
 			}
@@ -48,12 +50,17 @@ func adminsArePeople(p *v1alpha1.PlatformSpec) []finding {
 	return append(all, classReadersAreUsers(p)...)
 }
 
-// isPlatformTools reports whether a group is the service accounts of a namespace of the
-// platform, such as Flux' or a backup tool's. No tenant can have such a namespace. Those of
-// Kubernetes hold controllers that write what tenants ask for.
-func isPlatformTools(p *v1alpha1.PlatformSpec, group string) bool {
-	namespace, ok := strings.CutPrefix(group, "system:serviceaccounts:")
-	return ok && namespace != "default" && !strings.HasPrefix(namespace, "kube-") && slices.Contains(p.Network.PlatformNamespaces, namespace)
+// toolsOf are the groups of the service accounts of the platform's namespaces, such as those
+// of Flux or a backup tool. No tenant can have such a namespace. Those of Kubernetes hold
+// controllers that write what tenants ask for, and are left out.
+func toolsOf(p *v1alpha1.PlatformSpec) []string {
+	var all []string
+	for _, namespace := range p.Network.PlatformNamespaces {
+		if namespace != metav1.NamespaceDefault && !strings.HasPrefix(namespace, "kube-") {
+			all = append(all, "system:serviceaccounts:"+namespace)
+		}
+	}
+	return all
 }
 
 // classReadersAreUsers refuses Kubernetes' own groups but that of all who have an

@@ -3,12 +3,15 @@ package me
 import "testing"
 
 func TestPeople(t *testing.T) {
-	for want, subjects := range map[string][]string{
-		"":                              nil,
-		" (group oidc:devs, user jane)": {"Group:oidc:devs", "User:jane"},
+	for _, c := range []struct {
+		subjects []string
+		want     string
+	}{
+		{nil, ""},
+		{[]string{"Group:oidc:devs", "User:jane"}, " (group oidc:devs, user jane)"},
 	} {
-		if got := people(subjects); got != want {
-			t.Errorf("%q are %q, want %q", subjects, got, want)
+		if got := people(c.subjects); got != c.want {
+			t.Errorf("%q are %q, want %q", c.subjects, got, c.want)
 		}
 	}
 }

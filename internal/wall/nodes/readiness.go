@@ -39,7 +39,9 @@ func readinessRule(pool *estate.Pool) client.Object {
 		}},
 		"enforcementMode": "bootstrap-only",
 		"dryRun":          false,
-		"taint":           map[string]any{"key": networksTaint.Key, "value": networksTaint.Value, "effect": string(networksTaint.Effect)},
+		"taint": map[string]any{
+			"key": networksTaint.Key, "value": networksTaint.Value, "effect": string(networksTaint.Effect),
+		},
 		"nodeSelector": map[string]any{"matchLabels": map[string]any{
 			v1alpha1.NodeNetworksLabel: "true", karpenterv1.NodePoolLabelKey: pool.Name,
 		}},
