@@ -31,7 +31,7 @@ var invisible = []rune{
 var unread = strings.Fields(`annotations[] apiGroups[] branch cloudIdentities[] clusterName csiDrivers[] deviceClasses[] deviceName
 	discovery{} domain finalizers[] labels{} gatewayClasses[] ingressClasses[] instanceProfile instanceTypes[] key kind kmsKeyID name
 	namespace networks[] nodePool costCode owner pool pools[] priorityClasses[] project ref.group resources[] role runtimeClasses[] schedule search[]
-	secondaryNetworks[] securityGroups[] ssmParameter storageClasses[] subnet tag tags{} userData values[] verbs[]
+	secondaryNetworks[] securityGroups[] ssmParameter startupTaints[].value storageClasses[] subnet tag tags{} userData values[] verbs[]
 	volumeAttributesClasses[] zone`)
 
 // TestTextIsVisible finds every text of croft's kinds, and expects that it refuses invisible
