@@ -332,7 +332,7 @@ type PlacementEngine string
 
 const (
 	// PlacementNative places pods by the API server's own MutatingAdmissionPolicy
-	// (Kubernetes 1.36 and later; no webhook).
+	// (Kubernetes 1.36 and later, and 1.34 behind a feature gate; no webhook).
 	PlacementNative PlacementEngine = "Native"
 	// PlacementGatekeeper places pods by mutators of Gatekeeper, some for each
 	// tenant, for clusters that have no MutatingAdmissionPolicy. Gatekeeper holds

@@ -42,6 +42,10 @@ func NewCached(c client.Client, live client.Reader) *Applier { return &Applier{c
 //
 // The error joins the Err of every Change.
 func (a *Applier) Apply(ctx context.Context, objects ...client.Object) ([]Change, error) {
+	objects, err := a.inServedVersion(objects)
+	if err != nil {
+		return nil, err
+	}
 	r := run{Applier: a, closed: map[string]bool{}, unwalled: map[string]bool{}}
 	changes := make([]Change, 0, len(objects))
 	var errs []error

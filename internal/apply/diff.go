@@ -42,6 +42,10 @@ func (d Differences) String() string {
 // Diff returns the changes that Apply would make, and makes none: it sends dry runs. It
 // leaves out unchanged objects. Refusals are among the errors, each naming its object.
 func (a *Applier) Diff(ctx context.Context, objects ...client.Object) (Differences, error) {
+	objects, err := a.inServedVersion(objects)
+	if err != nil {
+		return nil, err
+	}
 	var all Differences
 	var errs []error
 	for _, o := range objects {

@@ -26,10 +26,15 @@ var (
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
 	}
 	// NativePlatformKinds exist once in the cluster where the API server is the engine.
-	// Clusters older than Kubernetes 1.36 do not have them.
+	// Kubernetes before 1.36 serves them as ServedKind says, or not at all.
 	NativePlatformKinds = []schema.GroupVersionKind{
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicyBinding"},
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicy"},
+	}
+	// NativeBetaKinds are these, in the same order, as Kubernetes 1.34 and 1.35 serve them.
+	NativeBetaKinds = []schema.GroupVersionKind{
+		{Group: "admissionregistration.k8s.io", Version: "v1beta1", Kind: "MutatingAdmissionPolicyBinding"},
+		{Group: "admissionregistration.k8s.io", Version: "v1beta1", Kind: "MutatingAdmissionPolicy"},
 	}
 	// GatekeeperPlatformKinds exist once in the cluster where Gatekeeper is the engine.
 	GatekeeperPlatformKinds = slices.Concat(GatekeeperConstraintKinds, gatekeeper("templates", "v1", "ConstraintTemplate"))

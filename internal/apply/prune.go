@@ -118,6 +118,10 @@ func (a *Applier) surplusOf(ctx context.Context, owner Owner, namespace string, 
 	if err != nil {
 		return nil, fmt.Errorf("owner %s=%s: %w", owner.label, owner.name, err)
 	}
+	keep, err = a.inServedVersion(keep)
+	if err != nil {
+		return nil, err
+	}
 	kept := map[Ref]bool{}
 	for _, o := range keep {
 		kept[RefOf(o)] = true
@@ -131,6 +135,11 @@ func (a *Applier) surplus(ctx context.Context, kept map[Ref]bool, kinds []schema
 	var all []client.Object
 	var errs []error
 	for _, kind := range kinds {
+		kind, err := ServedKind(a.client.RESTMapper(), kind)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		made, err := a.list(ctx, kind, opts...)
 		switch {
 		case meta.IsNoMatchError(err), apierrors.IsNotFound(err):

@@ -50,6 +50,10 @@ type SurveyOptions struct {
 // objects there are; only an object that is not in its list is read by itself. An
 // object that the caller may not read is Unread.
 func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client.Object) ([]Surveyed, error) {
+	objects, err := a.inServedVersion(objects)
+	if err != nil {
+		return nil, err
+	}
 	lists := &listReader{Applier: a, rendered: o.Rendered,
 		of: map[schema.GroupVersionKind]map[client.ObjectKey]client.Object{}, denied: map[schema.GroupVersionKind]error{}}
 	all := make([]Surveyed, 0, len(objects))

@@ -158,7 +158,7 @@ var disruptionRows = []Row{
 	{
 		ID: "version-too-old", Sees: "the API server's version",
 		Cause: "the cluster is older than what croft needs",
-		Cure:  "upgrade to Kubernetes 1.36 for MutatingAdmissionPolicy, or to 1.30 and use Gatekeeper for placement",
+		Cure:  "upgrade to Kubernetes 1.36, or to 1.34 with the feature gate MutatingAdmissionPolicy, or to 1.30 and use Gatekeeper for placement",
 		Who:   Platform, Link: "docs/gatekeeper.md",
 		Produced: Produced{ByNobody, "a sandbox has one version of Kubernetes; the rule is tried on its own"},
 	},

@@ -249,7 +249,7 @@ func ownRoles(ctx context.Context, c client.Reader, names []string) ([]string, e
 	return sets.List(all), nil
 }
 
-// withoutUnserved leaves out kinds that an API server before Kubernetes 1.36 does not
+// withoutUnserved leaves out kinds that an API server before Kubernetes 1.36 may not
 // serve, and prints the consequences.
 func (a *app) withoutUnserved(c client.Client, objects []client.Object) []client.Object {
 	served := slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
@@ -257,11 +257,11 @@ func (a *app) withoutUnserved(c client.Client, objects []client.Object) []client
 		if !slices.Contains(apply.NativePlatformKinds, gvk) {
 			return false
 		}
-		_, err := c.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
-		return meta.IsNoMatchError(err)
+		native, err := apply.ServesNative(c.RESTMapper())
+		return err == nil && !native
 	})
 	if len(served) < len(objects) {
-		say(a.err, "this API server has no MutatingAdmissionPolicy (Kubernetes 1.36 and later): install Gatekeeper, and set platform.placement to Gatekeeper\n")
+		say(a.err, "%s\n", apply.NoEngine)
 	}
 	return served
 }

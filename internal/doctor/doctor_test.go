@@ -347,7 +347,7 @@ func TestVersions(t *testing.T) {
 	for _, c := range []struct {
 		minor, placement string
 		problems         int
-	}{{"35", "Native", 1}, {"36", "Native", 0}, {"36+", "Native", 0}, {"30", "Gatekeeper", 0}, {"29+", "Gatekeeper", 1}, {"x", "Native", 0}} {
+	}{{"33", "Native", 1}, {"34", "Native", 0}, {"35", "Native", 0}, {"36", "Native", 0}, {"36+", "Native", 0}, {"30", "Gatekeeper", 0}, {"29+", "Gatekeeper", 1}, {"x", "Native", 0}} {
 		s := &doctor.Snapshot{
 			Version: version.Info{Major: "1", Minor: c.minor, GitVersion: "v1." + c.minor},
 			Estate:  estateOf(t, strings.Replace(declared, "clusterName: demo", "clusterName: demo, placement: "+c.placement, 1)),

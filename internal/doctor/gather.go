@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/crds"
-	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/manifest"
 	"croft.dev/croft/internal/why"
 )
@@ -234,16 +233,3 @@ func (g *gatherer) workloads(ctx context.Context) error {
 	return err
 }
 
-// native are the kinds of the engine that the API server has itself.
-func (g *gatherer) native() (bool, error) {
-	for _, kind := range apply.NativePlatformKinds {
-		_, err := g.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
-		if meta.IsNoMatchError(err) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-	return true, nil
-}

@@ -5,16 +5,18 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/gatekeeper"
 )
 
 // mutations reads the components that change new pods.
 func (g *gatherer) mutations(ctx context.Context) error {
 	var err error
-	if g.Native, err = g.native(); err != nil {
+	if g.Native, err = apply.ServesNative(g.RESTMapper()); err != nil {
 		return err
 	}
 	var webhooks admissionv1.MutatingWebhookConfigurationList
@@ -23,11 +25,9 @@ func (g *gatherer) mutations(ctx context.Context) error {
 	}
 	g.Webhooks = withoutDeleted(webhooks.Items)
 	if g.Native {
-		var policies admissionv1.MutatingAdmissionPolicyList
-		if err := g.list(ctx, readWebhooks, &policies); err != nil {
+		if g.Mutations, err = g.mutatingPolicies(ctx); err != nil {
 			return err
 		}
-		g.Mutations = withoutDeleted(policies.Items)
 	}
 	for _, kind := range []string{"ClusterPolicyList", "PolicyList"} {
 		list := &unstructured.UnstructuredList{}
@@ -38,6 +38,26 @@ func (g *gatherer) mutations(ctx context.Context) error {
 		g.Kyverno = append(g.Kyverno, withoutDeleted(list.Items)...)
 	}
 	return nil
+}
+
+// mutatingPolicies reads the MutatingAdmissionPolicies, in the version that is served.
+func (g *gatherer) mutatingPolicies(ctx context.Context) ([]admissionv1.MutatingAdmissionPolicy, error) {
+	kind, err := apply.ServedKind(g.RESTMapper(), admissionv1.SchemeGroupVersion.WithKind("MutatingAdmissionPolicy"))
+	if err != nil {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := g.list(ctx, readWebhooks, list); err != nil {
+		return nil, err
+	}
+	all := make([]admissionv1.MutatingAdmissionPolicy, len(list.Items))
+	for i := range list.Items {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return withoutDeleted(all), nil
 }
 
 // gatekeeper reads Gatekeeper's configuration, if it is the engine.

@@ -20,7 +20,7 @@ import (
 
 // The oldest minor versions of Kubernetes 1 with the kinds of the walls.
 const (
-	oldestNative     = 36
+	oldestNative     = 34 // 34 and 35 with a feature gate, which the check engine is for
 	oldestGatekeeper = 30
 )
 
@@ -52,8 +52,8 @@ func engine(s *Snapshot) []Finding {
 			return nil
 		}
 		return []Finding{{
-			Severity: Problem, Message: "the API server does not serve MutatingAdmissionPolicy, which places pods: its feature gate or admission plugin is off",
-			Cure: "switch it on (--feature-gates=MutatingAdmissionPolicy=true, --runtime-config=admissionregistration.k8s.io/v1=true), or set `placement: Gatekeeper` in the Platform",
+			Severity: Problem, Message: "the API server does not serve MutatingAdmissionPolicy, which places pods",
+			Cure: "use Kubernetes 1.36; or 1.34 or 1.35 with --feature-gates=MutatingAdmissionPolicy=true and --runtime-config=admissionregistration.k8s.io/v1beta1=true; or set `placement: Gatekeeper` in the Platform",
 			Link: "docs/gatekeeper.md",
 		}}
 	}

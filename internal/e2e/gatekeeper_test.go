@@ -52,7 +52,7 @@ func TestGatekeeper(t *testing.T) {
 	t.Run("Native", func(t *testing.T) {
 		// The message names the missing kind, and what to write instead.
 		said := c.croftReading(t, placedBy(t, v1alpha1.PlacementNative), "apply", "-f", "-", "--wait-timeout", "5s")
-		if said.status == 0 || !strings.Contains(said.stderr, "set spec.placement to Gatekeeper") {
+		if said.status == 0 || !strings.Contains(said.stderr, "set platform.placement to Gatekeeper") {
 			t.Errorf("it does not say what to do: %s", said)
 		}
 		eventually(t, moments, "the rights of the platform's admins", func(ctx context.Context) error {

@@ -71,15 +71,16 @@ func serves(m meta.RESTMapper, kinds ...schema.GroupVersionKind) bool {
 }
 
 func checkPlacement(m meta.RESTMapper) Finding {
+	native, _ := apply.ServesNative(m)
 	f := Finding{"admission", Good, "the API server places pods (MutatingAdmissionPolicy)"}
 	switch {
 	case !serves(m, apply.PlatformKinds...):
 		f.State, f.Message = Problem, "the API server does not serve ValidatingAdmissionPolicy (admissionregistration.k8s.io/v1), of which the walls are made"
-	case serves(m, apply.NativePlatformKinds...):
+	case native:
 	case serves(m, apply.GatekeeperMutatorKinds...):
-		f.State, f.Message = Warning, "no MutatingAdmissionPolicy (Kubernetes 1.36 and later), but Gatekeeper: set platform.placement to Gatekeeper"
+		f.State, f.Message = Warning, "no MutatingAdmissionPolicy, but Gatekeeper: set platform.placement to Gatekeeper"
 	default:
-		f.State, f.Message = Problem, "no MutatingAdmissionPolicy (Kubernetes 1.36 and later): install Gatekeeper, and set platform.placement to Gatekeeper"
+		f.State, f.Message = Problem, apply.NoEngine
 	}
 	return f
 }

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
 )
 
 // listed is a kind that is read, and which objects of it.
@@ -187,7 +188,12 @@ func (c *Collector) list(ctx context.Context, l listed) ([]*unstructured.Unstruc
 	if l.labels != nil {
 		opts = append(opts, client.MatchingLabels(l.labels))
 	}
-	if err := c.Client.List(ctx, list, opts...); err != nil {
+	err := c.Client.List(ctx, list, opts...)
+	if i := slices.Index(apply.NativePlatformKinds, l.kind); i >= 0 && meta.IsNoMatchError(err) {
+		l.kind = apply.NativeBetaKinds[i]
+		return c.list(ctx, l)
+	}
+	if err != nil {
 		return nil, err
 	}
 	var all []*unstructured.Unstructured

@@ -78,7 +78,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	c.late = watch.NewLate(m, built, c.ours, slices.Concat(apply.NativePlatformKinds, apply.GatekeeperPlatformKinds), watch.Drift())
+	c.late = watch.NewLate(m, built, c.ours, slices.Concat(apply.NativePlatformKinds, apply.NativeBetaKinds, apply.GatekeeperPlatformKinds), watch.Drift())
 	return nil
 }
 

@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,11 +53,11 @@ func (c *Controller) look(ctx context.Context, platform *estate.Platform) (engin
 	if e.served, err = c.late.Look(ctx); err != nil {
 		return e, err
 	}
+	e.served = inFirstVersion(e.served)
 	switch {
 	case platform.Placement == v1alpha1.PlacementNative && len(watch.Among(apply.NativePlatformKinds, e.served)) < len(apply.NativePlatformKinds):
 		e.reason = v1alpha1.ReasonEngineMissing
-		e.message = "spec.placement: this API server does not serve MutatingAdmissionPolicy (admissionregistration.k8s.io/v1, Kubernetes 1.36 and later), " +
-			"which Native placement is made of: set spec.placement to Gatekeeper, and install Gatekeeper"
+		e.message = "spec.placement: " + apply.NoEngine
 	case platform.Placement == v1alpha1.PlacementGatekeeper:
 		if e.reason, e.message, err = c.lookAtGatekeeper(ctx); err != nil {
 			return e, err
@@ -75,6 +76,21 @@ func (c *Controller) look(ctx context.Context, platform *estate.Platform) (engin
 			len(waiting), total, platform.Placement, strings.Join(waiting[:min(len(waiting), 10)], ", "))
 	}
 	return e, nil
+}
+
+// inFirstVersion names the kinds of the API server's own engine as the walls do, each once:
+// apply looks up the version that is served.
+func inFirstVersion(kinds []schema.GroupVersionKind) []schema.GroupVersionKind {
+	var all []schema.GroupVersionKind
+	for _, kind := range kinds {
+		if i := slices.Index(apply.NativeBetaKinds, kind); i >= 0 {
+			kind = apply.NativePlatformKinds[i]
+		}
+		if !slices.Contains(all, kind) {
+			all = append(all, kind)
+		}
+	}
+	return all
 }
 
 // placedByOther are the tenants that another engine was last observed to place. Tenants

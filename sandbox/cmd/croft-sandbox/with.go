@@ -50,7 +50,7 @@ func (o *withOptions) addTo(cmd *cobra.Command) {
 	f.Float64Var(&o.aws.speed, "aws-speed", 1, "how many times faster the account's instances are than real ones, which take some 25 s to become nodes")
 	f.BoolVar(&o.audit, "audit", true, "whether Gatekeeper does what its audit pod does, too: audit, and write the status of what it enforces")
 	f.StringSliceVar(&o.without, "without", nil,
-		"what the API server does without: MutatingAdmissionPolicy, which clusters before Kubernetes 1.36 do not have; --without= ends it")
+		"what the API server does without: MutatingAdmissionPolicy, which clusters before Kubernetes 1.36 do not have, or MutatingAdmissionPolicy/v1; --without= ends it")
 }
 
 // config updates the last configuration by the requested one.

@@ -19,6 +19,14 @@ var leftOut = map[string][]string{
 		"--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies=false," +
 			"admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings=false",
 	},
+	// As on Kubernetes 1.34 and 1.35, where the kind is v1beta1. The admission plugin of
+	// this version reads v1 alone: it is off, and the objects have no effect.
+	"MutatingAdmissionPolicy/v1": {
+		"--disable-admission-plugins=MutatingAdmissionPolicy",
+		"--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies=false," +
+			"admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings=false," +
+			"admissionregistration.k8s.io/v1beta1=true",
+	},
 }
 
 // CheckWithout checks the names of features to turn off.
