@@ -136,6 +136,20 @@ $(BIN)/etcdutl: hack/etcd/go.mod hack/etcd/go.sum
 	@cd hack/etcd && $(COMPILE) build -ldflags "-s -w" -o $(BIN)/etcdctl go.etcd.io/etcd/etcdctl/v3
 	@cd hack/etcd && $(COMPILE) build -ldflags "-s -w" -o $@ go.etcd.io/etcd/etcdutl/v3
 
+# API servers of other versions, each in a module of its own with the staging modules of its
+# version.
+OTHER_VERSIONS := 1.34 1.35 1.37
+OTHER_SERVERS  := $(addprefix $(BIN)/kube-apiserver-,$(OTHER_VERSIONS))
+$(OTHER_SERVERS): $(BIN)/kube-apiserver-%: hack/apiserver/%/go.mod hack/apiserver/%/go.sum
+	$(call say,building the API server of Kubernetes $* (ten minutes the first time))
+	@cd hack/apiserver/$* && version=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes) && package=k8s.io/component-base/version && \
+	  CGO_ENABLED=0 $(COMPILE) build -ldflags "-s -w -X $$package.gitVersion=$$version -X $$package.gitMajor=1 -X $$package.gitMinor=$(subst 1.,,$*)" \
+	  -o $@ k8s.io/kubernetes/cmd/kube-apiserver
+
+.PHONY: test-versions
+test-versions: build gatekeeper $(OTHER_SERVERS) ## Try croft on API servers of Kubernetes 1.34 to 1.37, and write docs/versions.md; half an hour the first time
+	@$(GO) run ./hack/versions -bin $(BIN)
+
 .PHONY: krew
 krew: $(BIN)/krew ## Build bin/krew, kubectl's manager of plugins, which a test installs a release with
 

@@ -232,4 +232,3 @@ func (g *gatherer) workloads(ctx context.Context) error {
 	g.DaemonSets = withoutDeleted(sets.Items)
 	return err
 }
-

@@ -64,6 +64,10 @@ type Options struct {
 	// TypeChecks has kube-controller-manager check the types in admission policies,
 	// which takes ten to twenty seconds of a core.
 	TypeChecks bool
+	// APIServer is the path of a kube-apiserver of another version, and APIServerArgs are
+	// added to its arguments.
+	APIServer     string
+	APIServerArgs []string
 	// Without are the kinds that the API server does not serve, such as
 	// MutatingAdmissionPolicy.
 	Without []string
@@ -138,6 +142,12 @@ func (c *Cluster) up(ctx context.Context, o Options) error {
 	}
 	if o.AuditPolicy != "" {
 		args = append(args, "--audit-policy", o.AuditPolicy)
+	}
+	if o.APIServer != "" {
+		args = append(args, "--kube-apiserver", o.APIServer)
+	}
+	for _, arg := range o.APIServerArgs {
+		args = append(args, "--kube-apiserver-arg", arg)
 	}
 	if o.Without != nil {
 		args = append(args, "--without", strings.Join(o.Without, ","))

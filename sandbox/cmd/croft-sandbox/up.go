@@ -26,6 +26,8 @@ type upOptions struct {
 	controllerQPS     int
 	typeChecks        bool
 	auditPolicy       string
+	apiServer         string
+	apiServerArgs     []string
 	with              withOptions
 	wait              bool
 	timeout           time.Duration
@@ -64,6 +66,8 @@ it is published, in the place of kwok's: nodes are instances there. See
 	f.IntVar(&o.controllerQPS, "controller-qps", 300, "how many requests a second kube-controller-manager may make, and half as many again in a burst; clusters have 20 where nobody says otherwise")
 	f.BoolVar(&o.typeChecks, "type-checks", false, "have kube-controller-manager check the types in admission policies, as clusters do: croft's take ten to twenty seconds of a core")
 	f.StringVar(&o.auditPolicy, "audit-policy", "", "path of an audit policy (audit.k8s.io): the API server logs requests in DIR/audit.log; --audit-policy= ends it")
+	f.StringVar(&o.apiServer, "kube-apiserver", "", "path of a kube-apiserver of another version to run; --kube-apiserver= ends it")
+	f.StringArrayVar(&o.apiServerArgs, "kube-apiserver-arg", nil, "a further argument of the API server, such as --feature-gates=NAME=true; may be repeated")
 	o.with.addTo(cmd)
 	f.BoolVar(&o.wait, "wait", true, "wait until all components are ready")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait")
@@ -144,6 +148,14 @@ func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error)
 			return config, err
 		}
 	}
+	if cmd.Flags().Changed("kube-apiserver") {
+		if config.APIServer, err = findAPIServer(o.apiServer); err != nil {
+			return config, err
+		}
+	}
+	if cmd.Flags().Changed("kube-apiserver-arg") {
+		config.APIServerArgs = o.apiServerArgs
+	}
 	if cmd.Flags().Changed("croft") {
 		if config.Croft, err = findCroft(o.croft); err != nil {
 			return config, err
@@ -163,6 +175,21 @@ func findCroft(path string) (string, error) {
 	}
 	if _, err := exec.LookPath(abs); err != nil {
 		return "", usageError{fmt.Errorf("--croft: %w: build it with `make build`", err)}
+	}
+	return abs, nil
+}
+
+// findAPIServer checks that another kube-apiserver can be run; "" means this program.
+func findAPIServer(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if _, err := exec.LookPath(abs); err != nil {
+		return "", usageError{fmt.Errorf("--kube-apiserver: %w: build one with `make kube-apiserver-1.35`", err)}
 	}
 	return abs, nil
 }

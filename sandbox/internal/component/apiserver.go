@@ -42,7 +42,12 @@ func (s *Sandbox) apiServerSpec() (supervisor.Spec, error) {
 			if err := s.writeKubeconfigs(); err != nil {
 				return nil, err
 			}
-			return s.command(APIServer, slices.Concat(s.apiServerArgs(), s.auditArgs(), without(s.config.Without))), nil
+			cmd := s.command(APIServer, slices.Concat(s.apiServerArgs(), s.auditArgs(), without(s.config.Without), s.config.APIServerArgs))
+			if s.config.APIServer != "" {
+				cmd.Path = s.config.APIServer
+				cmd.Args = slices.Replace(cmd.Args, 0, 4, s.config.APIServer) // this program, component, its name, --
+			}
+			return cmd, nil
 		},
 		Ready: p.isReady(address),
 		Settle: func(ctx context.Context) error {

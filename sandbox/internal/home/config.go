@@ -35,6 +35,11 @@ type Config struct {
 	// AuditPolicy is the absolute path of the API server's audit policy; without one it
 	// keeps no audit log.
 	AuditPolicy string `json:"auditPolicy,omitempty"`
+	// APIServer is the absolute path of the kube-apiserver that is run, of another version
+	// than this program's own; this program if empty. APIServerArgs are added to its
+	// arguments.
+	APIServer     string   `json:"apiServer,omitempty"`
+	APIServerArgs []string `json:"apiServerArgs,omitempty"`
 	// Without are the features that the API server turns off.
 	Without []string `json:"without,omitempty"`
 }
