@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -46,11 +45,8 @@ func (c *Cluster) Kill(name string) error {
 	if err != nil {
 		return err
 	}
-	if killed.PID == 0 {
-		return fmt.Errorf("%s does not run: it is %s", name, killed.State)
-	}
-	if err := syscall.Kill(killed.PID, syscall.SIGKILL); err != nil {
-		return fmt.Errorf("kill %s: %w", name, err)
+	if err := c.do("kill", name); err != nil {
+		return err
 	}
 	return wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, downTimeout, true,
 		func(context.Context) (bool, error) {

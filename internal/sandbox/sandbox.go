@@ -64,6 +64,9 @@ type Options struct {
 	// TypeChecks has kube-controller-manager check the types in admission policies,
 	// which takes ten to twenty seconds of a core.
 	TypeChecks bool
+	// APIServers and EtcdMembers are the numbers of API servers and members of etcd; one of
+	// each if zero. The second API server is kube-apiserver-2.
+	APIServers, EtcdMembers int
 	// APIServer is the path of a kube-apiserver of another version, and APIServerArgs are
 	// added to its arguments.
 	APIServer     string
@@ -143,6 +146,12 @@ func (c *Cluster) up(ctx context.Context, o Options) error {
 	if o.AuditPolicy != "" {
 		args = append(args, "--audit-policy", o.AuditPolicy)
 	}
+	if o.APIServers > 0 {
+		args = append(args, "--api-servers", strconv.Itoa(o.APIServers))
+	}
+	if o.EtcdMembers > 0 {
+		args = append(args, "--etcd-members", strconv.Itoa(o.EtcdMembers))
+	}
 	if o.APIServer != "" {
 		args = append(args, "--kube-apiserver", o.APIServer)
 	}
@@ -197,37 +206,6 @@ func (c *Cluster) Kubectl(args ...string) (string, error) {
 func (c *Cluster) Git(name string) (string, error) {
 	url, err := c.run(context.Background(), "git", name)
 	return strings.TrimSpace(url), err
-}
-
-// Stop stops a component and returns when it is gone; the others run on.
-func (c *Cluster) Stop(component string) error {
-	_, err := c.run(context.Background(), "stop", component)
-	return err
-}
-
-// Start starts a component that was stopped and returns when it is ready.
-func (c *Cluster) Start(component string) error {
-	_, err := c.run(context.Background(), "start", component)
-	return err
-}
-
-// ConfigFor returns a client configuration of another user: the sandbox's CA signs the
-// name and the groups.
-func (c *Cluster) ConfigFor(user string, groups ...string) (*rest.Config, error) {
-	args := []string{"kubeconfig", "--user", user}
-	for _, group := range groups {
-		args = append(args, "--group", group)
-	}
-	kubeconfig, err := c.run(context.Background(), args...)
-	if err != nil {
-		return nil, err
-	}
-	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(kubeconfig))
-	if err != nil {
-		return nil, err
-	}
-	config.QPS, config.Burst = qps, burst
-	return config, nil
 }
 
 // AuditLog is the path of the API server's audit log, if Options has an AuditPolicy.

@@ -12,7 +12,7 @@ import (
 
 func newKubeconfig(g *global) *cobra.Command {
 	var raw bool
-	var user string
+	var user, server string
 	var groups []string
 	cmd := &cobra.Command{
 		Use:   "kubeconfig",
@@ -36,6 +36,8 @@ func newKubeconfig(g *global) *cobra.Command {
 			switch {
 			case user != "":
 				out, err = component.KubeconfigFor(h, user, groups)
+			case server != "":
+				out, err = component.KubeconfigAt(h, server)
 			case raw:
 				out, err = os.ReadFile(path)
 			default:
@@ -48,6 +50,7 @@ func newKubeconfig(g *global) *cobra.Command {
 			return err
 		},
 	}
+	cmd.Flags().StringVar(&server, "server", "", "print the administrator's kubeconfig for this API server, such as kube-apiserver-2")
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the content instead of the path")
 	cmd.Flags().StringVar(&user, "user", "", "issue and print a kubeconfig for this user, valid for a year")
 	cmd.Flags().StringArrayVar(&groups, "group", nil, "a group of that user; may be repeated")

@@ -79,7 +79,7 @@ listens on the loopback interface alone.
 	})
 	root.AddCommand(
 		newUp(g), newDown(g), newStatus(g), newLogs(g), newKubeconfig(g), newKubectl(g),
-		newStart(g), newStop(g), newAWS(g), newGit(g), newVersion(),
+		newStart(g), newStop(g), newFreeze(g), newThaw(g), newCut(g), newKill(g), newAWS(g), newGit(g), newVersion(),
 		newComponent(), newSupervise(g),
 	)
 	return root

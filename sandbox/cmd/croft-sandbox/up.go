@@ -26,6 +26,8 @@ type upOptions struct {
 	controllerQPS     int
 	typeChecks        bool
 	auditPolicy       string
+	apiServers        int
+	etcdMembers       int
 	apiServer         string
 	apiServerArgs     []string
 	with              withOptions
@@ -66,6 +68,8 @@ it is published, in the place of kwok's: nodes are instances there. See
 	f.IntVar(&o.controllerQPS, "controller-qps", 300, "how many requests a second kube-controller-manager may make, and half as many again in a burst; clusters have 20 where nobody says otherwise")
 	f.BoolVar(&o.typeChecks, "type-checks", false, "have kube-controller-manager check the types in admission policies, as clusters do: croft's take ten to twenty seconds of a core")
 	f.StringVar(&o.auditPolicy, "audit-policy", "", "path of an audit policy (audit.k8s.io): the API server logs requests in DIR/audit.log; --audit-policy= ends it")
+	f.IntVar(&o.apiServers, "api-servers", 1, "the number of API servers, each of which can be stopped, frozen and cut off from etcd by itself")
+	f.IntVar(&o.etcdMembers, "etcd-members", 1, "the number of members of etcd")
 	f.StringVar(&o.apiServer, "kube-apiserver", "", "path of a kube-apiserver of another version to run; --kube-apiserver= ends it")
 	f.StringArrayVar(&o.apiServerArgs, "kube-apiserver-arg", nil, "a further argument of the API server, such as --feature-gates=NAME=true; may be repeated")
 	o.with.addTo(cmd)
@@ -148,6 +152,9 @@ func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error)
 			return config, err
 		}
 	}
+	if err := o.replicas(cmd, resumed, &config); err != nil {
+		return config, err
+	}
 	if cmd.Flags().Changed("kube-apiserver") {
 		if config.APIServer, err = findAPIServer(o.apiServer); err != nil {
 			return config, err
@@ -162,6 +169,26 @@ func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error)
 		}
 	}
 	return config, o.with.config(cmd, &config)
+}
+
+// replicas are the numbers of API servers and of members of etcd. A cluster of etcd keeps
+// its members.
+func (o *upOptions) replicas(cmd *cobra.Command, resumed bool, config *home.Config) error {
+	for name, count := range map[string]int{"api-servers": o.apiServers, "etcd-members": o.etcdMembers} {
+		if count < 1 || count > 5 {
+			return usageError{fmt.Errorf("--%s %d: choose from 1 to 5", name, count)}
+		}
+	}
+	if cmd.Flags().Changed("api-servers") {
+		config.APIServers = o.apiServers
+	}
+	if cmd.Flags().Changed("etcd-members") {
+		if resumed && o.etcdMembers != max(config.EtcdMembers, 1) {
+			return usageError{fmt.Errorf("--etcd-members %d: this sandbox has %d: choose another directory with --dir", o.etcdMembers, max(config.EtcdMembers, 1))}
+		}
+		config.EtcdMembers = o.etcdMembers
+	}
+	return nil
 }
 
 // findCroft checks that a croft binary can be run; "" means none.

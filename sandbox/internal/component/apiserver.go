@@ -27,22 +27,24 @@ var apiServerNames = []string{
 	"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "10.96.0.1",
 }
 
-func (s *Sandbox) apiServerSpec() (supervisor.Spec, error) {
+func (s *Sandbox) apiServerSpec(server string) (supervisor.Spec, error) {
 	p, err := s.prober(s.cluster, probeClient)
 	if err != nil {
 		return supervisor.Spec{}, err
 	}
-	address := s.address("https", APIServer)
+	address := s.address("https", server)
 	return supervisor.Spec{
 		Address: address,
 		Command: func() (*exec.Cmd, error) {
-			if err := s.ports.Claim(APIServer); err != nil {
+			if err := s.ports.Claim(server); err != nil {
 				return nil, err
 			}
-			if err := s.writeKubeconfigs(); err != nil {
-				return nil, err
+			if server == APIServer {
+				if err := s.writeKubeconfigs(); err != nil {
+					return nil, err
+				}
 			}
-			cmd := s.command(APIServer, slices.Concat(s.apiServerArgs(), s.auditArgs(), without(s.config.Without), s.config.APIServerArgs))
+			cmd := s.command(APIServer, slices.Concat(s.apiServerArgs(server), s.auditArgs(), without(s.config.Without), s.config.APIServerArgs))
 			if s.config.APIServer != "" {
 				cmd.Path = s.config.APIServer
 				cmd.Args = slices.Replace(cmd.Args, 0, 4, s.config.APIServer) // this program, component, its name, --
@@ -51,7 +53,10 @@ func (s *Sandbox) apiServerSpec() (supervisor.Spec, error) {
 		},
 		Ready: p.isReady(address),
 		Settle: func(ctx context.Context) error {
-			s.ports.Pin(APIServer)
+			s.ports.Pin(server)
+			if server != APIServer {
+				return nil
+			}
 			gatekeepers, err := s.gatekeeperObjects()
 			if err != nil {
 				return supervisor.Permanent(err)
@@ -73,15 +78,15 @@ func (s *Sandbox) apiServerSpec() (supervisor.Spec, error) {
 	}, nil
 }
 
-func (s *Sandbox) apiServerArgs() []string {
+func (s *Sandbox) apiServerArgs(server string) []string {
 	return []string{
 		"--bind-address=" + home.Loopback,
-		"--secure-port=" + strconv.Itoa(s.ports.Port(APIServer)),
+		"--secure-port=" + strconv.Itoa(s.ports.Port(server)),
 		"--tls-cert-file=" + s.cert(APIServer),
 		"--tls-private-key-file=" + s.key(APIServer),
 		"--client-ca-file=" + s.cluster.CertFile,
 
-		"--etcd-servers=https://" + s.ports.Address(Etcd),
+		"--etcd-servers=" + s.etcdServers(server),
 		"--etcd-cafile=" + s.etcd.CertFile,
 		"--etcd-certfile=" + s.cert(etcdClient),
 		"--etcd-keyfile=" + s.key(etcdClient),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -67,6 +68,27 @@ func KubeconfigFor(h home.Home, user string, groups []string) ([]byte, error) {
 		return nil, err
 	}
 	return kubeconfig(authority, admin.Clusters[contextName].Server, pki.Leaf{User: user, Groups: groups})
+}
+
+// KubeconfigAt is the administrator's kubeconfig for one of several API servers.
+func KubeconfigAt(h home.Home, server string) ([]byte, error) {
+	config, err := h.Config()
+	if err != nil {
+		return nil, err
+	}
+	if servers := replicas(APIServer, config.APIServers); !slices.Contains(servers, server) {
+		return nil, fmt.Errorf("there is no API server %q: choose from %s", server, strings.Join(servers, ", "))
+	}
+	ports, err := h.Ports()
+	if err != nil {
+		return nil, err
+	}
+	admin, err := clientcmd.LoadFromFile(h.Kubeconfig(Admin))
+	if err != nil {
+		return nil, err
+	}
+	admin.Clusters[contextName].Server = "https://" + ports.Address(server)
+	return clientcmd.Write(*admin)
 }
 
 const contextName = "croft-sandbox"

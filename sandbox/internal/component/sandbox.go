@@ -94,8 +94,6 @@ func (s *Sandbox) issue() error {
 // Specs returns how to run the components of this sandbox, in start order.
 func (s *Sandbox) Specs() ([]supervisor.Spec, error) {
 	specs := map[string]func() (supervisor.Spec, error){
-		Etcd:              s.etcdSpec,
-		APIServer:         s.apiServerSpec,
 		ControllerManager: s.controllerManagerSpec,
 		Scheduler:         s.schedulerSpec,
 		Cloud:             s.cloudSpec,
@@ -109,10 +107,16 @@ func (s *Sandbox) Specs() ([]supervisor.Spec, error) {
 	if s.config.AWS != nil {
 		specs[Karpenter] = s.karpenterAWSSpec
 	}
+	if err := s.claimMembers(); err != nil {
+		return nil, err
+	}
 	var out []supervisor.Spec
 	for _, name := range s.names() {
-		make, ok := specs[name]
-		if !ok {
+		make := specs[name]
+		if replica := s.replicaSpec(name); replica != nil {
+			make = replica
+		}
+		if make == nil {
 			return nil, fmt.Errorf("unknown component %q in %s", name, s.home.Dir)
 		}
 		spec, err := make()
@@ -140,13 +144,16 @@ func (s *Sandbox) names() []string {
 	if s.config.Croft != "" {
 		names = append(names, Croft)
 	}
-	return names
+	return s.withReplicas(names)
 }
 
 // needs adds that Karpenter starts after its account, and that no pods are created
 // before Gatekeeper sees them. The API server calls Gatekeeper only once it runs, so
 // that a resumed sandbox's pods would bypass it.
 func (s *Sandbox) needs(name string) []string {
+	if all, ok := s.replicaNeeds(name); ok {
+		return all
+	}
 	if name == ControllerManager && s.config.Gatekeeper != "" {
 		return []string{APIServer, Gatekeeper}
 	}

@@ -35,6 +35,10 @@ type Config struct {
 	// AuditPolicy is the absolute path of the API server's audit policy; without one it
 	// keeps no audit log.
 	AuditPolicy string `json:"auditPolicy,omitempty"`
+	// APIServers and EtcdMembers are the numbers of API servers and of members of etcd; one
+	// of each if zero.
+	APIServers  int `json:"apiServers,omitempty"`
+	EtcdMembers int `json:"etcdMembers,omitempty"`
 	// APIServer is the absolute path of the kube-apiserver that is run, of another version
 	// than this program's own; this program if empty. APIServerArgs are added to its
 	// arguments.

@@ -46,12 +46,14 @@ func etcd(args []string) error {
 }
 
 func etcdConfig(args []string) (*embed.Config, error) {
-	var clients, peers, caFile, certFile, keyFile string
+	var clients, peers, members, caFile, certFile, keyFile string
 	config := embed.NewConfig()
 	flags := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
 	flags.StringVar(&config.Dir, "data-dir", "", "where the data is")
 	flags.StringVar(&clients, "client-address", "", "host:port for clients")
-	flags.StringVar(&peers, "peer-address", "", "host:port for peers, of which there are none")
+	flags.StringVar(&peers, "peer-address", "", "host:port for peers")
+	flags.StringVar(&config.Name, "name", "sandbox", "the member's name")
+	flags.StringVar(&members, "members", "", "NAME=URL of the members, separated by commas; this one alone if empty")
 	flags.StringVar(&caFile, "ca-file", "", "whom to trust")
 	flags.StringVar(&certFile, "cert-file", "", "own certificate")
 	flags.StringVar(&keyFile, "key-file", "", "own key")
@@ -59,20 +61,24 @@ func etcdConfig(args []string) (*embed.Config, error) {
 		return nil, err
 	}
 
-	config.Name = "sandbox"
 	config.ListenClientUrls = []url.URL{{Scheme: "https", Host: clients}}
 	config.AdvertiseClientUrls = config.ListenClientUrls
 	config.ListenPeerUrls = []url.URL{{Scheme: "https", Host: peers}}
 	config.AdvertisePeerUrls = config.ListenPeerUrls
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	if members != "" {
+		config.InitialCluster = members
+	}
 	tls := transport.TLSInfo{CertFile: certFile, KeyFile: keyFile, TrustedCAFile: caFile, ClientCertAuth: true}
 	config.ClientTLSInfo, config.PeerTLSInfo = tls, tls
 
 	// A sandbox has to survive the end of its processes, not of the machine.
 	config.UnsafeNoFsync = true
-	// A single member elects itself after one election timeout: with the
-	// defaults, that is most of what starting takes.
-	config.TickMs, config.ElectionMs = 10, 100
+	if members == "" {
+		// A single member elects itself after one election timeout: with the
+		// defaults, that is most of what starting takes.
+		config.TickMs, config.ElectionMs = 10, 100
+	}
 	config.QuotaBackendBytes = 8 << 30
 	config.EnableGRPCGateway = false
 	// Only the command line sets this default; without it every request is slow.

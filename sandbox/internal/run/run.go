@@ -33,6 +33,8 @@ func Component(name string, args []string) int {
 	switch name {
 	case component.Etcd:
 		return result(etcd(args))
+	case component.Link:
+		return result(link(args))
 	case component.APIServer:
 		return kubernetes(apiserver.NewAPIServerCommand, args)
 	case component.ControllerManager:

@@ -284,6 +284,7 @@ func (u *unit) died(err error, wasReady bool, delay time.Duration) {
 // terminate asks the process to go, and insists after the grace period.
 func terminate(cmd *exec.Cmd, exited <-chan error, grace time.Duration) {
 	signalGroup(cmd, syscall.SIGTERM)
+	signalGroup(cmd, syscall.SIGCONT) // in case it is frozen
 	select {
 	case <-exited:
 		signalGroup(cmd, syscall.SIGKILL) // child processes that it left behind

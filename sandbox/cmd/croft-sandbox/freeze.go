@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"croft.dev/croft/sandbox/internal/component"
+)
+
+func newFreeze(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "freeze COMPONENT",
+		Short: "Stop a component's process in the middle of its work, until `thaw`",
+		Args:  args(cobra.ExactArgs(1)),
+		RunE:  func(cmd *cobra.Command, args []string) error { return g.signal(cmd, syscall.SIGSTOP, args[0]) },
+	}
+}
+
+func newThaw(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "thaw COMPONENT",
+		Short: "Let a frozen component go on, and connect an API server that was cut off",
+		Args:  args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.signal(cmd, syscall.SIGCONT, args[0], component.LinkOf(args[0]))
+		},
+	}
+}
+
+func newCut(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "cut API-SERVER",
+		Short: "Cut an API server off from etcd, until `thaw`: its connections stay open, and nothing passes",
+		Long: `Cut an API server off from etcd, until thaw: its connections stay open, and nothing
+passes. It takes a sandbox with several API servers or members of etcd
+(up --api-servers, --etcd-members).`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.signal(cmd, syscall.SIGSTOP, component.LinkOf(args[0]))
+		},
+	}
+}
+
+func newKill(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "kill COMPONENT",
+		Short: "Kill a component's process, which is then started again",
+		Args:  args(cobra.ExactArgs(1)),
+		RunE:  func(cmd *cobra.Command, args []string) error { return g.signal(cmd, syscall.SIGKILL, args[0]) },
+	}
+}
+
+// signal sends a signal to the processes of a component, the first of names, and of those of
+// the others that the sandbox has.
+func (g *global) signal(cmd *cobra.Command, signal syscall.Signal, names ...string) error {
+	_, client, err := g.dial()
+	if err != nil {
+		return err
+	}
+	statuses, err := client.Status(cmd.Context())
+	if err != nil {
+		return err
+	}
+	pids := map[string]int{}
+	for _, s := range statuses {
+		pids[s.Name] = s.PID
+	}
+	for i, name := range names {
+		pid, known := pids[name]
+		switch {
+		case !known && i == 0:
+			return usageError{fmt.Errorf("the sandbox has no component %q: see `croft-sandbox status`", name)}
+		case pid == 0 && i == 0:
+			return fmt.Errorf("%s does not run", name)
+		case pid == 0:
+			continue
+		}
+		// Each component leads a process group of its own.
+		if err := syscall.Kill(-pid, signal); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
