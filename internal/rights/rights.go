@@ -42,6 +42,7 @@ var readOnly = []rbacv1.PolicyRule{
 	{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}},
 	{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}},
 	{APIGroups: []string{"cert-manager.io"}, Resources: []string{"certificaterequests"}},
+	{APIGroups: []string{"acme.cert-manager.io"}, Resources: []string{"challenges", "orders"}},
 	{APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"pods"}},
 	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"tenantrules"}},
 }
