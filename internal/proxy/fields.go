@@ -80,6 +80,7 @@ var tenantFields = fieldPolicy{
 		{"status.domains", "the hosts that are granted"},
 		{"status.placement", "the engine that places the team's pods"},
 		{"status.shares", "the share of each namespace in the quota"},
+		{"status.refusedPods", "the team's workloads whose pods are refused, and the first reason"},
 	}, append(identityFields, conditionFields...)...),
 	hidden: append([]field{
 		{"metadata.labels", "the platform's own bookkeeping"},
