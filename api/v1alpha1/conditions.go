@@ -1,61 +1,58 @@
 package v1alpha1
 
-// Conditions, one set for every kind. Ready sums up the others: it is True only
-// when none of them is False.
+// Conditions, one set for every kind. Ready sums up the others: it is True only if none
+// of them is False.
 const (
-	// ConditionReady says that what the object asks for stands in the cluster.
+	// ConditionReady: everything that the object declares exists in the cluster.
 	ConditionReady = "Ready"
-	// ConditionAccepted says that the object fits the estate it is part of.
+	// ConditionAccepted: the object fits the estate that it is part of.
 	ConditionAccepted = "Accepted"
-	// ConditionApplied says that every object of every wall was written as wanted.
+	// ConditionApplied: every object of every wall was written as desired.
 	ConditionApplied = "Applied"
-	// ConditionEnforced says that the API server was seen to place a pod as the
-	// policies ask: they take effect about a second after they are written.
+	// ConditionEnforced: the API server placed a pod as the policies require. Policies
+	// take effect about a second after they are written.
 	ConditionEnforced = "Enforced"
-	// ConditionPlacementReady says that the Platform's placement engine places pods,
-	// that of Gatekeeper nothing lets pods through unseen, and that no other engine
-	// is still needed.
+	// ConditionPlacementReady: the Platform's placement engine places pods, no pod
+	// bypasses Gatekeeper if it is the engine, and no other engine is still needed.
 	ConditionPlacementReady = "PlacementReady"
-	// ConditionNodesReady says that the node class and the NodePool of a Pool are
-	// accepted by Karpenter.
+	// ConditionNodesReady: Karpenter accepts the node class and the NodePool of a Pool.
 	ConditionNodesReady = "NodesReady"
-	// ConditionInterfacesReady says that nothing keeps nodes from their network
+	// ConditionInterfacesReady: nothing prevents nodes from getting their network
 	// interfaces in a SecondaryNetwork. Only networks that a pool on AWS uses have it.
 	ConditionInterfacesReady = "InterfacesReady"
-	// ConditionAddressesAvailable says that a pod can have an address of a SecondaryNetwork
-	// in each of its zones. Only clusters with whereabouts have it.
+	// ConditionAddressesAvailable: every zone of a SecondaryNetwork has an address for a
+	// pod. Only clusters with whereabouts have it.
 	ConditionAddressesAvailable = "AddressesAvailable"
-	// ConditionNetworksReady says that a Node's interfaces in secondary networks are set
-	// up. croft's agent writes it on its own Node.
+	// ConditionNetworksReady: a Node's interfaces in secondary networks are set up.
+	// croft's agent writes it on its own Node.
 	ConditionNetworksReady = "croft.dev/NetworksReady"
-	// ConditionPodNetworksReady says that pods with secondary networks can start on a Node:
-	// its NodeClaim is registered, all interfaces are attached and set up, and Multus and
+	// ConditionPodNetworksReady: pods with secondary networks can start on a Node: its
+	// NodeClaim is registered, all interfaces are attached and set up, and Multus and
 	// whereabouts are Ready there. The operator writes it on the Nodes of pools with
-	// waitForNetworks, and does not look again once it is True.
+	// waitForNetworks, and does not evaluate it again once it is True.
 	ConditionPodNetworksReady = "croft.dev/PodNetworksReady"
 )
 
 // Reasons of conditions.
 const (
-	// ReasonReady: everything that was asked for stands.
+	// ReasonReady: everything that the object declares exists.
 	ReasonReady = "Ready"
-	// ReasonAccepted: the object and what it refers to are valid.
+	// ReasonAccepted: the object and the objects that it refers to are valid.
 	ReasonAccepted = "Accepted"
-	// ReasonInvalid: the object does not fit the estate; the message says why and
-	// what to write instead. What stood before stays as it was.
+	// ReasonInvalid: the object does not fit the estate; the message explains why and how
+	// to correct it. Existing objects stay unchanged.
 	ReasonInvalid = "Invalid"
-	// ReasonNoPlatform: the cluster has no Platform named default yet.
+	// ReasonNoPlatform: the cluster has no valid Platform named default yet.
 	ReasonNoPlatform = "NoPlatform"
-	// ReasonApplied: every object was written or already stood.
+	// ReasonApplied: every object was written or already up to date.
 	ReasonApplied = "Applied"
 	// ReasonApplyFailed: the API server refused an object; the message names it.
 	ReasonApplyFailed = "ApplyFailed"
-	// ReasonRejected: the API server rejects an object as invalid, or an admission
-	// policy does; the message names it. A person must correct the declaration, or the
-	// policy that rejects it.
+	// ReasonRejected: the API server or an admission policy rejects an object as invalid;
+	// the message names it. Correct the declaration, or the policy that rejects it.
 	ReasonRejected = "Rejected"
-	// ReasonNamespaceNotOwned: a namespace of that name exists, croft did not
-	// create it, and no platform admin has permitted its adoption.
+	// ReasonNamespaceNotOwned: a declared namespace exists already, croft did not create
+	// it, and no platform admin has permitted its adoption.
 	ReasonNamespaceNotOwned = "NamespaceNotOwned"
 	// ReasonNotAllowed: the Tenant's selfService allows no namespaces, or the
 	// TenantNamespace is in a namespace that the Tenant does not declare.
@@ -64,80 +61,81 @@ const (
 	// tenant's name and a hyphen, or belongs to the system, to the platform or to
 	// another tenant.
 	ReasonNameNotAllowed = "NameNotAllowed"
-	// ReasonNameTaken: a namespace of the name that a TenantNamespace asks for exists
-	// already. croft never adopts one by a TenantNamespace.
+	// ReasonNameTaken: a namespace with the name of a TenantNamespace exists already.
+	// croft never adopts a namespace for a TenantNamespace.
 	ReasonNameTaken = "NameTaken"
-	// ReasonLimitReached: the tenant has as many namespaces beside the declared ones as
-	// its selfService allows; the message names them.
+	// ReasonLimitReached: the tenant has as many requested namespaces as its selfService
+	// allows; the message names them.
 	ReasonLimitReached = "LimitReached"
-	// ReasonEnforced: a dry-run pod came back placed on the tenant's pool.
+	// ReasonEnforced: the API server placed a dry-run pod on the tenant's pool.
 	ReasonEnforced = "Enforced"
-	// ReasonNotEnforcedYet: a dry-run pod was not placed; the policies have not
-	// taken effect yet, or somebody removed them.
+	// ReasonNotEnforcedYet: the API server did not place a dry-run pod; the policies have
+	// not taken effect yet, or were removed.
 	ReasonNotEnforcedYet = "NotEnforcedYet"
-	// ReasonPlacementReady: the engine is there, and set up as croft needs it.
+	// ReasonPlacementReady: the engine is installed and set up as croft requires.
 	ReasonPlacementReady = "PlacementReady"
-	// ReasonEngineMissing: the cluster does not have what the engine is made of; the
-	// message says what to install, or which engine to choose.
+	// ReasonEngineMissing: the cluster does not serve the engine's kinds; the message
+	// names the software to install, or the engine to choose.
 	ReasonEngineMissing = "EngineMissing"
-	// ReasonEngineUnsafe: the engine is there, but lets pods through when it fails,
-	// or does not see all of them; the message says what to change.
+	// ReasonEngineUnsafe: the engine is installed, but lets pods through if it fails, or
+	// does not process all of them; the message explains how to fix it.
 	ReasonEngineUnsafe = "EngineUnsafe"
-	// ReasonSwitchingEngine: the engine was changed, and some tenants' pods are still
-	// placed by the one before, which stays until they are not.
+	// ReasonSwitchingEngine: the engine was changed, and the previous engine still places
+	// some tenants' pods. It stays until it places none.
 	ReasonSwitchingEngine = "SwitchingEngine"
 	// ReasonNodePoolReady: Karpenter accepts the NodePool and its node class.
 	ReasonNodePoolReady = "NodePoolReady"
-	// ReasonNodePoolNotReady: Karpenter has not accepted the NodePool; the message
-	// is Karpenter's own.
+	// ReasonNodePoolNotReady: Karpenter has not accepted the NodePool; the message comes
+	// from Karpenter.
 	ReasonNodePoolNotReady = "NodePoolNotReady"
-	// ReasonInterfacesKept: interfaces are made and attached as nodes come.
+	// ReasonInterfacesKept: croft creates and attaches interfaces for new nodes.
 	ReasonInterfacesKept = "InterfacesKept"
-	// ReasonInterfacesMissing: nodes do not get their interfaces; the message says which
-	// and why, in EC2's words where it refused.
+	// ReasonInterfacesMissing: nodes do not get their interfaces; the message names them
+	// and the cause, with EC2's error if EC2 refused.
 	ReasonInterfacesMissing = "InterfacesMissing"
-	// ReasonAccountUnreachable: EC2 did not answer, or refused to show the interfaces.
+	// ReasonAccountUnreachable: EC2 did not answer, or refused to list the interfaces.
 	ReasonAccountUnreachable = "AccountUnreachable"
 	// ReasonAddressesAvailable: fewer than 90 % of the addresses are used, in every zone.
 	ReasonAddressesAvailable = "AddressesAvailable"
-	// ReasonRangeNearlyFull: 90 % of a zone's addresses are used. Pods still get one; the
-	// message names the zone and what to do.
+	// ReasonRangeNearlyFull: at least 90 % of a zone's addresses are used. Pods still get
+	// one; the message names the zone and the fix.
 	ReasonRangeNearlyFull = "RangeNearlyFull"
-	// ReasonRangeFull: all addresses of a zone are used. Pods that ask for the network wait
-	// there until another pod gives its address back.
+	// ReasonRangeFull: all addresses of a zone are used. New pods with the network wait
+	// there until another pod releases its address.
 	ReasonRangeFull = "RangeFull"
 	// ReasonLinksReady: every interface of the node has its name and its settings.
 	ReasonLinksReady = "LinksReady"
-	// ReasonInterfacesUnknown: the operator has not listed the node's interfaces yet, since
-	// not all of them are attached.
+	// ReasonInterfacesUnknown: the operator has not listed the node's interfaces yet,
+	// because not all of them are attached.
 	ReasonInterfacesUnknown = "InterfacesUnknown"
-	// ReasonLinkMissing: the node does not show an interface that is attached to it; the
-	// message names it.
+	// ReasonLinkMissing: an attached interface does not appear on the node; the message
+	// names it.
 	ReasonLinkMissing = "LinkMissing"
 	// ReasonLinkFailed: the node refused a name or a setting of an interface, or the file
-	// of a network; the message says why.
+	// of a network; the message gives the cause.
 	ReasonLinkFailed = "LinkFailed"
-	// ReasonPodNetworksReady: pods with secondary networks can start on the node; the message
-	// names the DaemonSets that were waited for.
+	// ReasonPodNetworksReady: pods with secondary networks can start on the node; the
+	// message names the DaemonSets that croft waited for.
 	ReasonPodNetworksReady = "PodNetworksReady"
-	// ReasonNotRegistered: the node's NodeClaim is not registered. Karpenter would put the
-	// startup taint back.
+	// ReasonNotRegistered: the node's NodeClaim is not registered. Karpenter would
+	// restore the startup taint.
 	ReasonNotRegistered = "NotRegistered"
-	// ReasonInterfacesPending: not all of the node's interfaces are attached; the condition
-	// InterfacesReady of the SecondaryNetworks says why.
+	// ReasonInterfacesPending: not all of the node's interfaces are attached; the
+	// condition InterfacesReady of the SecondaryNetworks gives the cause.
 	ReasonInterfacesPending = "InterfacesPending"
-	// ReasonLinksPending: croft's agent has not set up the interfaces; the message is that of
-	// the condition croft.dev/NetworksReady.
+	// ReasonLinksPending: croft's agent has not set up the interfaces; the message
+	// repeats the condition croft.dev/NetworksReady.
 	ReasonLinksPending = "LinksPending"
-	// ReasonPluginsPending: Multus or whereabouts is not Ready on the node; the message names
-	// the DaemonSet, and the taint that keeps its pod away if there is one.
+	// ReasonPluginsPending: Multus or whereabouts is not Ready on the node; the message
+	// names the DaemonSet, and the taint, if any, that keeps its pod away.
 	ReasonPluginsPending = "PluginsPending"
-	// ReasonNotAwaited: the node's pool waits for its networks no more.
+	// ReasonNotAwaited: the node's pool no longer waits for its networks.
 	ReasonNotAwaited = "NotAwaited"
 	// ReasonPending: a condition that Ready sums up is not known yet.
 	ReasonPending = "Pending"
 	// ReasonDeleting: the object is being deleted.
 	ReasonDeleting = "Deleting"
-	// ReasonInUse: a Pool is being deleted while tenants still use it.
+	// ReasonInUse: a Pool is being deleted while tenants, or retained namespaces of
+	// deleted ones, still use it.
 	ReasonInUse = "InUse"
 )

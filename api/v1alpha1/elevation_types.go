@@ -2,13 +2,13 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Elevation is a request of one person for more rights in a tenant for a limited time,
-// and the record of it. It is made in one of the tenant's namespaces and holds for all of
-// them. People make it with `croft elevate`.
+// Elevation is one person's request for more rights in a tenant for a limited time, and
+// the record of it. It is created in one of the tenant's namespaces and applies to all of
+// them. People create it with `croft elevate`.
 //
-// When it is granted, croft requests a token for a service account of its own, encrypts
-// it for the key in the request, and binds the role to that service account. The API
-// server stops accepting the token at the end, whether croft runs or not.
+// When it is granted, croft requests a token for a dedicated service account, encrypts it
+// for the key in the request, and binds the role to that service account. The API server
+// stops accepting the token at the end, whether croft runs or not.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -31,43 +31,43 @@ type Elevation struct {
 	Status ElevationStatus `json:"status,omitempty"`
 }
 
-// ElevationSpec says who asks for what, and who approved it. Nothing in it changes once it
-// is written, except that an approver adds their name.
+// ElevationSpec is the request and its approval. It is immutable, except that an approver
+// adds their name.
 //
 // +kubebuilder:validation:XValidation:rule="self.requestedBy == oldSelf.requestedBy && self.role == oldSelf.role && self.duration == oldSelf.duration && self.reason == oldSelf.reason && self.publicKey == oldSelf.publicKey",message="a request does not change: make a new one"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.approvedBy) || has(self.approvedBy) && self.approvedBy == oldSelf.approvedBy",message="approvedBy does not change: make a new request"
 type ElevationSpec struct {
-	// RequestedBy is the name of the user who asks, as the API server sees it. Admission
-	// refuses any other name.
+	// RequestedBy is the name of the requesting user, as the API server sees it.
+	// Admission refuses any other name, except from the Platform's admins.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="must not contain invisible characters, such as those of zero width"
 	// +required
 	RequestedBy string `json:"requestedBy"`
-	// Role is what they ask for.
+	// Role is the requested role.
 	// +required
 	Role ElevationRole `json:"role"`
-	// Duration is how long the elevation lasts from the moment it is granted, such as 1h:
-	// from 15m up to the Platform's elevation.maxDuration.
+	// Duration is the time from the grant to the end of the elevation, such as 1h: from
+	// 15m up to the Platform's elevation.maxDuration.
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('15m') && duration(self) <= duration('24h')",message="must be between 15m and 24h"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+(h|m|s))+$`
 	// +required
 	Duration metav1.Duration `json:"duration"`
-	// Reason is why, for those who approve it and those who read the record.
+	// Reason is the purpose, for approvers and for readers of the record.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('[^[:space:]]')",message="say why in one line"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="say why in one line, without invisible characters, such as those of zero width or of text direction"
 	// +required
 	Reason string `json:"reason"`
-	// PublicKey is the X25519 key, in base64, that croft encrypts the token for (RFC 9180,
-	// HKDF-SHA256, AES-128-GCM). `croft elevate` makes one for each request.
+	// PublicKey is the X25519 key, in base64, that croft encrypts the token for (RFC
+	// 9180, HKDF-SHA256, AES-128-GCM). `croft elevate` creates one for each request.
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9+/]{43}=$`
 	// +required
 	PublicKey string `json:"publicKey"`
-	// ApprovedBy is the name of the user who approved the request. Admission refuses any
-	// name but that of the user who writes it, and that of the requester.
+	// ApprovedBy is the name of the user who approved the request. Admission accepts only
+	// an approver's own name, and not the requester's.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="must not contain invisible characters, such as those of zero width"
@@ -80,12 +80,12 @@ type ElevationSpec struct {
 // +kubebuilder:validation:Enum=operator
 type ElevationRole string
 
-// ElevationOperator gives the rights of the role operator, but for those by which access
+// ElevationOperator gives the rights of the role operator, except rights by which access
 // could outlive the elevation: writing Roles, RoleBindings and ServiceAccounts, and
 // requesting tokens.
 const ElevationOperator ElevationRole = "operator"
 
-// ElevationPhase is where an elevation is.
+// ElevationPhase is the state of an elevation.
 type ElevationPhase string
 
 // The phases of an elevation.
@@ -96,11 +96,11 @@ const (
 	ElevationActive ElevationPhase = "Active"
 	// ElevationEnded was granted, and has ended.
 	ElevationEnded ElevationPhase = "Ended"
-	// ElevationRefused was not granted: status.message says why.
+	// ElevationRefused was not granted: status.message has the reason.
 	ElevationRefused ElevationPhase = "Refused"
 )
 
-// ElevationStatus is what became of the request.
+// ElevationStatus is the result of the request.
 type ElevationStatus struct {
 	// Phase is Pending, Active, Ended or Refused.
 	// +optional
@@ -108,13 +108,13 @@ type ElevationStatus struct {
 	// Message explains the phase.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Granted is when the token was issued.
+	// Granted is the time at which the token was issued.
 	// +optional
 	Granted *metav1.Time `json:"granted,omitempty"`
-	// Until is when the API server stops accepting the token.
+	// Until is the time at which the API server stops accepting the token.
 	// +optional
 	Until *metav1.Time `json:"until,omitempty"`
-	// User is the name under which the requester acts meanwhile, as audit logs show it.
+	// User is the name that the requester acts as during the elevation, as in audit logs.
 	// +optional
 	User string `json:"user,omitempty"`
 	// Token is the token, encrypted for spec.publicKey. It is removed at the end.
@@ -131,9 +131,10 @@ type ElevationList struct {
 	Items           []Elevation `json:"items"`
 }
 
-// PlatformElevation lets people of tenants ask for more rights for a limited time.
+// PlatformElevation lets people of tenants request more rights for a limited time.
 type PlatformElevation struct {
-	// MaxDuration is the longest elevation, such as 4h; between 15m and 24h.
+	// MaxDuration is the maximum duration of an elevation, such as 4h, between 15m and
+	// 24h.
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=16
@@ -141,9 +142,9 @@ type PlatformElevation struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('15m') && duration(self) <= duration('24h')",message="must be between 15m and 24h"
 	// +optional
 	MaxDuration metav1.Duration `json:"maxDuration,omitzero"`
-	// Approvers are the groups, as the API server sees them, of whose members one other
-	// than the requester has to approve. If empty, requests are granted without approval,
-	// and the record is all that there is.
+	// Approvers are groups, as the API server sees them. One of their members, other than
+	// the requester, must approve each request. If empty, requests are granted without
+	// approval and only recorded.
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256

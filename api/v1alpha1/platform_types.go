@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Platform says what holds for the whole cluster. There is one, named default.
+// Platform configures croft for the cluster. There is one, named default.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -25,59 +25,59 @@ type Platform struct {
 	Status PlatformStatus `json:"status,omitempty"`
 }
 
-// PlatformStatus reports the Platform's conditions, and how the walls were last tried.
+// PlatformStatus reports the Platform's conditions and the last test of the walls.
 type PlatformStatus struct {
 	Status `json:",inline"`
-	// Verify is the last run of `croft verify --record`. Whoever ran it wrote it.
+	// Verify is the result of the last `croft verify --record`, which writes it.
 	// +optional
 	Verify *VerifyStatus `json:"verify,omitempty"`
 }
 
 // VerifyStatus is the result of one run of `croft verify`.
 type VerifyStatus struct {
-	// Time is when the run ended.
+	// Time is the end of the run.
 	// +required
 	Time metav1.Time `json:"time"`
-	// Version is that of the croft that tried.
+	// Version is the version of croft that ran.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// Held is the number of attacks that were stopped by what should stop them.
+	// Held is the number of attacks that the responsible wall stopped.
 	// +required
 	Held int32 `json:"held"`
-	// Breached is the number of attacks that went through, and of harmless requests that
+	// Breached is the number of attacks that succeeded, and of harmless requests that
 	// were stopped.
 	// +required
 	Breached int32 `json:"breached"`
-	// BlockedElsewhere is the number of attacks that failed, but not by the wall that
-	// should stop them: they say nothing about it.
+	// BlockedElsewhere is the number of attacks that failed, but not because of the
+	// responsible wall. They prove nothing about it.
 	// +required
 	BlockedElsewhere int32 `json:"blockedElsewhere"`
-	// NotTried is the number of attacks that there was nothing to try on.
+	// NotTried is the number of attacks that had no object to run against.
 	// +required
 	NotTried int32 `json:"notTried"`
 }
 
-// PlatformSpec is what the platform team declares once for the cluster.
+// PlatformSpec is the platform team's configuration of the cluster.
 type PlatformSpec struct {
-	// ClusterName names the cluster in tags and in the discovery of cloud
-	// resources. It is the name that the cloud knows it by.
+	// ClusterName is the name of the cluster in the cloud. It is used in tags and to
+	// discover cloud resources.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
 	// +required
 	ClusterName string `json:"clusterName"`
 
-	// TenantDomain is the domain below which every tenant owns
-	// <tenant>.<tenantDomain> and everything below that. Without it a tenant has
-	// only the domains that it is granted by name.
+	// TenantDomain is the parent of tenants' domains: every tenant owns
+	// <tenant>.<tenantDomain> and its subdomains. Without it, a tenant has only the
+	// domains that it is granted by name.
 	// +kubebuilder:validation:MaxLength=189
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\\\.)+[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",message="must be a domain in lower case without a wildcard, such as tenants.example.org"
 	// +optional
 	TenantDomain string `json:"tenantDomain,omitempty"`
 
-	// TopLevelNamespaces are namespaces that tenants may have although they are
-	// called as hosts outside end: by a country's top-level domain, by one that pods
-	// call much, such as com or dev, or by one of the cluster's own, such as svc. The
-	// Service google of a namespace com answers for google.com in every pod.
+	// TopLevelNamespaces are namespaces that tenants may have although their names are
+	// top-level domains: of a country, of hosts that pods often call, such as com or dev,
+	// or of the cluster, such as svc. The Service google of a namespace com answers for
+	// google.com in every pod.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:items:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="must be the name of a namespace"
@@ -85,12 +85,11 @@ type PlatformSpec struct {
 	// +optional
 	TopLevelNamespaces []string `json:"topLevelNamespaces,omitempty"`
 
-	// ClusterDNS are the addresses of name servers in pods' /etc/resolv.conf. They are
-	// needed where nodes do not find them out themselves, and where no pod answers at
-	// the address: DNS caches on nodes (169.254.20.10 is always allowed), Cloud DNS of
-	// GKE (169.254.169.254), AKS LocalDNS (169.254.10.11), servers outside of the
-	// cluster. Tenants reach port 53 of them, of metadata addresses too, and there no
-	// other port.
+	// ClusterDNS are the addresses of name servers in pods' /etc/resolv.conf. Set it if
+	// nodes do not discover them, or if no pod serves the address: DNS caches on nodes
+	// (169.254.20.10 is always allowed), Cloud DNS of GKE (169.254.169.254), AKS LocalDNS
+	// (169.254.10.11), servers outside the cluster. Tenants reach port 53 of these
+	// addresses. Of a metadata address, they reach no other port.
 	// +kubebuilder:validation:MaxItems=3
 	// +kubebuilder:validation:items:MaxLength=45
 	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address, such as 10.100.0.10"
@@ -99,12 +98,12 @@ type PlatformSpec struct {
 	// +optional
 	ClusterDNS []string `json:"clusterDNS,omitempty"`
 
-	// Admins are the groups of people who may declare the platform, its pools and
-	// tenants, read what auditors may, and change the objects that croft manages as
-	// far as other roles let them. They are named as the API server sees them:
-	// groupPrefix is not put before them. Members of system:masters always may. Tools
-	// are named by system:serviceaccounts:NAMESPACE, for a namespace in
-	// network.platformNamespaces: all its service accounts may then do the same.
+	// Admins are the groups that may declare the platform, its pools and tenants, and
+	// read everything that auditors may. They may also change objects that croft manages,
+	// if other roles let them. Members of system:masters always may. Groups are named as
+	// the API server sees them: groupPrefix does not apply. For tools, use
+	// system:serviceaccounts:NAMESPACE, with a namespace in network.platformNamespaces:
+	// all its service accounts get these rights.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
@@ -113,9 +112,9 @@ type PlatformSpec struct {
 	// +optional
 	Admins []string `json:"admins,omitempty"`
 
-	// Auditors are the groups of people who may read all that `croft status`,
-	// `doctor`, `reach`, `why` and `diff` read in the whole cluster, and write
-	// nothing. Secrets are not among it. They are named as the API server sees them.
+	// Auditors are the groups that may read everything that `croft status`, `doctor`,
+	// `reach`, `why` and `diff` read in the whole cluster, but write nothing. Secrets are
+	// excluded. Groups are named as the API server sees them.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
@@ -124,10 +123,10 @@ type PlatformSpec struct {
 	// +optional
 	Auditors []string `json:"auditors,omitempty"`
 
-	// ClassReaders are the groups of people who may read StorageClasses,
-	// IngressClasses, GatewayClasses, PriorityClasses, RuntimeClasses, DeviceClasses
-	// and VolumeSnapshotClasses, which Kubernetes lets no tenant do: a group of all
-	// developers, named as the API server sees it, or system:authenticated.
+	// ClassReaders are the groups that may read StorageClasses, VolumeAttributesClasses,
+	// IngressClasses, GatewayClasses, PriorityClasses, RuntimeClasses, DeviceClasses and
+	// VolumeSnapshotClasses. Kubernetes lets no tenant read them. Name a group of all
+	// developers, as the API server sees it, or system:authenticated.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
@@ -136,48 +135,48 @@ type PlatformSpec struct {
 	// +optional
 	ClassReaders []string `json:"classReaders,omitempty"`
 
-	// Elevation lets people who have access to a tenant ask for the role operator in it
-	// for a limited time, with `croft elevate`. Without it nobody may.
+	// Elevation lets people with access to a tenant request the role operator in it for a
+	// limited time, with `croft elevate`. Without it, they cannot.
 	// +optional
 	Elevation *PlatformElevation `json:"elevation,omitempty"`
 
-	// Proxy gives `croft proxy` the rights that it needs to let people in; none without
-	// it. It runs where `croft install --authentication-config` puts it.
+	// Proxy grants `croft proxy` the rights to act for users. Without it, the proxy has
+	// none. `croft install --authentication-config` deploys the proxy.
 	// +optional
 	Proxy *Proxy `json:"proxy,omitempty"`
 
-	// GitOps is the tool that applies tenants' sources; Flux by default. Flux' objects are
-	// written by croft's operator, those of Argo CD are printed by `croft render --argocd`.
+	// GitOps is the tool that applies tenants' sources. Defaults to Flux. croft's
+	// operator writes objects for Flux; `croft render --argocd` prints objects for Argo
+	// CD.
 	// +optional
 	GitOps GitOpsTool `json:"gitops,omitempty"`
 
-	// Addons are kinds of add-ons that tenants' people may use in their namespaces,
-	// beyond those that the roles viewer and operator know: viewers read them,
-	// operators write them. See docs/addons.md for what the known ones open.
+	// Addons are kinds of add-ons that tenants may use in their namespaces, in addition
+	// to the kinds of the roles viewer and operator. Viewers read them, operators write
+	// them. See docs/addons.md for the access that known add-ons open.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
 	// +listMapKey=apiGroup
 	// +optional
 	Addons []Addon `json:"addons,omitempty"`
 
-	// Roles are roles of the platform's own, by name, that a Tenant's access may name
-	// beside viewer and operator. They give no more than operator does. After a role
-	// was added, `croft install` lets croft's operator write it.
+	// Roles are additional roles, by name, that a Tenant's access may use. They give no
+	// more than the role operator. After you add a role, run `croft install`, which lets
+	// croft's operator write it.
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$'))",message="names of roles are at most 40 lower-case letters, digits and '-', beginning with a letter"
 	// +optional
 	Roles map[string]OwnRole `json:"roles,omitempty"`
 
-	// GroupPrefix is put before every group that a Tenant's access names, as the
-	// API server's --oidc-groups-prefix does: with "oidc:", the group devs is
-	// bound as oidc:devs.
+	// GroupPrefix is prepended to every group in a Tenant's access, like the API server's
+	// --oidc-groups-prefix: with "oidc:", the group devs is bound as oidc:devs.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="must not contain invisible characters, such as those of zero width"
 	// +optional
 	GroupPrefix string `json:"groupPrefix,omitempty"`
 
-	// Finalizers are those that tenants may put on their objects beside
-	// Kubernetes' own. A finalizer that nobody removes keeps a namespace for ever.
+	// Finalizers may be put by tenants on their objects, in addition to Kubernetes' own.
+	// A finalizer that is never removed keeps a namespace forever.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -185,12 +184,12 @@ type PlatformSpec struct {
 	// +optional
 	Finalizers []string `json:"finalizers,omitempty"`
 
-	// Tolerations are the keys of taints that tenants' pods may tolerate, with any value and
-	// effect, besides the life cycle of nodes, their own pools, and the devices that they
-	// request: those that clouds and the API server's plugins add to pods. They decide
-	// nothing about whose nodes a pod runs on. If not given, they are the keys of common
-	// devices (nvidia.com/gpu and others), of spot nodes on AKS and GKE, and
-	// kubernetes.io/arch; an empty list allows none.
+	// Tolerations are the keys of taints that tenants' pods may tolerate, with any value
+	// and effect: clouds and the API server's plugins add such tolerations to pods.
+	// Taints of the node lifecycle, the tenant's pools and requested devices are always
+	// allowed. Tolerations do not decide on which tenant's nodes a pod runs. Defaults to
+	// the keys of common devices (nvidia.com/gpu and others), of spot nodes on AKS and
+	// GKE, and kubernetes.io/arch; an empty list allows none.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=317
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="must be the key of a taint, such as nvidia.com/gpu"
@@ -215,65 +214,66 @@ type PlatformSpec struct {
 	// +optional
 	Placement PlacementEngine `json:"placement,omitempty"`
 
-	// Network says how the network wall is built.
+	// Network configures the network wall.
 	// +kubebuilder:default={}
 	// +optional
 	Network PlatformNetwork `json:"network,omitempty"`
 
-	// TenantDefaults hold for every tenant that does not say otherwise.
+	// TenantDefaults apply to tenants that do not set the field.
 	// +kubebuilder:default={}
 	// +optional
 	TenantDefaults TenantDefaults `json:"tenantDefaults,omitempty"`
 }
 
-// Proxy is how `croft proxy` may act for people.
+// Proxy configures the rights of `croft proxy`.
 type Proxy struct {
-	// Impersonation is the kind of right by which the proxy acts for people; Constrained
-	// by default. The proxy's token lets nobody act as a node, as a service account or as
-	// a member of a group that no tenant and no list of the Platform names.
+	// Impersonation is the kind of right that the proxy uses to act for users. Defaults
+	// to Constrained. The proxy's token cannot act as a service account, as a member of a
+	// group that no Tenant and no list of the Platform names, or, if Constrained, as a
+	// node.
 	// +kubebuilder:default=Constrained
 	// +optional
 	Impersonation Impersonation `json:"impersonation,omitempty"`
 }
 
-// Impersonation is a kind of right to act for others.
+// Impersonation is a kind of right to act for other users.
 // +kubebuilder:validation:Enum=Constrained;Legacy
 type Impersonation string
 
 const (
-	// ImpersonationConstrained is by rights to impersonate people alone (KEP-5284), on by
+	// ImpersonationConstrained uses rights to impersonate people only (KEP-5284), on by
 	// default since Kubernetes 1.36.
 	ImpersonationConstrained Impersonation = "Constrained"
-	// ImpersonationLegacy is by the right to impersonate that every Kubernetes has. It is
-	// limited to the same users and groups, but not to people: the API server takes
-	// system:node:NAME for a user like any other.
+	// ImpersonationLegacy uses the verb impersonate, which all versions of Kubernetes
+	// have. It is limited to the same users and groups, but not to people: the API server
+	// treats system:node:NAME like any other user.
 	ImpersonationLegacy Impersonation = "Legacy"
 )
 
-// GitOpsTool is what applies tenants' sources.
+// GitOpsTool applies tenants' sources.
 // +kubebuilder:validation:Enum=Flux;ArgoCD
 type GitOpsTool string
 
 const (
 	// GitOpsFlux is Flux: croft's operator writes its objects into tenants' namespaces.
 	GitOpsFlux GitOpsTool = "Flux"
-	// GitOpsArgoCD is Argo CD: `croft render --argocd` prints an AppProject for each tenant
-	// and an Application for each source, which the platform applies in Argo CD's
-	// namespace. The operator has no rights to these kinds: whoever writes Applications
-	// there can apply anything in the cluster.
+	// GitOpsArgoCD is Argo CD: `croft render --argocd` prints an AppProject for each
+	// tenant and an Application for each source, which the platform team applies in Argo
+	// CD's namespace. The operator has no rights to these kinds: an Application there can
+	// apply anything in the cluster.
 	GitOpsArgoCD GitOpsTool = "ArgoCD"
 )
 
-// Addon is an API group of which tenants' people may use some kinds.
+// Addon is an API group with the kinds that tenants may use.
 type Addon struct {
-	// APIGroup is the API group, such as monitoring.coreos.com. Kubernetes' own, and
-	// those that would undo a wall, are refused.
+	// APIGroup is the API group, such as monitoring.coreos.com. Kubernetes' own groups,
+	// and groups that undo a wall, are refused.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])+[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be the API group of an add-on, such as monitoring.coreos.com"
 	// +required
 	APIGroup string `json:"apiGroup"`
 	// Resources are the kinds as RBAC names them: plural, in lower case, such as
-	// servicemonitors. Kinds of the whole cluster stay out of reach.
+	// servicemonitors. Cluster-scoped kinds stay inaccessible.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=127
@@ -281,14 +281,14 @@ type Addon struct {
 	// +listType=set
 	// +required
 	Resources []string `json:"resources"`
-	// ReadOnly keeps operators from writing them.
+	// ReadOnly keeps operators from writing the kinds.
 	// +optional
 	ReadOnly bool `json:"readOnly,omitempty"`
 }
 
-// OwnRole is a role of the platform's own.
+// OwnRole is a role that the platform defines.
 type OwnRole struct {
-	// Rules are what it gives, each within what the role operator gives.
+	// Rules are the rights of the role. None may exceed the role operator.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
@@ -296,8 +296,7 @@ type OwnRole struct {
 	Rules []RoleRule `json:"rules"`
 }
 
-// RoleRule gives verbs on kinds, as a rule of Kubernetes' RBAC does. There are no
-// wildcards.
+// RoleRule gives verbs on kinds, like a rule of Kubernetes' RBAC, but without wildcards.
 type RoleRule struct {
 	// APIGroups are API groups; "" is Kubernetes' core group.
 	// +kubebuilder:validation:MinItems=1
@@ -314,8 +313,8 @@ type RoleRule struct {
 	// +listType=set
 	// +required
 	Resources []string `json:"resources"`
-	// Verbs are what may be done, such as get, list, watch, create, update, patch
-	// and delete.
+	// Verbs are the allowed verbs, such as get, list, watch, create, update, patch and
+	// delete.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
@@ -325,19 +324,19 @@ type RoleRule struct {
 	Verbs []string `json:"verbs"`
 }
 
-// PlacementEngine is what puts tenants' pods on their pools.
+// PlacementEngine puts tenants' pods on their pools.
 //
 // +kubebuilder:validation:Enum=Native;Gatekeeper
 type PlacementEngine string
 
 const (
-	// PlacementNative places pods by the API server's own MutatingAdmissionPolicy
-	// (Kubernetes 1.36 and later, and 1.34 behind a feature gate; no webhook).
+	// PlacementNative places pods with the API server's MutatingAdmissionPolicy
+	// (Kubernetes 1.36 and later, 1.34 and 1.35 behind a feature gate; no webhook).
 	PlacementNative PlacementEngine = "Native"
-	// PlacementGatekeeper places pods by mutators of Gatekeeper, some for each
-	// tenant, for clusters that have no MutatingAdmissionPolicy. Gatekeeper holds
-	// the rules on placement, Services and hosts besides; the API server's own
-	// policies (Kubernetes 1.30 and later) stay.
+	// PlacementGatekeeper places pods with Gatekeeper mutators, some for each tenant, on
+	// clusters without MutatingAdmissionPolicy. Gatekeeper also enforces the rules on
+	// placement, Services and hosts; the API server's own policies (Kubernetes 1.30 and
+	// later) remain.
 	PlacementGatekeeper PlacementEngine = "Gatekeeper"
 )
 
@@ -350,34 +349,34 @@ const (
 	// DialectKubernetes writes networking.k8s.io/v1 NetworkPolicies, which every
 	// network plugin that enforces policies understands.
 	DialectKubernetes NetworkDialect = "Kubernetes"
-	// DialectCalico writes Calico NetworkPolicies: what nobody may is denied first,
-	// by order, and what a tenant may comes last.
+	// DialectCalico writes Calico NetworkPolicies. By order, denials for every tenant
+	// come first, and a tenant's permissions last.
 	DialectCalico NetworkDialect = "Calico"
-	// DialectClusterNetworkPolicy writes, beside the NetworkPolicies of dialect
-	// Kubernetes, one policy.networking.k8s.io/v1alpha2 ClusterNetworkPolicy of the
-	// tier Admin for each tenant, which no NetworkPolicy can undo.
+	// DialectClusterNetworkPolicy writes the NetworkPolicies of the dialect Kubernetes
+	// and one policy.networking.k8s.io/v1alpha2 ClusterNetworkPolicy of the tier Admin
+	// for each tenant, which no NetworkPolicy can override.
 	DialectClusterNetworkPolicy NetworkDialect = "ClusterNetworkPolicy"
 	// DialectAWS is DialectClusterNetworkPolicy in the API of the Amazon VPC CNI,
 	// networking.k8s.aws/v1alpha1 (version 1.21 and later).
 	DialectAWS NetworkDialect = "AWS"
 )
 
-// PlatformNetwork says how the network wall is built.
+// PlatformNetwork configures the network wall.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.calico) || has(self.dialect) && self.dialect == 'Calico'",message="calico is for the dialect Calico: set dialect to Calico, or leave it out"
 type PlatformNetwork struct {
-	// Dialect is the API that the wall is written in. Whichever it is, the wall
-	// holds the same; see docs/walls.md for which to choose.
+	// Dialect is the API that the wall is written in. Every dialect enforces the same
+	// wall; docs/walls.md helps to choose one.
 	// +kubebuilder:default=Kubernetes
 	// +optional
 	Dialect NetworkDialect `json:"dialect,omitempty"`
 
-	// Calico is for the dialect Calico.
+	// Calico configures the dialect Calico.
 	// +optional
 	Calico *CalicoNetwork `json:"calico,omitempty"`
 
-	// PlatformNamespaces hold the services that must reach every tenant, such as
-	// ingress controllers and Prometheus: traffic from them is let in.
+	// PlatformNamespaces hold the services that must reach every tenant, such as ingress
+	// controllers and Prometheus. Tenants accept traffic from them.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:items:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="must be the name of a namespace"
@@ -385,20 +384,19 @@ type PlatformNetwork struct {
 	// +optional
 	PlatformNamespaces []string `json:"platformNamespaces,omitempty"`
 
-	// DNSPods are pods that resolve names, in addition to the usual ones: in kube-system,
-	// k8s-app kube-dns on port 53 (and 8053, of Gardener) and node-local-dns; and
-	// OpenShift's, in openshift-dns. Tenants with Restricted egress reach them, too.
+	// DNSPods are DNS server pods, in addition to the usual ones: in kube-system, k8s-app
+	// kube-dns on port 53 (and 8053, on Gardener) and node-local-dns; and OpenShift's, in
+	// openshift-dns. Tenants with Restricted egress reach them, too.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	// +optional
 	DNSPods []DNSPods `json:"dnsPods,omitempty"`
 
-	// MetadataAddresses are the addresses at which clouds hand credentials to whoever
-	// asks from an instance. No tenant reaches them, over NAT64 (64:ff9b::/96) neither.
-	// The default names those of AWS (with ECS), Google Cloud, Azure, Alibaba Cloud and
-	// Oracle Cloud. 169.254.170.23 and fd00:ec2::23, at which the EKS Pod Identity
-	// agent serves each pod its own credentials, are not among them: pods need these.
-	// A list that is given replaces the default as a whole.
+	// MetadataAddresses are the addresses at which clouds give credentials to instances.
+	// No tenant reaches them, neither directly nor over NAT64 (64:ff9b::/96). The default
+	// covers AWS (with ECS), Google Cloud, Azure, Alibaba Cloud and Oracle Cloud. It
+	// omits 169.254.170.23 and fd00:ec2::23, where the EKS Pod Identity agent serves each
+	// pod its own credentials: pods need them. A list replaces the whole default.
 	// +kubebuilder:default={"169.254.169.254","fd00:ec2::254","169.254.170.2","100.100.100.200","168.63.129.16","192.0.0.192","fd20:ce::254"}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
@@ -409,9 +407,9 @@ type PlatformNetwork struct {
 	MetadataAddresses []string `json:"metadataAddresses,omitempty"`
 }
 
-// DefaultMetadataAddresses returns those of a Platform that names none: of all
-// clouds (169.254.169.254), and beside it of AWS over IPv6, of ECS, Alibaba Cloud,
-// Azure, Oracle Cloud, and Google Cloud over IPv6.
+// DefaultMetadataAddresses returns the default of metadataAddresses: the address of all
+// clouds (169.254.169.254), then of AWS over IPv6, ECS, Alibaba Cloud, Azure, Oracle
+// Cloud, and Google Cloud over IPv6.
 func DefaultMetadataAddresses() []string {
 	return []string{"169.254.169.254", "fd00:ec2::254", "169.254.170.2", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd20:ce::254"}
 }
@@ -423,12 +421,12 @@ type DNSPods struct {
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="must be the name of a namespace"
 	// +required
 	Namespace string `json:"namespace"`
-	// Labels are labels that the pods have, all of them.
+	// Labels are the labels that the pods must have.
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=4
 	// +required
 	Labels map[string]string `json:"labels"`
-	// Port is the port of the pods, by UDP and TCP. Their Service's port may be another.
+	// Port is the pods' port, over UDP and TCP. It may differ from the Service's port.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	// +kubebuilder:default=53
@@ -436,48 +434,48 @@ type DNSPods struct {
 	Port int32 `json:"port,omitempty"`
 }
 
-// CalicoAPIGroup is an API group of Calico's.
+// CalicoAPIGroup is an API group of Calico.
 //
 // +kubebuilder:validation:Enum=projectcalico.org;crd.projectcalico.org
 type CalicoAPIGroup string
 
 const (
-	// CalicoGroup is what people write, in version v3: served by Calico's own API
-	// server, or as CustomResourceDefinitions.
+	// CalicoGroup is the API for users, in version v3, served by Calico's own API server
+	// or as CustomResourceDefinitions.
 	CalicoGroup CalicoAPIGroup = "projectcalico.org"
-	// CalicoStorageGroup is where Calico keeps its objects, in version v1: for
-	// clusters without Calico's API server.
+	// CalicoStorageGroup is Calico's storage API, in version v1, for clusters without
+	// Calico's API server.
 	CalicoStorageGroup CalicoAPIGroup = "crd.projectcalico.org"
 )
 
-// CalicoNetwork says how the wall is written in Calico's API.
+// CalicoNetwork configures the dialect Calico.
 type CalicoNetwork struct {
 	// APIGroup is the API group that policies are written to.
 	// +kubebuilder:default=projectcalico.org
 	// +optional
 	APIGroup CalicoAPIGroup `json:"apiGroup,omitempty"`
 
-	// TenantPolicies lets tenants' operators write Calico NetworkPolicies of their
-	// own, of a higher order than croft's. An admission policy keeps them from
-	// undoing the wall. It holds where Kubernetes' API server serves the kind from a
-	// CustomResourceDefinition; Calico's own API server runs no admission policies
-	// unless it is told to. `croft verify` shows whether it holds.
+	// TenantPolicies lets tenants' operators write their own Calico NetworkPolicies, of a
+	// higher order than croft's. An admission policy prevents them from undoing the wall.
+	// It takes effect if Kubernetes' API server serves the kind from a
+	// CustomResourceDefinition; Calico's own API server runs no admission policies unless
+	// it is configured to. `croft verify` tests it.
 	// +optional
 	TenantPolicies bool `json:"tenantPolicies,omitempty"`
 }
 
-// NodeClass says what the nodes of a pool are made from. Exactly one member is set.
+// NodeClass is the template for a pool's nodes. Exactly one member is set.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.kwok) ? 1 : 0) + (has(self.aws) ? 1 : 0) + (has(self.ref) ? 1 : 0) == 1",message="set exactly one of kwok, aws and ref"
 type NodeClass struct {
-	// Kwok makes simulated nodes, for trying croft and for tests.
+	// Kwok creates simulated nodes, for trying croft and for tests.
 	// +optional
 	Kwok *KwokNodeClass `json:"kwok,omitempty"`
-	// AWS makes EC2 instances.
+	// AWS creates EC2 instances.
 	// +optional
 	AWS *AWSNodeClass `json:"aws,omitempty"`
-	// Ref names a node class that the platform team keeps itself, of any
-	// Karpenter provider.
+	// Ref names a node class of any Karpenter provider, which the platform team
+	// maintains.
 	// +optional
 	Ref *NodeClassRef `json:"ref,omitempty"`
 }
@@ -504,9 +502,9 @@ type NodeClassRef struct {
 	Name string `json:"name"`
 }
 
-// TenantDefaults hold for every tenant that does not say otherwise.
+// TenantDefaults are the defaults for Tenants.
 type TenantDefaults struct {
-	// Egress is where tenants' pods may connect to.
+	// Egress limits the destinations of tenants' pods.
 	// +kubebuilder:default=Open
 	// +optional
 	Egress Egress `json:"egress,omitempty"`
@@ -514,14 +512,14 @@ type TenantDefaults struct {
 	// +kubebuilder:default=baseline
 	// +optional
 	PodSecurity PodSecurityLevel `json:"podSecurity,omitempty"`
-	// Policy is what tenants' objects may use of what the policy wall otherwise
+	// Policy allows tenants' objects to use features that the policy wall otherwise
 	// refuses.
 	// +kubebuilder:default={}
 	// +optional
 	Policy Allowances `json:"policy,omitempty"`
-	// Quota is what all objects in all of a tenant's namespaces together may ask
-	// for. Without one there are generous bounds on the number of objects; an
-	// empty one, {}, lifts them.
+	// Quota limits the total resources that objects in all of a tenant's namespaces
+	// request. Without one, generous limits on object counts apply; an empty one, {},
+	// removes them.
 	// +optional
 	Quota corev1.ResourceList `json:"quota,omitzero"`
 	// Limits are the requests and limits of containers.

@@ -30,58 +30,58 @@ type Pool struct {
 	Status PoolStatus `json:"status,omitempty"`
 }
 
-// PoolSpec says which nodes a pool has and how long it keeps them.
+// PoolSpec specifies the nodes of a pool and their lifetime.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.waitForNetworks) || !self.waitForNetworks || has(self.secondaryNetworks) && self.secondaryNetworks.size() > 0",message="waitForNetworks: the pool has no secondaryNetworks to wait for"
 // +kubebuilder:validation:XValidation:rule="!has(self.emptyTTL) || !has(self.consolidation) || self.consolidation == 'WhenEmpty' || self.emptyTTL != 'Never'",message="emptyTTL: Never keeps nodes for ever, so consolidation can only be WhenEmpty"
 type PoolSpec struct {
-	// Instances says which instances may become nodes of this pool.
+	// Instances selects the instances that may become nodes.
 	// +kubebuilder:default={}
 	// +optional
 	Instances Instances `json:"instances,omitempty"`
 
-	// Limits are the most that all nodes of the pool may have together, such as
-	// cpu and memory. Without it a pool grows as its tenants' quotas let it.
+	// Limits are the maximum total resources of the pool's nodes, such as cpu and memory.
+	// Without them, only the quotas of its tenants limit the pool.
 	// +optional
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
-	// EmptyTTL is how long a node may stand empty (or, with consolidation
+	// EmptyTTL is how long a node must be empty (or, with consolidation
 	// WhenEmptyOrUnderutilized, unchanged) before it is removed.
 	// +kubebuilder:default="1h"
 	// +optional
 	EmptyTTL Duration `json:"emptyTTL,omitempty"`
 
-	// Consolidation says which nodes may be removed to save money.
+	// Consolidation selects nodes that may be removed to save money.
 	// +kubebuilder:default=WhenEmpty
 	// +optional
 	Consolidation Consolidation `json:"consolidation,omitempty"`
 
-	// TTL is how old a node may grow before it is replaced.
+	// TTL is the age at which a node is replaced.
 	// +kubebuilder:default=Never
 	// +optional
 	TTL Duration `json:"ttl,omitempty"`
 
-	// TerminationGracePeriod is how long a node that is to go waits for its pods;
-	// after that even a PodDisruptionBudget or karpenter.sh/do-not-disrupt does
-	// not hold it. Never waits for ever.
+	// TerminationGracePeriod is how long a terminating node waits for its pods. After
+	// that, even a PodDisruptionBudget or karpenter.sh/do-not-disrupt does not keep it.
+	// Never sets no limit.
 	// +kubebuilder:default="24h"
 	// +optional
 	TerminationGracePeriod Duration `json:"terminationGracePeriod,omitempty"`
 
-	// Budgets limit how many nodes go at once; 10% if none are given.
+	// Budgets limit how many nodes are disrupted at once. Defaults to 10%.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	// +optional
 	Budgets []Budget `json:"budgets,omitempty"`
 
-	// Weight orders pools when several could take a pod: the highest first.
+	// Weight is the priority among pools that fit a pod: highest first.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	Weight *int32 `json:"weight,omitempty"`
 
-	// CostCode says who pays. It becomes a label of the nodes and, in a cloud
-	// that has them, the tag CostCode.
+	// CostCode identifies the payer. It becomes a label of the nodes and, in a cloud with
+	// tags, the tag CostCode.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="becomes a label: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
 	// +optional
@@ -92,14 +92,14 @@ type PoolSpec struct {
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
 
-	// NodeClass overrides the Platform's: as a whole, but for aws over aws, which is
-	// laid over it field by field.
+	// NodeClass overrides the Platform's as a whole; only aws is merged into the
+	// Platform's aws, field by field.
 	// +optional
 	NodeClass *NodeClass `json:"nodeClass,omitempty"`
 
-	// StartupTaints keep pods off a new node until another program has removed them, such as
-	// the agent of a network plugin or of a CSI driver. Without that program on the nodes
-	// they stay empty. A change replaces the pool's nodes.
+	// StartupTaints keep pods off a new node until another program removes them, such as
+	// the agent of a network plugin or of a CSI driver. Without that program, nodes stay
+	// empty. A change replaces the pool's nodes.
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=atomic
 	// +optional
@@ -112,14 +112,14 @@ type PoolSpec struct {
 	// +optional
 	SecondaryNetworks []string `json:"secondaryNetworks,omitempty"`
 
-	// WaitForNetworks keeps pods off a node until croft's agent has set up its interfaces
-	// in the secondary networks. Install the agent first (croft install --agent): without
-	// it the nodes stay empty. Changing it replaces the pool's nodes.
+	// WaitForNetworks keeps pods off a node until croft's agent has set up the node's
+	// interfaces in the secondary networks. Install the agent first (croft install
+	// --agent): without it, nodes stay empty. A change replaces the pool's nodes.
 	// +optional
 	WaitForNetworks bool `json:"waitForNetworks,omitempty"`
 }
 
-// Consolidation says which nodes may be removed to save money.
+// Consolidation selects nodes that may be removed to save money.
 //
 // +kubebuilder:validation:Enum=WhenEmpty;WhenEmptyOrUnderutilized
 type Consolidation string
@@ -149,17 +149,18 @@ type Budget struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((100|[0-9]{1,2})%|[0-9]+)$')",message="must be a number of nodes or a percentage, such as 3 or 10%"
 	// +required
 	Nodes string `json:"nodes"`
-	// Schedule is when the budget begins to hold, in cron syntax, UTC.
+	// Schedule is the start of the budget, in cron syntax, UTC.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
 	// +optional
 	Schedule string `json:"schedule,omitempty"`
-	// Duration is how long the budget holds from then on.
+	// Duration is how long the budget applies after each start.
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+(m|h))+$')",message="must be hours and minutes, such as 8h or 1h30m"
 	// +optional
 	Duration string `json:"duration,omitempty"`
-	// Reasons are the disruptions that the budget is for; all if none are given.
+	// Reasons are the disruptions that the budget limits. Defaults to all: Underutilized
+	// (to save money), Empty (no pods) and Drifted (the node differs from its pool).
 	// +kubebuilder:validation:MaxItems=3
 	// +kubebuilder:validation:items:Enum=Underutilized;Empty;Drifted
 	// +listType=set
@@ -170,13 +171,13 @@ type Budget struct {
 // PoolStatus reports a pool's conditions and its size.
 type PoolStatus struct {
 	Status `json:",inline"`
-	// Nodes is how many nodes the pool has.
+	// Nodes is the number of nodes in the pool.
 	// +optional
 	Nodes int64 `json:"nodes"`
-	// Resources are what the pool's nodes have together.
+	// Resources are the total resources of the pool's nodes.
 	// +optional
 	Resources corev1.ResourceList `json:"resources,omitempty"`
-	// Tenants is how many tenants use the pool.
+	// Tenants is the number of tenants using the pool.
 	// +optional
 	Tenants int64 `json:"tenants"`
 }

@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// SecondaryNetwork is a network beside the cluster's own that a pool's nodes
-// are attached to and pods reach through Multus.
+// SecondaryNetwork is a network in addition to the cluster's. A pool's nodes are attached
+// to it, and pods reach it through Multus.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -22,42 +22,44 @@ type SecondaryNetwork struct {
 	Status Status `json:"status,omitempty"`
 }
 
-// SecondaryNetworkSpec says where the network lies in each zone.
+// SecondaryNetworkSpec specifies the network and its zones.
 type SecondaryNetworkSpec struct {
-	// Type is the CNI plugin that makes the pods' interfaces.
+	// Type is the CNI plugin that creates the pods' interfaces.
 	// +kubebuilder:default=ipvlan
 	// +optional
 	Type SecondaryNetworkType `json:"type,omitempty"`
-	// MTU is the largest packet, in bytes, of the nodes' and the pods' interfaces. Without
-	// it they keep the MTU that the cloud gives to the nodes' interfaces, which is 9001 in
+	// MTU is the maximum packet size, in bytes, of the nodes' and the pods' interfaces.
+	// Defaults to the MTU that the cloud gives to the nodes' interfaces, which is 9001 in
 	// a VPC.
 	// +kubebuilder:validation:Minimum=1280
 	// +kubebuilder:validation:Maximum=9216
 	// +optional
 	MTU int32 `json:"mtu,omitempty"`
 	// Routes are networks that pods reach through the gateway of their zone, such as
-	// 10.20.0.0/16, or 0.0.0.0/0 for all others. Without any, pods reach the subnet alone,
-	// or, with sbr, everything that is sent from the pod's address in this network.
+	// 10.20.0.0/16, or 0.0.0.0/0 for all others. Without routes, pods reach only the
+	// subnet or, with sbr, any destination to which they send from their address in this
+	// network.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=43
 	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a network, such as 10.20.0.0/16"
 	// +listType=set
 	// +optional
 	Routes []string `json:"routes,omitempty"`
-	// SBR gives the pods' interface a routing table of its own, chosen by the source
-	// address: an answer leaves by the interface that the request came in by.
+	// SBR gives the pods' interface its own routing table, selected by source address: a
+	// reply leaves through the interface that received the request.
 	// +optional
 	SBR bool `json:"sbr,omitempty"`
-	// PrefixesPerNode is how many /28 prefixes of the zone's podCIDR the interface of each
-	// node gets, on AWS. Pods there have addresses of these, 16 each, which the VPC delivers
-	// to the node. Without it, the pods of all nodes share podCIDR, and nobody tells the VPC
-	// of their addresses. Pools that use the network need waitForNetworks, and podCIDR a
-	// reservation of type prefix; nodes that came before keep what they have.
+	// PrefixesPerNode is the number of /28 prefixes of the zone's podCIDR that each
+	// node's interface gets, on AWS. Pods get their addresses from these prefixes, 16
+	// each, which the VPC delivers to the node. Without it, the pods of all nodes share
+	// podCIDR, and the VPC does not know their addresses. Pools that use the network need
+	// waitForNetworks, and podCIDR a reservation of type prefix. Existing nodes keep
+	// their prefixes.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=49
 	// +optional
 	PrefixesPerNode int32 `json:"prefixesPerNode,omitempty"`
-	// DNS is handed to the container runtime with the pods' addresses. Kubernetes does
+	// DNS is passed to the container runtime with the pods' addresses. Kubernetes does
 	// not write it to a pod's resolv.conf; programs read it from the annotation
 	// k8s.v1.cni.cncf.io/network-status.
 	// +optional
@@ -77,16 +79,16 @@ type SecondaryNetworkSpec struct {
 type SecondaryNetworkType string
 
 const (
-	// SecondaryNetworkIPVLAN shares a node's interface, with its hardware address, among
+	// SecondaryNetworkIPVLAN shares a node's interface and its hardware address among
 	// pods. A VPC delivers to no other hardware address.
 	SecondaryNetworkIPVLAN SecondaryNetworkType = "ipvlan"
-	// SecondaryNetworkMACVLAN gives each pod a hardware address of its own.
+	// SecondaryNetworkMACVLAN gives each pod its own hardware address.
 	SecondaryNetworkMACVLAN SecondaryNetworkType = "macvlan"
 	// SecondaryNetworkHostDevice moves the node's interface into one pod.
 	SecondaryNetworkHostDevice SecondaryNetworkType = "host-device"
 )
 
-// SecondaryNetworkDNS is how names are resolved in a network.
+// SecondaryNetworkDNS configures name resolution in a network.
 type SecondaryNetworkDNS struct {
 	// Nameservers are addresses of DNS servers.
 	// +kubebuilder:validation:MaxItems=3
@@ -95,7 +97,7 @@ type SecondaryNetworkDNS struct {
 	// +listType=atomic
 	// +optional
 	Nameservers []string `json:"nameservers,omitempty"`
-	// Domain is the domain that short names are in.
+	// Domain is the domain of short names.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Domain string `json:"domain,omitempty"`

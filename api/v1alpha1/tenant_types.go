@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Tenant is a team, an application or an environment: whoever works one croft.
+// Tenant is a team, an application or an environment that shares the cluster.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -31,7 +31,7 @@ type Tenant struct {
 	Status TenantStatus `json:"status,omitempty"`
 }
 
-// TenantSpec says what a tenant has and may do.
+// TenantSpec specifies a tenant's resources and rights.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.pool) != has(self.pools)",message="set exactly one of pool and pools"
 // +kubebuilder:validation:XValidation:rule="!has(self.selfService) || !has(self.selfService.namespaces) || self.selfService.namespaces + (has(self.namespaces) ? size(self.namespaces) : 1) <= 64",message="a tenant has at most 64 namespaces, those of selfService among them: lower selfService.namespaces"
@@ -52,7 +52,7 @@ type TenantSpec struct {
 	// +optional
 	Pools []string `json:"pools,omitempty"`
 
-	// Namespaces are the tenant's; one, named as the tenant, if none are given.
+	// Namespaces are the tenant's namespaces. Defaults to one with the tenant's name.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63
@@ -61,20 +61,18 @@ type TenantSpec struct {
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// SelfService is what the tenant's operators may make for the tenant themselves;
-	// nothing by default.
+	// SelfService lets the tenant's operators create namespaces. Disabled by default.
 	// +optional
 	SelfService SelfService `json:"selfService,omitzero"`
 
-	// Access says who may do what in the tenant's namespaces.
+	// Access gives groups and users roles in the tenant's namespaces.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
 	Access []Access `json:"access,omitempty"`
 
-	// Domains are the hosts that the tenant may serve, exact or with a leading
-	// "*." for everything below. <tenant>.<tenantDomain> and everything below it
-	// are granted without being named.
+	// Domains are the hosts that the tenant may serve: exact names, or a leading "*." for
+	// all subdomains. <tenant>.<tenantDomain> and its subdomains are always granted.
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(\\\\*\\\\.)?([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\\\.)+[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",message="must be a domain in lower case, such as shop.example.org or *.shop.example.org"
@@ -82,16 +80,16 @@ type TenantSpec struct {
 	// +optional
 	Domains []string `json:"domains,omitempty"`
 
-	// Quota is what all objects in all of the tenant's namespaces together may ask
-	// for, by the names that a ResourceQuota knows. It replaces the Platform's
-	// default as a whole; an empty one, {}, lifts it. Of several namespaces each
-	// has a share, which follows what it uses: status.shares.
+	// Quota limits the resources of all objects in all of the tenant's namespaces
+	// together, by the names of a ResourceQuota. It replaces the Platform's default as a
+	// whole; {} removes the quota. Each of several namespaces has a share, which follows
+	// its usage: status.shares.
 	// +optional
 	Quota corev1.ResourceList `json:"quota,omitzero"`
 
-	// QuotaMinimums are parts of the quota that are reserved for namespaces, by
-	// name: a namespace's share never falls below its minimum, whatever the others
-	// use. Together they fit into the quota. None by default.
+	// QuotaMinimums reserve parts of the quota for namespaces, by name. A namespace's
+	// share never falls below its minimum, whatever the others use. The minimums together
+	// must fit into the quota. Defaults to none.
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(ns, size(self[ns]) > 0)",message="must name at least one resource of each namespace, such as {pods: \"40\"}; leave a namespace without a minimum out"
 	// +optional
@@ -107,9 +105,9 @@ type TenantSpec struct {
 	// +optional
 	Network TenantNetwork `json:"network,omitempty"`
 
-	// Networks name the SecondaryNetworks that the tenant's pods may be attached to, by
-	// the annotation croft.dev/networks; none by default. Each must be among the
-	// secondaryNetworks of a pool of the tenant.
+	// Networks are the SecondaryNetworks that the tenant's pods may attach to, by the
+	// annotation croft.dev/networks. Each must be in the secondaryNetworks of one of the
+	// tenant's pools. Defaults to none.
 	// +kubebuilder:validation:MaxItems=14
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
@@ -122,20 +120,20 @@ type TenantSpec struct {
 	// +optional
 	Policy TenantPolicy `json:"policy,omitempty"`
 
-	// Sources are what Flux applies for the tenant, from Git repositories and OCI
-	// artifacts, by name. A source that is taken out leaves what it has applied.
+	// Sources are the Git repositories and OCI artifacts, by name, that Flux applies for
+	// the tenant. The objects of a removed source stay.
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$'))",message="names of sources are at most 40 lower-case letters, digits and '-', beginning with a letter"
 	// +optional
 	Sources map[string]Source `json:"sources,omitempty"`
 
-	// CostCode says who pays. It becomes a label of the namespaces.
+	// CostCode identifies the payer. It becomes a label of the namespaces.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="becomes a label: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
 	// +optional
 	CostCode string `json:"costCode,omitempty"`
 
-	// Deletion says what becomes of the namespaces when the Tenant is deleted.
+	// Deletion is the policy for the namespaces when the Tenant is deleted.
 	// +kubebuilder:default=Retain
 	// +optional
 	Deletion DeletionPolicy `json:"deletion,omitempty"`
@@ -159,45 +157,45 @@ type Access struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="must not contain invisible characters, such as those of zero width"
 	// +optional
 	User string `json:"user,omitempty"`
-	// Role is what they may do.
+	// Role is the role of the group or user.
 	// +required
 	Role Role `json:"role"`
-	// Until is when the access ends, such as 2026-12-01T00:00:00Z; never by default.
-	// The operator removes it from the RoleBindings at that time. A RoleBinding does
-	// not end by itself: while no operator runs, the access goes on. What has to end
-	// in any case is an Elevation.
+	// Until is the end of the access, such as 2026-12-01T00:00:00Z. Defaults to no end.
+	// At that time the operator removes the access from the RoleBindings. A RoleBinding
+	// does not expire: while no operator runs, the access continues. Use an Elevation for
+	// access that must end in any case.
 	// +optional
 	Until *metav1.Time `json:"until,omitempty"`
 }
 
-// Ended reports whether the access is over at a time. At the zero time none is.
+// Ended reports whether the access has ended at a time. At the zero time it has not.
 func (a Access) Ended(now time.Time) bool {
 	return a.Until != nil && !now.IsZero() && !now.Before(a.Until.Time)
 }
 
-// Role is what somebody may do in a tenant's namespaces: viewer, operator, or one
-// of the Platform's roles.
+// Role is a role in a tenant's namespaces: viewer, operator, or one of the Platform's
+// roles.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=40
 type Role string
 
 const (
-	// RoleViewer reads everything but Secrets.
+	// RoleViewer reads everything except Secrets.
 	RoleViewer Role = "viewer"
-	// RoleOperator runs workloads: it writes all that a team needs inside its
+	// RoleOperator writes everything that a team needs to run workloads in its
 	// namespaces, and nothing that croft manages.
 	RoleOperator Role = "operator"
 )
 
-// Egress is where a tenant's pods may connect to.
+// Egress is the policy for connections from a tenant's pods.
 //
 // +kubebuilder:validation:Enum=Open;Restricted
 type Egress string
 
 const (
-	// EgressOpen lets pods connect everywhere but to the instance metadata
-	// address. Other tenants are still out of reach: they let nobody in.
+	// EgressOpen lets pods connect to every address except the instance metadata address.
+	// Other tenants stay unreachable: they refuse the connection.
 	EgressOpen Egress = "Open"
 	// EgressRestricted lets pods connect to DNS, to their own tenant and to the
 	// networks of allowCIDRs.
@@ -206,12 +204,11 @@ const (
 
 // TenantNetwork holds a tenant's exceptions from the network wall.
 type TenantNetwork struct {
-	// Egress is where the tenant's pods may connect to; the Platform's default
-	// if not given.
+	// Egress is the policy for connections from the tenant's pods. Defaults to the
+	// Platform's.
 	// +optional
 	Egress Egress `json:"egress,omitempty"`
-	// AllowCIDRs are networks that pods may connect to although egress is
-	// Restricted.
+	// AllowCIDRs are networks that pods may connect to with Restricted egress.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=43
 	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a network, such as 10.20.0.0/16"
@@ -228,167 +225,166 @@ type PodSecurityLevel string
 const (
 	// PodSecurityPrivileged refuses nothing.
 	PodSecurityPrivileged PodSecurityLevel = "privileged"
-	// PodSecurityBaseline refuses known ways out of a pod.
+	// PodSecurityBaseline refuses known privilege escalations.
 	PodSecurityBaseline PodSecurityLevel = "baseline"
-	// PodSecurityRestricted also asks for today's hardening, such as not running
-	// as root.
+	// PodSecurityRestricted also requires current hardening, such as not running as root.
 	PodSecurityRestricted PodSecurityLevel = "restricted"
 )
 
 // TenantPolicy holds a tenant's exceptions from the policy wall.
 type TenantPolicy struct {
-	// PodSecurity is the Pod Security level of the namespaces; the Platform's
-	// default if not given.
+	// PodSecurity is the Pod Security level of the namespaces. Defaults to the
+	// Platform's.
 	// +optional
 	PodSecurity PodSecurityLevel `json:"podSecurity,omitempty"`
 
 	Allowances `json:",inline"`
 }
 
-// Allowances are what a tenant's objects may use of what the policy wall
-// otherwise refuses. A list that is given replaces the Platform's default as a
-// whole; an empty one allows nothing. In the lists of names, "*" allows every
-// name.
+// Allowances are the values that the policy wall allows in a tenant's objects. A given
+// list replaces the Platform's default as a whole; an empty list allows nothing. In lists
+// of names, "*" allows every name.
 type Allowances struct {
-	// ServiceTypes are the types of Services; ClusterIP alone by default.
+	// ServiceTypes are the allowed types of Services. Defaults to ClusterIP.
 	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:items:Enum=ClusterIP;NodePort;LoadBalancer;ExternalName
 	// +listType=set
 	// +optional
 	ServiceTypes []corev1.ServiceType `json:"serviceTypes,omitzero"`
-	// Registries are where images come from: a registry, such as
+	// Registries are the allowed sources of images: a registry, such as
 	// registry.example.org, a path in one, such as ghcr.io/example, or a single
-	// repository. Images without a registry are those of docker.io. Any by default.
+	// repository. Images without a registry come from docker.io. Defaults to any.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:XValidation:rule="self == '*' || self.matches('^[a-z0-9]([-a-z0-9._:]*[a-z0-9])?(/[a-z0-9]([-a-z0-9._]*[a-z0-9])?)*$')",message="must be a registry or a path in one without a tag, such as registry.example.org or ghcr.io/example, or \"*\" for any"
 	// +listType=set
 	// +optional
 	Registries []string `json:"registries,omitzero"`
-	// ImagePullPolicies are what containers and image volumes may ask for; the first
-	// is given to those that ask for another. Always alone by default: with any other, a
-	// container may run an image that somebody else's secret pulled to the node.
+	// ImagePullPolicies are the allowed pull policies of containers and image volumes.
+	// The first replaces policies that are not in the list. Defaults to Always: with any
+	// other, a container may run an image that another pod's secret pulled to the node.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
 	// +kubebuilder:validation:items:Enum=Always;IfNotPresent;Never
 	// +listType=atomic
 	// +optional
 	ImagePullPolicies []corev1.PullPolicy `json:"imagePullPolicies,omitzero"`
-	// PriorityClasses are those that pods may ask for; none by default. Where the
-	// cluster has a default class, it must be allowed for pods to be admitted.
+	// PriorityClasses are the allowed priority classes of pods. Defaults to none. If the
+	// cluster has a default class, pods are refused unless it is allowed.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	// +optional
 	PriorityClasses []string `json:"priorityClasses,omitzero"`
-	// RuntimeClasses are those that pods may ask for; none by default.
+	// RuntimeClasses are the allowed runtime classes of pods. Defaults to none.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	// +optional
 	RuntimeClasses []string `json:"runtimeClasses,omitzero"`
-	// StorageClasses are those that claims may ask for; any by default. The empty
-	// name, which asks for a volume that exists already, is never among "*".
+	// StorageClasses are the allowed storage classes of claims. Defaults to any. "*" does
+	// not allow the empty name, which requests an existing volume.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	// +optional
 	StorageClasses []string `json:"storageClasses,omitzero"`
-	// IngressClasses are those that Ingresses may ask for; any by default.
+	// IngressClasses are the allowed classes of Ingresses. Defaults to any.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	// +optional
 	IngressClasses []string `json:"ingressClasses,omitzero"`
-	// GatewayClasses are those that Gateways may ask for; any by default.
+	// GatewayClasses are the allowed classes of Gateways. Defaults to any.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	// +optional
 	GatewayClasses []string `json:"gatewayClasses,omitzero"`
-	// Issuers are those that Certificates may name, as KIND/NAME: ClusterIssuer/letsencrypt,
-	// or Issuer/* for every Issuer of the namespace. A kind of another API group has that
-	// behind it: AWSPCAClusterIssuer.awspca.cert-manager.io/internal. Any by default.
+	// Issuers are the issuers that Certificates may name, as KIND/NAME:
+	// ClusterIssuer/letsencrypt, or Issuer/* for every Issuer of the namespace. A kind of
+	// another API group is followed by the group:
+	// AWSPCAClusterIssuer.awspca.cert-manager.io/internal. Defaults to any.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:XValidation:rule="self == '*' || self.matches('^[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9.]*[a-z0-9])?)?/([*]|[a-z0-9]([-a-z0-9.]*[a-z0-9])?)$')",message="must be the kind and the name of an issuer, such as ClusterIssuer/letsencrypt or Issuer/*, or \"*\" for any"
 	// +listType=set
 	// +optional
 	Issuers []string `json:"issuers,omitzero"`
-	// IssuerTypes are what Issuers that the tenant writes itself may be, as
-	// cert-manager's field is called; selfSigned and ca by default. The others make
-	// cert-manager connect to the address that the Issuer names.
+	// IssuerTypes are the allowed types of the tenant's own Issuers, by the name of
+	// cert-manager's field. Defaults to selfSigned and ca. The others make cert-manager
+	// connect to the address that the Issuer names.
 	// +kubebuilder:validation:MaxItems=5
 	// +kubebuilder:validation:items:Enum=acme;ca;selfSigned;vault;venafi
 	// +listType=set
 	// +optional
 	IssuerTypes []string `json:"issuerTypes,omitzero"`
-	// SourceHosts are the hosts that Flux fetches from for the tenant, exact or with a
-	// leading "*." for everything below. "*", the default, is every host outside of the
-	// cluster that has a name; a host inside, or an address, is named. Services of the
-	// tenant's own namespaces and of the platform's need no naming.
+	// SourceHosts are the hosts that Flux may fetch from for the tenant: exact names, or
+	// a leading "*." for all subdomains. "*", the default, allows every host name outside
+	// the cluster; hosts inside and IP addresses must be listed. Services in the tenant's
+	// and the platform's namespaces are always allowed.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:XValidation:rule="self == '*' || isIP(self) || self.matches('^(\\\\*\\\\.)?([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\\\.)*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",message="must be a host in lower case, such as github.com or *.example.org, an address, or \"*\" for every host outside of the cluster"
 	// +listType=set
 	// +optional
 	SourceHosts []string `json:"sourceHosts,omitzero"`
-	// CSIDrivers are those that pods may mount inline volumes of, such as
-	// secrets-store.csi.k8s.io; none by default. Claims are not concerned.
+	// CSIDrivers are the allowed drivers of pods' inline volumes, such as
+	// secrets-store.csi.k8s.io. Defaults to none. Claims are not affected.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	// +optional
 	CSIDrivers []string `json:"csiDrivers,omitzero"`
-	// DeviceClasses are those that ResourceClaims and pods may ask for devices of,
-	// such as gpu.example.com; none by default. The scheduler searches for devices
-	// while all other pods wait: grant a class only where its users may hold it up.
+	// DeviceClasses are the allowed device classes of ResourceClaims and pods, such as
+	// gpu.example.com. Defaults to none. The scheduler searches for devices while all
+	// other pods wait: allow a class only to tenants that may delay others.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	// +optional
 	DeviceClasses []string `json:"deviceClasses,omitzero"`
-	// VolumeTypes are those that pods may mount beside configMap, secret, projected,
-	// downwardAPI, emptyDir, persistentVolumeClaim, ephemeral, image and, of
-	// csiDrivers, csi; none by default. Each of them reaches from the node, past every
+	// VolumeTypes are volume types that pods may mount in addition to configMap, secret,
+	// projected, downwardAPI, emptyDir, persistentVolumeClaim, ephemeral, image and, with
+	// csiDrivers, csi. Defaults to none. Each of them connects from the node, past every
 	// NetworkPolicy, or mounts any disk of the cloud account by its ID. hostPath is not
-	// among them: Pod Security allows it at the level privileged alone.
+	// among them: Pod Security allows it only at the level privileged.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:Enum=awsElasticBlockStore;azureDisk;azureFile;cephfs;cinder;fc;flexVolume;flocker;gcePersistentDisk;gitRepo;glusterfs;iscsi;nfs;photonPersistentDisk;portworxVolume;quobyte;rbd;scaleIO;storageos;vsphereVolume;*
 	// +listType=set
 	// +optional
 	VolumeTypes []VolumeType `json:"volumeTypes,omitzero"`
-	// VolumeAttributesClasses are those that claims may ask for, such as for more
-	// IOPS; none by default. Kubernetes lets a claim change it at any time.
+	// VolumeAttributesClasses are the allowed VolumeAttributesClasses of claims, such as
+	// for more IOPS. Defaults to none. A claim can change its class at any time.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	// +optional
 	VolumeAttributesClasses []string `json:"volumeAttributesClasses,omitzero"`
-	// MaxVolumeSize is the most storage that one claim may ask for; 1Ti by default.
-	// All claims together are bounded by requests.storage in the tenant's quota.
+	// MaxVolumeSize is the maximum storage of one claim. Defaults to 1Ti. The tenant's
+	// quota of requests.storage limits all claims together.
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="must be more than 0, such as 500Gi"
 	// +optional
 	MaxVolumeSize *resource.Quantity `json:"maxVolumeSize,omitempty"`
-	// ShareWith are the people and service accounts beyond the tenant's own to whom
-	// its RoleBindings may give roles; nobody by default. The tenant's own are the
-	// groups and users of its access and the service accounts of its namespaces.
+	// ShareWith are people and service accounts outside the tenant that its RoleBindings
+	// may give roles to. Defaults to none. The groups and users of the tenant's access
+	// and the service accounts of its namespaces are always allowed.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +optional
 	ShareWith []Sharer `json:"shareWith,omitzero"`
-	// CloudIdentities are the identities at a cloud that service accounts may name
-	// in the annotations of AWS (eks.amazonaws.com/role-arn), Google
-	// (iam.gke.io/gcp-service-account), Azure (azure.workload.identity/client-id)
-	// and Alibaba (pod-identity.alibabacloud.com/role-name): whole, or up to a
-	// trailing "*", such as arn:aws:iam::111122223333:role/shop-*; none by default.
+	// CloudIdentities are the cloud identities that service accounts may name in the
+	// annotations of AWS (eks.amazonaws.com/role-arn), Google
+	// (iam.gke.io/gcp-service-account), Azure (azure.workload.identity/client-id) and
+	// Alibaba (pod-identity.alibabacloud.com/role-name): exact, or a prefix with a
+	// trailing "*", such as arn:aws:iam::111122223333:role/shop-*. Defaults to none.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -396,63 +392,59 @@ type Allowances struct {
 	// +listType=set
 	// +optional
 	CloudIdentities []string `json:"cloudIdentities,omitzero"`
-	// ClusterIPs are the addresses that Services may choose for themselves; none by
-	// default: the cluster gives each Service one that is free. An address that is
-	// chosen may be one that another tenant's Service had a moment ago, or that the
-	// cluster's DNS is about to take.
+	// ClusterIPs are the addresses that Services may choose. Defaults to none: the
+	// cluster assigns a free one. A chosen address may be one that another tenant's
+	// Service has just released, or that the cluster's DNS is about to take.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=45
 	// +kubebuilder:validation:items:XValidation:rule="self == '*' || isIP(self)",message="must be an IP address, such as 10.100.7.7, or \"*\" for any"
 	// +listType=set
 	// +optional
 	ClusterIPs []string `json:"clusterIPs,omitzero"`
-	// MaxTokenExpirationSeconds is how long a token of a service account may be
-	// valid that somebody asks for (kubectl create token); 86400, a day, by default.
-	// Tokens that pods mount are the kubelet's to ask for, and end with their pod.
+	// MaxTokenExpirationSeconds is the maximum lifetime of a requested service account
+	// token (kubectl create token). Defaults to 86400, a day. Tokens in pods are not
+	// affected: the kubelet requests them, and they end with their pod.
 	// +kubebuilder:validation:Minimum=600
 	// +optional
 	MaxTokenExpirationSeconds *int64 `json:"maxTokenExpirationSeconds,omitempty"`
-	// TokenSecrets says whether Secrets may be of the type
-	// kubernetes.io/service-account-token, whose tokens never expire; false by
-	// default.
+	// TokenSecrets allows Secrets of the type kubernetes.io/service-account-token, which
+	// hold tokens that never expire. Defaults to false.
 	// +optional
 	TokenSecrets *bool `json:"tokenSecrets,omitempty"`
-	// MaxTerminationGracePeriodSeconds is how long a pod may take to end; 3600,
-	// an hour, by default. It is at least the 30 that a pod gets which asks for
-	// nothing.
+	// MaxTerminationGracePeriodSeconds is the maximum terminationGracePeriodSeconds of
+	// pods. Defaults to 3600, an hour. The minimum is Kubernetes' default of 30.
 	// +kubebuilder:validation:Minimum=30
 	// +optional
 	MaxTerminationGracePeriodSeconds *int64 `json:"maxTerminationGracePeriodSeconds,omitempty"`
-	// MaxObjectBytes is the largest Secret or ConfigMap that may be written; 262144,
-	// 256 KiB, by default. An object is measured as it is stored, with its metadata.
-	// Together with the quota it bounds what a tenant can hold of etcd.
+	// MaxObjectBytes is the maximum size of a Secret or ConfigMap, as stored and with its
+	// metadata. Defaults to 262144, 256 KiB. Together with the quota it limits a tenant's
+	// space in etcd.
 	// +kubebuilder:validation:Minimum=16384
 	// +kubebuilder:validation:Maximum=1572864
 	// +optional
 	MaxObjectBytes *int64 `json:"maxObjectBytes,omitempty"`
-	// MaxHelmReleaseBytes is the largest Secret of type helm.sh/release.v1, in which
-	// Helm keeps each revision of a release; maxObjectBytes by default. Large charts
-	// need up to 1048576, 1 MiB.
+	// MaxHelmReleaseBytes is the maximum size of a Secret of type helm.sh/release.v1, in
+	// which Helm stores each revision of a release. Defaults to maxObjectBytes. Large
+	// charts need up to 1048576, 1 MiB.
 	// +kubebuilder:validation:Minimum=16384
 	// +kubebuilder:validation:Maximum=1572864
 	// +optional
 	MaxHelmReleaseBytes *int64 `json:"maxHelmReleaseBytes,omitempty"`
-	// MaxOtherObjectBytes is the largest object of any other kind, such as a pod, a
-	// Deployment or an add-on's; 49152, 48 KiB, by default. Events and Leases are
-	// held to 8 KiB whatever this says.
+	// MaxOtherObjectBytes is the maximum size of an object of any other kind, such as a
+	// pod, a Deployment or an add-on's. Defaults to 49152, 48 KiB. The limit of Events,
+	// Leases and Elevations is always 8 KiB.
 	// +kubebuilder:validation:Minimum=16384
 	// +kubebuilder:validation:Maximum=1572864
 	// +optional
 	MaxOtherObjectBytes *int64 `json:"maxOtherObjectBytes,omitempty"`
-	// DoNotDisrupt says whether pods may carry karpenter.sh/do-not-disrupt, which
-	// keeps their nodes until the pool's ttl and terminationGracePeriod, or what says
-	// the same to the cluster-autoscaler or the descheduler; false by default.
+	// DoNotDisrupt allows pods to carry karpenter.sh/do-not-disrupt, which keeps their
+	// nodes until the pool's ttl and terminationGracePeriod, or its equivalents of the
+	// cluster-autoscaler and the descheduler. Defaults to false.
 	// +optional
 	DoNotDisrupt *bool `json:"doNotDisrupt,omitempty"`
-	// Annotations are annotations and labels that objects may carry although an
-	// add-on would act upon them: a key, a key and its value as KEY=VALUE, or all
-	// below a prefix, which ends in a slash; none by default. See docs/addons.md for
-	// the add-ons that croft knows.
+	// Annotations are annotations and labels that objects may carry although an add-on
+	// acts on them: a key, KEY=VALUE, or a prefix that ends in a slash. Defaults to none.
+	// docs/addons.md lists the add-ons that croft knows.
 	// +kubebuilder:validation:MaxItems=24
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -460,15 +452,15 @@ type Allowances struct {
 	// +listType=set
 	// +optional
 	Annotations []string `json:"annotations,omitzero"`
-	// UnknownAnnotations says what becomes of annotations whose prefix croft's
-	// catalogue of add-ons does not know: Allow, Warn or Deny; Warn by default, since
-	// most of them are read by nobody, and one that is read by an add-on should be
-	// seen. Pods of Deployments and the like get none, since their template got one.
+	// UnknownAnnotations is the policy for annotations with a prefix that croft's
+	// catalogue of add-ons does not contain: Allow, Warn or Deny. Defaults to Warn: no
+	// add-on reads most of them, and the warning shows the others. Pods from a template
+	// get no warning, since the template got one.
 	// +optional
 	UnknownAnnotations UnknownAnnotations `json:"unknownAnnotations,omitempty"`
 }
 
-// VolumeType is a type of volumes, as a pod names it.
+// VolumeType is a type of volume, as named in a pod.
 type VolumeType string
 
 // Sharer is a group, a user or a service account that a tenant may share with.
@@ -476,7 +468,7 @@ type VolumeType string
 // +kubebuilder:validation:XValidation:rule="(has(self.group) ? 1 : 0) + (has(self.user) ? 1 : 0) + (has(self.serviceAccount) ? 1 : 0) == 1",message="set exactly one of group, user and serviceAccount"
 type Sharer struct {
 	// Group is a group as the API server sees it: the Platform's groupPrefix is not
-	// put before it. "*" is any group but those that begin with system:.
+	// prepended. "*" is any group except groups that begin with system:.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('system:')",message="groups that begin with system: are Kubernetes' own and hold everybody or nobody you want: name a group of your identity provider, or a serviceAccount"
@@ -484,7 +476,7 @@ type Sharer struct {
 	// +optional
 	Group string `json:"group,omitempty"`
 	// User is the name of a single user, as the API server sees it. "*" is any user
-	// but those that begin with system:.
+	// except users that begin with system:.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('system:')",message="users that begin with system: are Kubernetes' own: name a person or a robot of your identity provider, or a serviceAccount"
@@ -499,16 +491,16 @@ type Sharer struct {
 	ServiceAccount string `json:"serviceAccount,omitempty"`
 }
 
-// UnknownAnnotations says what becomes of annotations that the catalogue of add-ons
-// does not know.
+// UnknownAnnotations is the policy for annotations that the catalogue of add-ons does not
+// contain.
 //
 // +kubebuilder:validation:Enum=Allow;Warn;Deny
 type UnknownAnnotations string
 
 const (
-	// UnknownAllow lets them through.
+	// UnknownAllow admits objects with unknown annotations.
 	UnknownAllow UnknownAnnotations = "Allow"
-	// UnknownWarn lets them through with a warning.
+	// UnknownWarn admits them with a warning.
 	UnknownWarn UnknownAnnotations = "Warn"
 	// UnknownDeny refuses them.
 	UnknownDeny UnknownAnnotations = "Deny"
@@ -522,29 +514,29 @@ type ContainerLimits struct {
 	// DefaultRequest are the requests of a container that sets none.
 	// +optional
 	DefaultRequest corev1.ResourceList `json:"defaultRequest,omitempty"`
-	// Max is the most that a container may ask for.
+	// Max is the maximum of a container's requests and limits.
 	// +optional
 	Max corev1.ResourceList `json:"max,omitempty"`
-	// Min is the least that a container may ask for.
+	// Min is the minimum of a container's requests and limits.
 	// +optional
 	Min corev1.ResourceList `json:"min,omitempty"`
 }
 
-// DeletionPolicy says what becomes of the namespaces when a Tenant is deleted.
+// DeletionPolicy is the policy for the namespaces when a Tenant is deleted.
 //
 // +kubebuilder:validation:Enum=Retain;Delete
 type DeletionPolicy string
 
 const (
-	// DeletionRetain keeps the namespaces, the workloads and the walls, and takes
-	// away people's access.
+	// DeletionRetain keeps the namespaces, the workloads and the walls, and removes
+	// people's access.
 	DeletionRetain DeletionPolicy = "Retain"
-	// DeletionDelete deletes the namespaces that croft created, with everything
-	// in them, and releases those that it adopted.
+	// DeletionDelete deletes the namespaces that croft created, with everything in them,
+	// and releases adopted namespaces.
 	DeletionDelete DeletionPolicy = "Delete"
 )
 
-// TenantStatus reports a tenant's conditions and what it has.
+// TenantStatus is the observed state of a Tenant.
 type TenantStatus struct {
 	Status `json:",inline"`
 	// Pool is the default pool.
@@ -554,37 +546,36 @@ type TenantStatus struct {
 	// +listType=atomic
 	// +optional
 	Pools []string `json:"pools,omitempty"`
-	// Namespaces are those that croft keeps for the tenant.
+	// Namespaces are the namespaces that croft manages for the tenant.
 	// +listType=atomic
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Domains are all that the tenant may serve.
+	// Domains are all hosts that the tenant may serve.
 	// +listType=atomic
 	// +optional
 	Domains []string `json:"domains,omitempty"`
-	// Placement is the engine that was last seen to place the tenant's pods.
+	// Placement is the engine that was last observed to place the tenant's pods.
 	// +optional
 	Placement PlacementEngine `json:"placement,omitempty"`
-	// Shares are how the quota is divided among several namespaces: the ledger
-	// from which their ResourceQuotas are written. A single one has the whole, and
-	// no ledger is kept.
+	// Shares divide the quota among several namespaces. croft writes their ResourceQuotas
+	// from this list. A single namespace has the whole quota, and no list.
 	// +listType=map
 	// +listMapKey=namespace
 	// +optional
 	Shares []QuotaShare `json:"shares,omitempty"`
-	// RefusedPods counts the workloads whose pods the API server refuses, by quota,
+	// RefusedPods counts the workloads with pods that the API server refuses, by quota,
 	// policies, Pod Security or limits. It is absent if there are none.
 	// +optional
 	RefusedPods *RefusedPods `json:"refusedPods,omitempty"`
 }
 
-// RefusedPods are workloads whose pods the API server refuses, by the events of
-// Kubernetes' own controllers. A workload counts until its controller has had the time to
-// try again: for as long after the last refusal as it has been refused, and for at most 20
-// minutes.
+// RefusedPods are workloads with pods that the API server refuses, by the events of
+// Kubernetes' own controllers. A workload counts until its controller has had time to try
+// again: after the last refusal, for as long as it has been refused and a minute more, at
+// most 20 minutes.
 type RefusedPods struct {
-	// Workloads is the number of ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs
-	// and ReplicationControllers that are refused.
+	// Workloads is the number of refused ReplicaSets, StatefulSets, DaemonSets, Jobs,
+	// CronJobs and ReplicationControllers.
 	// +required
 	Workloads int64 `json:"workloads"`
 	// First is the workload that was refused first.
@@ -592,7 +583,7 @@ type RefusedPods struct {
 	First RefusedWorkload `json:"first"`
 }
 
-// RefusedWorkload is a workload whose pods the API server refuses.
+// RefusedWorkload is a workload with pods that the API server refuses.
 type RefusedWorkload struct {
 	// Namespace is the workload's namespace.
 	// +required
@@ -610,10 +601,10 @@ type RefusedWorkload struct {
 
 // QuotaShare is one namespace's share of its tenant's quota.
 type QuotaShare struct {
-	// Namespace has the share.
+	// Namespace is the namespace's name.
 	// +required
 	Namespace string `json:"namespace"`
-	// Hard is what all of the namespace's objects may ask for together.
+	// Hard is the limit of all of the namespace's objects together.
 	// +optional
 	Hard corev1.ResourceList `json:"hard,omitempty"`
 }

@@ -2,13 +2,13 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TenantNamespace is a namespace that a tenant asks for itself. Its operators create it in
-// a namespace that the Tenant declares; croft creates the namespace of the same name as one
-// of the tenant's, behind the same walls and within the tenant's quota. The Tenant's
-// selfService limits how many there are.
+// TenantNamespace is a tenant's request for a namespace. The tenant's operators create it
+// in a namespace that the Tenant declares. croft creates the namespace of the same name,
+// as one of the tenant's, with the same walls and within the tenant's quota. The Tenant's
+// selfService limits their number.
 //
-// It has no specification: nothing of the namespace is the tenant's to choose but its name,
-// which begins with the tenant's name and a hyphen.
+// It has no spec: the tenant chooses only the name, which begins with the tenant's name
+// and a hyphen.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -27,7 +27,7 @@ type TenantNamespace struct {
 	Status TenantNamespaceStatus `json:"status,omitempty"`
 }
 
-// TenantNamespaceStatus is what became of the request.
+// TenantNamespaceStatus is the result of the request.
 type TenantNamespaceStatus struct {
 	Status `json:",inline"`
 	// Tenant is the tenant that the namespace was granted to. It is set once. A granted
@@ -45,10 +45,10 @@ type TenantNamespaceList struct {
 	Items           []TenantNamespace `json:"items"`
 }
 
-// SelfService is what a tenant's operators may make for the tenant themselves.
+// SelfService lets a tenant's operators create namespaces.
 type SelfService struct {
-	// Namespaces is how many namespaces the tenant may have beside those that it
-	// declares, by TenantNamespaces; none by default. A lower number takes none away.
+	// Namespaces is the maximum number of namespaces that TenantNamespaces add to the
+	// declared ones. Defaults to 0. A lower number removes none.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=63
 	// +optional

@@ -5,10 +5,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TenantRules are one tenant's rules compiled for one namespace, for people to read.
-// croft alone writes them, and the same into the namespace's annotations, where the
-// admission policies read them: so the number of policies does not grow with the number
-// of tenants.
+// TenantRules are one tenant's rules compiled for one namespace, for people to read. Only
+// croft writes them. It writes the same rules to the namespace's annotations, where the
+// admission policies read them: the number of policies does not grow with the number of
+// tenants.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,singular=tenantrules,path=tenantrules,shortName=trules
@@ -24,7 +24,7 @@ type TenantRules struct {
 	Spec TenantRulesSpec `json:"spec"`
 }
 
-// TenantRulesSpec is what the admission policies read. Each field is a string, an
+// TenantRulesSpec is the input of the admission policies. Each field is a string, an
 // int64, a boolean or a list of strings: annotations carry nothing else.
 type TenantRulesSpec struct {
 	// Tenant is the tenant's name, for messages.
@@ -38,32 +38,34 @@ type TenantRulesSpec struct {
 	// +listType=atomic
 	// +required
 	Pools []string `json:"pools"`
-	// Namespaces are all of the tenant's, the reach of its own NetworkPolicies.
+	// Namespaces are all of the tenant's namespaces, the scope of its own
+	// NetworkPolicies.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63
 	// +listType=atomic
 	// +required
 	Namespaces []string `json:"namespaces"`
-	// SelfService says whether TenantNamespaces may be created in the namespace: where
-	// the Tenant declares it and its selfService allows some.
+	// SelfService allows TenantNamespaces in the namespace: the Tenant declares it, and
+	// its selfService allows some.
 	// +optional
 	SelfService bool `json:"selfService"`
-	// PlatformNamespaces are those that a NetworkPolicy may let in besides.
+	// PlatformNamespaces are further namespaces that a NetworkPolicy may let in.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63
 	// +listType=atomic
 	// +required
 	PlatformNamespaces []string `json:"platformNamespaces"`
-	// Egress is where pods may connect to, the reach of its own NetworkPolicies.
+	// Egress is the policy for pods' connections, which the tenant's own NetworkPolicies
+	// cannot exceed.
 	// +required
 	Egress Egress `json:"egress"`
-	// AllowCIDRs are the networks that egress may reach although Restricted.
+	// AllowCIDRs are networks that pods may connect to with Restricted egress.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=43
 	// +listType=atomic
 	// +required
 	AllowCIDRs []string `json:"allowCIDRs"`
-	// Networks are the secondary networks that pods may ask for.
+	// Networks are the secondary networks that pods may attach to.
 	// +kubebuilder:validation:MaxItems=14
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:default={}
@@ -76,60 +78,60 @@ type TenantRulesSpec struct {
 	// +listType=atomic
 	// +required
 	Domains []string `json:"domains"`
-	// ServiceTypes are the types that Services may have.
+	// ServiceTypes are the allowed types of Services.
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=atomic
 	// +required
 	ServiceTypes []corev1.ServiceType `json:"serviceTypes"`
-	// Registries are where images may come from.
+	// Registries are the allowed sources of images.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=atomic
 	// +required
 	Registries []string `json:"registries"`
-	// ImagePullPolicies are what containers and image volumes may ask for; the first
-	// is given to those that ask for another.
+	// ImagePullPolicies are the allowed pull policies of containers and image volumes.
+	// The first replaces policies that are not in the list.
 	// +kubebuilder:validation:MaxItems=3
 	// +listType=atomic
 	// +required
 	ImagePullPolicies []corev1.PullPolicy `json:"imagePullPolicies"`
-	// PriorityClasses are those that pods may ask for.
+	// PriorityClasses are the allowed priority classes of pods.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=atomic
 	// +required
 	PriorityClasses []string `json:"priorityClasses"`
-	// RuntimeClasses are those that pods may ask for.
+	// RuntimeClasses are the allowed runtime classes of pods.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=atomic
 	// +required
 	RuntimeClasses []string `json:"runtimeClasses"`
-	// StorageClasses are those that claims may ask for.
+	// StorageClasses are the allowed storage classes of claims.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=atomic
 	// +required
 	StorageClasses []string `json:"storageClasses"`
-	// IngressClasses are those that Ingresses may ask for.
+	// IngressClasses are the allowed classes of Ingresses.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=atomic
 	// +required
 	IngressClasses []string `json:"ingressClasses"`
-	// GatewayClasses are those that Gateways may ask for.
+	// GatewayClasses are the allowed classes of Gateways.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=atomic
 	// +required
 	GatewayClasses []string `json:"gatewayClasses"`
-	// Issuers are those that Certificates may name, as KIND/NAME.
+	// Issuers are the issuers that Certificates may name, as KIND/NAME.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=atomic
 	// +required
 	Issuers []string `json:"issuers"`
-	// IssuerTypes are what Issuers may be.
+	// IssuerTypes are the allowed types of Issuers.
 	// +kubebuilder:validation:MaxItems=5
 	// +listType=atomic
 	// +required
@@ -140,48 +142,48 @@ type TenantRulesSpec struct {
 	// +listType=atomic
 	// +required
 	SourceHosts []string `json:"sourceHosts"`
-	// CSIDrivers are those that pods may mount inline volumes of.
+	// CSIDrivers are the allowed drivers of pods' inline volumes.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=atomic
 	// +required
 	CSIDrivers []string `json:"csiDrivers"`
-	// DeviceClasses are those that claims and pods may ask for devices of.
+	// DeviceClasses are the allowed device classes of claims and pods.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=atomic
 	// +required
 	DeviceClasses []string `json:"deviceClasses"`
-	// VolumeTypes are those that pods may mount beside the harmless ones. Rules from
-	// before the field allow none.
+	// VolumeTypes are volume types that pods may mount in addition to the harmless ones.
+	// Rules from before the field allow none.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:default={}
 	// +listType=atomic
 	// +required
 	VolumeTypes []VolumeType `json:"volumeTypes"`
-	// VolumeAttributesClasses are those that claims may ask for. Rules from before the
-	// field allow none.
+	// VolumeAttributesClasses are the allowed VolumeAttributesClasses of claims. Rules
+	// from before the field allow none.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:default={}
 	// +listType=atomic
 	// +required
 	VolumeAttributesClasses []string `json:"volumeAttributesClasses"`
-	// MaxVolumeSize is the most storage that one claim may ask for, as a quantity.
+	// MaxVolumeSize is the maximum storage of one claim, as a quantity.
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:default="1Ti"
 	// +required
 	MaxVolumeSize string `json:"maxVolumeSize"`
-	// Subjects are those to whom RoleBindings may give roles, beside the service
-	// accounts of namespaces: Group:NAME, User:NAME, ServiceAccount:NAMESPACE/NAME,
-	// and "*" as a NAME.
+	// Subjects are the subjects that RoleBindings may give roles to, in addition to the
+	// service accounts of namespaces: Group:NAME, User:NAME,
+	// ServiceAccount:NAMESPACE/NAME, and "*" as a NAME.
 	// +kubebuilder:validation:MaxItems=96
 	// +kubebuilder:validation:items:MaxLength=340
 	// +listType=atomic
 	// +required
 	Subjects []string `json:"subjects"`
-	// CloudIdentities are those that service accounts may name, whole or up to a
-	// trailing "*".
+	// CloudIdentities are the cloud identities that service accounts may name: exact, or
+	// a prefix with a trailing "*".
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=atomic
@@ -193,28 +195,28 @@ type TenantRulesSpec struct {
 	// +listType=atomic
 	// +required
 	ClusterIPs []string `json:"clusterIPs"`
-	// MaxTokenExpirationSeconds is how long a token of a service account may be
-	// valid that somebody asks for.
+	// MaxTokenExpirationSeconds is the maximum lifetime of a requested service account
+	// token.
 	// +required
 	MaxTokenExpirationSeconds int64 `json:"maxTokenExpirationSeconds"`
-	// TokenSecrets says whether Secrets may hold tokens that never expire.
+	// TokenSecrets allows Secrets with tokens that never expire.
 	// +required
 	TokenSecrets bool `json:"tokenSecrets"`
-	// MaxTerminationGracePeriodSeconds is how long a pod may take to end.
+	// MaxTerminationGracePeriodSeconds is the maximum time for a pod to terminate.
 	// +required
 	MaxTerminationGracePeriodSeconds int64 `json:"maxTerminationGracePeriodSeconds"`
-	// DoNotDisrupt says whether pods may keep their nodes from being disrupted.
+	// DoNotDisrupt allows pods to keep their nodes from being disrupted.
 	// +required
 	DoNotDisrupt bool `json:"doNotDisrupt"`
-	// Annotations are annotations and labels that objects may carry although an
-	// add-on would act upon them.
+	// Annotations are annotations and labels that objects may carry although an add-on
+	// acts on them.
 	// +kubebuilder:validation:MaxItems=24
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=atomic
 	// +optional
 	Annotations []string `json:"annotations"`
-	// UnknownAnnotations says what becomes of annotations that the catalogue of
-	// add-ons does not know.
+	// UnknownAnnotations is the policy for annotations that the catalogue of add-ons does
+	// not contain.
 	// +optional
 	UnknownAnnotations UnknownAnnotations `json:"unknownAnnotations"`
 }
