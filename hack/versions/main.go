@@ -66,8 +66,9 @@ func main() {
 	only := flag.String("only", "", "only API servers whose file has this in its name; writes no file")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *bin, *out, *only); err != nil {
+	err := run(ctx, *bin, *out, *only)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "versions:", err)
 		os.Exit(1)
 	}
