@@ -23,6 +23,9 @@ type unlisted struct {
 // Scheme implements client.Client.
 func (unlisted) Scheme() *runtime.Scheme { return runtime.NewScheme() }
 
+// RESTMapper implements client.Client.
+func (unlisted) RESTMapper() meta.RESTMapper { return meta.NewDefaultRESTMapper(nil) }
+
 // List implements client.Reader.
 func (u unlisted) List(context.Context, client.ObjectList, ...client.ListOption) error { return u.err }
 
