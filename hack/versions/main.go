@@ -138,11 +138,13 @@ func (t trial) try(ctx context.Context, bin string) (_ row, err error) {
 		return row{}, err
 	}
 	r.Version = strings.TrimPrefix(server.ServerVersion.GitVersion, "v")
-	var results []verify.Result
-	if err := c.read(ctx, &results, "verify", "--timeout", "5m"); err != nil {
+	var report struct {
+		Results []verify.Result `json:"results"`
+	}
+	if err := c.read(ctx, &report, "verify", "--timeout", "5m"); err != nil {
 		return row{}, err
 	}
-	for _, result := range results {
+	for _, result := range report.Results {
 		r.Outcomes[result.Result]++
 	}
 	return r, c.problems(ctx, &r)

@@ -20,7 +20,7 @@ import (
 type stage interface {
 	Needs() []verify.Right
 	Attacks() []attack.Attack
-	Absent(context.Context, client.Reader) (string, error)
+	Absent(context.Context, client.Client) (string, error)
 	Run(context.Context, *rest.Config, *runtime.Scheme, func(attack.Attack) bool, func(verify.Result)) ([]verify.Result, error)
 }
 

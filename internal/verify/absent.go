@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/estate"
 	"croft.dev/croft/internal/wall"
 )
@@ -20,12 +21,12 @@ import (
 // Absent reports, in one clause, that the cluster has no walls to try; "" if it has some.
 // Otherwise verify would wait a minute for an ordinary pod to be admitted, and report
 // hundreds of breaches for the one reason.
-func (s *Scratch) Absent(ctx context.Context, c client.Reader) (string, error) {
+func (s *Scratch) Absent(ctx context.Context, c client.Client) (string, error) {
 	return absentPolicies(ctx, c, s.platform)
 }
 
 // Absent reports, in one clause, that the cluster has no walls to try; "" if it has some.
-func (x *Existing) Absent(ctx context.Context, c client.Reader) (string, error) {
+func (x *Existing) Absent(ctx context.Context, c client.Client) (string, error) {
 	if absent, err := absentPolicies(ctx, c, x.platform); absent != "" || err != nil {
 		return absent, err
 	}
@@ -43,7 +44,7 @@ func (x *Existing) Absent(ctx context.Context, c client.Reader) (string, error) 
 // absentPolicies names the first kind of admission policies and bindings of which the
 // cluster has none of the platform's. If it lacks only some of a kind, or the caller may not
 // list the kind, there are walls to try.
-func absentPolicies(ctx context.Context, c client.Reader, platform *estate.Platform) (string, error) {
+func absentPolicies(ctx context.Context, c client.Client, platform *estate.Platform) (string, error) {
 	var kinds []schema.GroupVersionKind
 	names := map[schema.GroupVersionKind][]string{}
 	for _, o := range wall.PlatformObjects(platform) {
@@ -57,8 +58,12 @@ func absentPolicies(ctx context.Context, c client.Reader, platform *estate.Platf
 		names[kind] = append(names[kind], o.GetName())
 	}
 	for _, kind := range kinds {
+		served, err := apply.ServedKind(c.RESTMapper(), kind)
+		if err != nil {
+			return "", err
+		}
 		var live metav1.PartialObjectMetadataList
-		live.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		live.SetGroupVersionKind(served.GroupVersion().WithKind(kind.Kind + "List"))
 		switch err := c.List(ctx, &live); {
 		case apierrors.IsForbidden(err):
 		case err != nil && !meta.IsNoMatchError(err):
