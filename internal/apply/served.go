@@ -11,10 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NoEngine says what to do where nothing can place pods.
-const NoEngine = "this API server does not serve MutatingAdmissionPolicy, which places pods: use Kubernetes 1.36; or 1.34 or 1.35 with " +
-	"--feature-gates=MutatingAdmissionPolicy=true and --runtime-config=admissionregistration.k8s.io/v1beta1=true; " +
-	"or install Gatekeeper, and set platform.placement to Gatekeeper"
+// NoEngine is the message where nothing can place pods, and NoEngineCure the remedy in it.
+const (
+	NoEngine     = "this API server does not serve MutatingAdmissionPolicy, which places pods: " + NoEngineCure
+	NoEngineCure = "use Kubernetes 1.36; or 1.34 or 1.35 with " +
+		"--feature-gates=MutatingAdmissionPolicy=true and --runtime-config=admissionregistration.k8s.io/v1beta1=true; " +
+		"or install Gatekeeper, and set platform.placement to Gatekeeper"
+)
 
 // ServedKind returns a kind in the version that the cluster serves. Kubernetes 1.34 and
 // 1.35 serve the NativePlatformKinds as v1beta1, with the same fields, where the feature

@@ -252,18 +252,13 @@ func ownRoles(ctx context.Context, c client.Reader, names []string) ([]string, e
 // withoutUnserved leaves out kinds that an API server before Kubernetes 1.36 may not
 // serve, and prints the consequences.
 func (a *app) withoutUnserved(c client.Client, objects []client.Object) []client.Object {
-	served := slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
-		gvk := o.GetObjectKind().GroupVersionKind()
-		if !slices.Contains(apply.NativePlatformKinds, gvk) {
-			return false
-		}
-		native, err := apply.ServesNative(c.RESTMapper())
-		return err == nil && !native
-	})
-	if len(served) < len(objects) {
-		say(a.err, "%s\n", apply.NoEngine)
+	if native, err := apply.ServesNative(c.RESTMapper()); native || err != nil {
+		return objects
 	}
-	return served
+	say(a.err, "%s\n", apply.NoEngine)
+	return slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
+		return slices.Contains(apply.NativePlatformKinds, o.GetObjectKind().GroupVersionKind())
+	})
 }
 
 func (a *app) printChanges(changes []apply.Change) {

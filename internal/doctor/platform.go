@@ -53,7 +53,7 @@ func engine(s *Snapshot) []Finding {
 		}
 		return []Finding{{
 			Severity: Problem, Message: "the API server does not serve MutatingAdmissionPolicy, which places pods",
-			Cure: "use Kubernetes 1.36; or 1.34 or 1.35 with --feature-gates=MutatingAdmissionPolicy=true and --runtime-config=admissionregistration.k8s.io/v1beta1=true; or set `placement: Gatekeeper` in the Platform",
+			Cure: apply.NoEngineCure,
 			Link: "docs/gatekeeper.md",
 		}}
 	}

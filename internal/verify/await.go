@@ -20,7 +20,7 @@ const (
 	// moment ago, as by croft install; usually that takes two seconds. A policy that is not
 	// enforced by then is a breach.
 	loading = 10 * time.Second
-	// pause is the time between two looks.
+	// pause is the time between two tries.
 	pause = 200 * time.Millisecond
 )
 
