@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -112,12 +113,35 @@ func TestChart(t *testing.T) {
 		c.attacksHold(t)
 	})
 	t.Run("install again", func(t *testing.T) {
-		release("install", with(values)...)
+		// The kinds are still there, and croft-kinds has written them since Helm did.
+		newer := append([]string{c.newerChart(t)}, with(values)[1:]...)
+		conflict := helm(t, c.env, append([]string{"install", "croft"}, newer...)...).exits(t, 1)
+		says(t, conflict, `conflict with "croft"`)
+		release("install", append(newer, "--force-conflicts")...)
 		for _, team := range teams {
 			c.isReady(t, team.tenant)
 		}
 	})
 	t.Run("take the walls down", c.takeDown)
+}
+
+// newerChart returns a copy of the chart with another description of a kind.
+func (c *cluster) newerChart(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "croft")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, chart))); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("crds", "tenants.croft.dev.yaml")
+	definition := read(t, filepath.Join(chart, file))
+	newer := strings.Replace(definition, "description: ", "description: In a newer version, ", 1)
+	if newer == definition {
+		t.Fatal("the kind has no description")
+	}
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(newer), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // croftKinds are the names of the chart's definitions.
