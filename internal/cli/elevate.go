@@ -79,7 +79,7 @@ elevation.approvers. The API server refuses approvals of your own requests.`,
 	return c
 }
 
-// elevate makes a request, waits until it is granted, and writes the kubeconfig.
+// elevate creates a request, waits until it is granted, and writes the kubeconfig.
 func (a *app) elevate(ctx context.Context, o *elevateOptions) error {
 	switch {
 	case o.role != string(v1alpha1.ElevationOperator):
@@ -176,7 +176,7 @@ func (a *app) approve(ctx context.Context, tenant, namespace, name string) error
 	say(a.err, "%s asks for the role %s in namespace %s for %s: %s\n", inline(e.Spec.RequestedBy), e.Spec.Role, namespace, e.Spec.Duration.Duration, inline(e.Spec.Reason))
 	before := e.DeepCopy()
 	e.Spec.ApprovedBy = user
-	// The approver has read this version.
+	// The patch fails if the request changed since the approver read it.
 	if err := c.Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return failed(oneLine{unreachable(err)})
 	}
@@ -184,7 +184,7 @@ func (a *app) approve(ctx context.Context, tenant, namespace, name string) error
 	return nil
 }
 
-// self is a client, and the name of the user that the API server takes it for.
+// self returns a client, and the user name that the API server authenticates it as.
 func (a *app) self(ctx context.Context) (client.Client, string, error) {
 	c, err := a.client()
 	if err != nil {
@@ -199,7 +199,7 @@ func (a *app) self(ctx context.Context) (client.Client, string, error) {
 
 var noName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// beginningOf makes the beginning of an object's name of a user's.
+// beginningOf derives the beginning of an object's name from a user name.
 func beginningOf(user string) string {
 	name := strings.Trim(noName.ReplaceAllString(strings.ToLower(user), "-"), "-")
 	if name == "" {
