@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// silence is the time without progress after which apply reports what it is waiting for,
-// and the state of the operator.
+// silence is the time without progress after which apply reports the pending objects and
+// the state of the operator.
 const silence = 10 * time.Second
 
 // mostPending is the maximum number of pending objects named at the end.
