@@ -53,9 +53,9 @@ func (a *app) namespaceOf(ctx context.Context, o *kubeconfigOptions, session *lo
 	return namespace, err
 }
 
-// firstNamespace returns the first namespace of a tenant that the user who may read.
-// Without the proxy, members may not list namespaces: then it is the namespace with the
-// tenant's name, or one of guesses.
+// firstNamespace returns the first namespace of a tenant that the user may read. Without
+// the proxy, members may not list namespaces: then it is the namespace with the tenant's
+// name, or one of guesses. who names the user in errors.
 func firstNamespace(ctx context.Context, c client.Reader, tenant, who string, guesses ...string) (string, error) {
 	var declared v1alpha1.Tenant
 	err := c.Get(ctx, client.ObjectKey{Name: tenant}, &declared)
