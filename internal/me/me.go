@@ -20,8 +20,8 @@ type Me struct {
 	Refused []v1alpha1.RefusedWorkload `json:"refused,omitempty"`
 	// Rules are the rules for the tenant's objects.
 	Rules v1alpha1.TenantRulesSpec `json:"rules"`
-	// Classes are the names that a "*" in Rules stands for, by kind, if the caller may read
-	// them.
+	// Classes are the existing names that a "*" in Rules allows, by kind, if the caller may
+	// read them.
 	Classes map[string][]string `json:"classes,omitempty"`
 	// MayNot lists the restrictions that developers may encounter, one line each.
 	MayNot []string `json:"mayNot"`
