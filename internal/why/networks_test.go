@@ -55,8 +55,8 @@ func TestRangeFull(t *testing.T) {
 	}
 }
 
-// TestNetworksAwaited expects the report about a node with the startup taint to name what
-// the taint waits for, and not to mention it once the taint is removed.
+// TestNetworksAwaited expects the report about a node with the startup taint to name the
+// missing component, and not to mention the taint once it is removed.
 func TestNetworksAwaited(t *testing.T) {
 	const says = "DaemonSet kube-system/whereabouts has no pod on the node"
 	told := func(age time.Duration, tainted bool) *why.Story {

@@ -15,8 +15,8 @@ import (
 // refuses. Flux appends the objects that it applied before, on separate lines.
 var refusal = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: \[([a-z0-9-]+)\] ([^\n]+)`)
 
-// byRule adds the name of croft's rule, its requirement and who can allow more to a finding
-// about a refusal. It returns other findings unchanged.
+// byRule adds croft's rule, its requirement and the person who can permit more to a finding
+// about a refusal by a rule. It returns other findings unchanged.
 func byRule(f *catalog.Finding) *catalog.Finding {
 	if f.ID != catalog.PolicyRefusedID {
 		return f
