@@ -34,7 +34,7 @@ func (d *declaring) croft(t *testing.T, stdin, line string) (status int, stdout,
 	return run(t, stdin, append(strings.Fields(line), "--kubeconfig", d.Kubeconfig)...)
 }
 
-// until waits for a condition.
+// until waits until holds returns nil. It fails the test after two minutes.
 func until(t *testing.T, what string, holds func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -149,7 +149,6 @@ func (a *app) awaitGone(ctx context.Context, c client.Reader, tenant *v1alpha1.T
 	return a.awaitDeleted(ctx, c, tenant, "tenant", timeout)
 }
 
-// awaitDeleted waits for the deletion of an object.
 func (a *app) awaitDeleted(ctx context.Context, c client.Reader, object client.Object, kind string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

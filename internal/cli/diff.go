@@ -121,7 +121,6 @@ func (a *app) printDiff(p *planned, output format) error {
 	return nil
 }
 
-// summaryOf counts differences.
 func summaryOf(differences apply.Differences) string {
 	n := map[apply.Action]int{}
 	for _, d := range differences {

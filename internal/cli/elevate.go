@@ -19,7 +19,6 @@ import (
 	"croft.dev/croft/internal/elevation"
 )
 
-// elevateOptions are the options of croft elevate.
 type elevateOptions struct {
 	tenant    string
 	namespace string
@@ -129,7 +128,6 @@ func (a *app) elevate(ctx context.Context, o *elevateOptions) error {
 	return a.giveContext(name, o.namespace, cluster, &clientcmdapi.AuthInfo{Token: token}, o.write)
 }
 
-// granted waits until an elevation is granted.
 func (a *app) granted(ctx context.Context, c client.Client, e *v1alpha1.Elevation, patience time.Duration) error {
 	said := ""
 	err := wait.PollUntilContextTimeout(ctx, time.Second, patience, true, func(ctx context.Context) (bool, error) {

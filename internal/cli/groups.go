@@ -51,7 +51,7 @@ func commandsOf(c *cobra.Command) []string {
 	return names
 }
 
-// help prints the help of an existing command.
+// help prints the help of a command, or reports an unknown one.
 func help(c *cobra.Command, args []string) error {
 	found, rest, err := c.Root().Find(args)
 	if err != nil || found == nil || len(rest) > 0 {

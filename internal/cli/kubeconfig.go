@@ -21,7 +21,6 @@ import (
 
 const installHint = "croft logs people in; install it, and put it on the PATH"
 
-// kubeconfigOptions are the options of croft kubeconfig.
 type kubeconfigOptions struct {
 	login     loginFlags
 	tenant    string

@@ -10,7 +10,6 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// explainAttack explains one attack.
 func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name string) error {
 	i := slices.IndexFunc(attacks, func(at attack.Attack) bool { return at.Name == name })
 	if i < 0 {

@@ -31,7 +31,6 @@ func record(ctx context.Context, c client.Client, results []verify.Result) error
 	return nil
 }
 
-// verdict counts results.
 func verdict(results []verify.Result, at time.Time) *v1alpha1.VerifyStatus {
 	v := &v1alpha1.VerifyStatus{Time: metav1.NewTime(at), Version: version.String()}
 	for _, r := range results {

@@ -25,7 +25,7 @@ const (
 	loginTimeout = 10 * time.Minute
 )
 
-// DefaultScopes are requested if the provider supports them.
+// DefaultScopes returns the scopes that are requested by default, if the provider supports them.
 func DefaultScopes() []string { return []string{"profile", "email", "groups", oidc.ScopeOfflineAccess} }
 
 // Token is an ID token and its claims.
