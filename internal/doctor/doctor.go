@@ -65,8 +65,8 @@ type Snapshot struct {
 	Strays []move.Stray
 	// Refusals are events about launches that the cloud refused.
 	Refusals []corev1.Event
-	// Namespaces are the tenants' namespaces. Refused maps declared namespaces that croft
-	// does not write to to the reasons.
+	// Namespaces are the tenants' namespaces. Refused contains the reasons
+	// why croft does not write to some of the declared namespaces, by namespace.
 	Namespaces []corev1.Namespace
 	Refused    map[string]error
 	// Webhooks, Mutations and Kyverno are other components that change pods.

@@ -100,7 +100,8 @@ func (s *Snapshot) testable() []*estate.Tenant {
 
 // mayImpersonate reports whether the caller has the rights to impersonate. Without them
 // every request would be refused, but not by a wall. It asks the API server, since an
-// attempt is no proof: with --as the impersonated user's rights would be used.
+// attempt is no proof: it would replace the impersonation of --as, and use the rights of the
+// kubeconfig's own user.
 func mayImpersonate(ctx context.Context, c client.Client, rights []verify.Right) (bool, error) {
 	rights = slices.DeleteFunc(rights, func(r verify.Right) bool { return r.Verb != "impersonate" })
 	lacking, err := verify.Lacking(ctx, c, rights)

@@ -31,7 +31,7 @@ func Gather(ctx context.Context, c client.Reader, target Target) (*Snapshot, err
 	o := k.empty()
 	if err := c.Get(ctx, client.ObjectKey{Namespace: target.Namespace, Name: target.Name}, o); err != nil {
 		if target.Kind == "pool" && (apierrors.IsNotFound(err) || meta.IsNoMatchError(err)) {
-			return Gather(ctx, c, Target{Kind: "nodepool", Name: target.Name}) // a NodePool of the platform, without a Pool
+			return Gather(ctx, c, Target{Kind: "nodepool", Name: target.Name}) // a NodePool without a Pool
 		}
 		return nil, unreadable(target, err)
 	}

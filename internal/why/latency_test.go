@@ -63,7 +63,7 @@ func TestLatencyOfBoot(t *testing.T) {
 	}
 	claim := karpenterv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "apps-1", CreationTimestamp: at(0)},
 		Status: karpenterv1.NodeClaimStatus{NodeName: "node-1"}}
-	claim.Status.Conditions = slices.Grow(claim.Status.Conditions, 1)[:1] // its type is in a module that croft does not require
+	claim.Status.Conditions = slices.Grow(claim.Status.Conditions, 1)[:1] // avoids the type's name: its module is not required by croft
 	launched := &claim.Status.Conditions[0]
 	launched.Type, launched.Status, launched.LastTransitionTime = karpenterv1.ConditionTypeLaunched, metav1.ConditionTrue, at(4)
 	times := boot.Times{boot.VMInitialized: at(14).Time, boot.CloudInitFinalStart: at(20).Time, boot.CloudInitFinalFinish: at(42).Time}

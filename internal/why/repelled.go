@@ -138,8 +138,8 @@ func inTheWay(s *Snapshot, pod *corev1.Pod, steps []Step) []Step {
 	return steps
 }
 
-// repelled replaces the message. For tenants, this removes the scheduler's counts of other
-// tenants' nodes.
+// repelled returns the step with another message. Only callers who may read NodePools get the
+// original message, too, since it contains the number of other tenants' nodes.
 func repelled(s *Snapshot, step Step, seen string) Step {
 	if !s.hidden("nodepool") {
 		seen += ": " + step.Seen

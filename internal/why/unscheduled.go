@@ -54,8 +54,9 @@ func refusedByTaint(s *Snapshot, pod *corev1.Pod) bool {
 	return false
 }
 
-// scheduler reports the scheduler's message. It leaves out untolerated taints of other
-// tenants' nodes, which are normal, and their number, which tenants may not learn.
+// scheduler reports the scheduler's message. Untolerated taints of other tenants' nodes are
+// normal, and are no finding. Callers who may not read NodePools do not get the message then,
+// since it contains the number of these nodes.
 func scheduler(s *Snapshot, pod *corev1.Pod) Step {
 	object := "pod/" + pod.Name
 	c := find(pod.Status.Conditions, func(c *corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
@@ -135,8 +136,8 @@ func ownPart(message, key, pool string) []string {
 	return own
 }
 
-// discreet removes Karpenter's counts: if the topology is the host, they contain the names
-// of all tenants' nodes.
+// discreet removes Karpenter's counts for callers who may not read NodePools: if the topology
+// is the host, the counts contain the names of all tenants' nodes.
 func discreet(s *Snapshot, parts []string) []string {
 	for i := range parts {
 		if before, _, counts := strings.Cut(parts[i], " (counts = "); counts && s.hidden("nodepool") {
