@@ -33,8 +33,8 @@ import (
 const (
 	// walkers run concurrently, each with its own estates.
 	walkers = 4
-	// pairs is the number of transitions between estates, over all walkers, in `make
-	// test-all`. fewPairs is the number in `make test`.
+	// pairs is the number of transitions between estates, over all walkers, for make
+	// test-all. fewPairs is the number for make test.
 	pairs, fewPairs = 1000, 40
 	// inspected is the number of steps between two checks of the steady state.
 	inspected = 25

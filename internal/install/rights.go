@@ -164,8 +164,7 @@ func rights(own []string) []client.Object {
 			Subjects:   operator,
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 		},
-		// Tokens of the service accounts of elevations. No other role allows to request
-		// them.
+		// Tokens of the elevations' service accounts. Only the operator may request them.
 		&rbacv1.Role{
 			TypeMeta:   rbac("Role"),
 			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.ElevationsNamespace, Name: name},

@@ -272,8 +272,8 @@ func TestElevation(t *testing.T) {
 		t.Errorf("%d RoleBindings in shop: that of the elevation does not stand", n)
 	}
 
-	// An operator that restarts removes an expired elevation before it does anything else,
-	// even if the API server would still accept the account's token.
+	// An operator that restarts removes an expired elevation, even if the API server would
+	// still accept the account's token.
 	if err := f.client.Status().Patch(t.Context(), e, client.RawPatch(types.MergePatchType,
 		[]byte(`{"status":{"until":"`+time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)+`"}}`))); err != nil {
 		t.Fatal(err)

@@ -274,8 +274,8 @@ func (r *repository) conditionOf(k *unstructured.Unstructured, name string) meta
 }
 
 // explains waits until `croft why`, run with the rights of the tenant's people, names the
-// finding with this ID first. A step that is still waiting counts, too. An empty ID expects
-// no problem.
+// finding with this ID first. If no step has failed, a waiting step counts. An empty ID
+// expects no problem.
 func (f *field) explains(namespace, target, id, cause string) {
 	f.Helper()
 	of, err := why.ParseTarget([]string{target}, namespace)

@@ -31,8 +31,8 @@ const leaseName = "croft.croft.dev"
 
 // Options configures the operator.
 type Options struct {
-	// HealthAddr is the address of /healthz and /readyz, MetricsAddr that of /metrics. "0"
-	// disables the endpoint.
+	// HealthAddr is the address of /healthz and /readyz. MetricsAddr is the address of
+	// /metrics. "0" disables the endpoint.
 	HealthAddr, MetricsAddr string
 	// LeaderElect enables leader election, so that only one of several replicas writes.
 	// Without it, run a single replica.
@@ -80,8 +80,8 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	}
 	beat := &heartbeat.Keeper{
 		Client: m.GetClient(), Holder: host, Version: version.String(), Log: o.Log.WithName("heartbeat"),
-		// An operator that cannot fill its caches, because rights are missing, does not
-		// work.
+		// An operator that cannot fill its caches, because rights are missing, does
+		// nothing, and must write no heartbeat.
 		Ready:   func(ctx context.Context) bool { return filled(ctx, m.GetCache()) },
 		Written: func(at time.Time) { heartbeatAt.WithLabelValues().Set(float64(at.Unix())) },
 	}

@@ -68,7 +68,7 @@ func quotaLargePod(f *field) {
 	f.create(deployment("large-b", "twelve", "12", 1))
 	f.pods("large-b", 1)
 
-	// 8 CPUs are left; the other namespace needs more than half of the quota.
+	// 8 CPUs are left, and the other namespace needs more than half of them.
 	f.create(deployment("large-a", "seven", "7", 1))
 	f.pods("large-a", 1)
 }

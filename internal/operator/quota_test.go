@@ -513,7 +513,7 @@ func quotaDeclared(f *field) {
 		f.patch(anew, `{"spec":{"quota":`+quota+`}}`)
 		f.settled(anew)
 	}
-	// An empty quota is not the same as no quota. croft apply writes it in the same way.
+	// Apply it as croft apply does: an empty quota is not the same as no quota.
 	lifted := shared("anew", anew.Spec.Namespaces, corev1.ResourceList{})
 	lifted.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tenant"))
 	if _, err := apply.New(f.client).Apply(f.Context(), lifted); err != nil {

@@ -207,7 +207,7 @@ func (c *Controller) delete(ctx context.Context, e *v1alpha1.Elevation) error {
 	return client.IgnoreNotFound(c.live.Delete(ctx, e, client.Preconditions{UID: &e.UID}))
 }
 
-// refuse withdraws a request that cannot be granted, and records the reason.
+// refuse deletes the objects of a request that cannot be granted, and records the reason.
 func (c *Controller) refuse(ctx context.Context, e *v1alpha1.Elevation, account, why string) error {
 	return errors.Join(c.withdraw(ctx, account), c.settle(ctx, e, v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationRefused, Message: why}))
 }

@@ -135,7 +135,8 @@ func (c *Controller) pass(ctx context.Context, snapshot *declared.Snapshot) (rec
 	case errors.Is(err, account.ErrDeferred):
 		return reconcile.Result{RequeueAfter: pace}, nil
 	case err != nil:
-		// A single failed connection is not reported.
+		// Report only repeated failures: a single broken connection proves nothing about
+		// the account.
 		if c.failed++; c.failed < tolerated {
 			return reconcile.Result{RequeueAfter: pace}, nil
 		}

@@ -94,7 +94,7 @@ func note(repairs []apply.Change) string {
 	return b.String()
 }
 
-// with returns the field managers that had changed an object. Nothing records who deleted
+// with formats the field managers that had changed an object. Nothing records who deleted
 // an object.
 func with(c apply.Change) string {
 	if len(c.Undid) == 0 || c.Action == apply.Created {

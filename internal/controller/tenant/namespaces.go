@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// withdrawNamespaces deletes or releases the namespaces that a tenant no longer declares,
-// as its deletion policy specifies.
+// withdrawNamespaces withdraws the namespaces that a tenant no longer declares, as its
+// deletion policy specifies.
 func (c *Controller) withdrawNamespaces(ctx context.Context, tenant *estate.Tenant) ([]apply.Change, error) {
 	var mine corev1.NamespaceList
 	if err := c.client.List(ctx, &mine, client.MatchingFields{watch.NamespacesByTenant: tenant.Name}); err != nil {

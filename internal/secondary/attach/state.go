@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// The tags of an interface. EC2 can restrict requests by tags, and the statements of `croft
-// iam` do so.
+// The tags of an interface. EC2 can restrict requests by tags, and the policies that `croft
+// iam` generates do so.
 const (
 	// ClusterTag names the cluster.
 	ClusterTag = "croft.dev/cluster"
@@ -48,7 +48,7 @@ const (
 
 // Claim describes a NodeClaim.
 type Claim struct {
-	// Name and UID are the object's.
+	// Name and UID identify the NodeClaim.
 	Name, UID string
 	// Pool is the name of the claim's Pool.
 	Pool string

@@ -34,8 +34,9 @@ var (
 const (
 	// slowest is the lowest rate per second to which throttling reduces an action.
 	slowest rate.Limit = 0.5
-	// recovery is the fraction of the documented rate by which each successful call raises
-	// the rate. A larger one would soon be throttled again if other clients use the rest.
+	// recovery is the fraction of the documented rate by which each call that is not
+	// throttled raises the rate. A larger one would soon be throttled again if other
+	// clients use the rest.
 	recovery = 0.005
 	// firstPause and lastPause bound the pause of an action after one of its calls was
 	// throttled.

@@ -12,7 +12,8 @@ const (
 
 // windows limits the number of concurrent calls of each action. In an account whose limits
 // other clients have exhausted, all calls would be throttled; with a small window, few must
-// be repeated. Each successful call widens the window by one, which doubles it every round.
+// be repeated. Each call that is not throttled widens the window by one, which doubles it
+// every round.
 type windows struct {
 	mu      sync.Mutex
 	actions map[string]*window
