@@ -125,7 +125,7 @@ func (a *Agent) loop(ctx context.Context) error {
 }
 
 // Pass makes the changes that are possible now, and writes the condition if it differs. It
-// reports whether nothing must be retried.
+// reports whether no retry is needed.
 func (a *Agent) Pass(ctx context.Context) bool {
 	node := &corev1.Node{}
 	if err := a.Reader.Get(ctx, client.ObjectKey{Name: a.Node}, node); err != nil {

@@ -57,7 +57,7 @@ func readJournal(path string, created time.Time, log *boot.Log) error {
 }
 
 // tellBoot writes the times of the boot to the Node once, when the node is Ready, because
-// no event of a boot comes later. It reports whether nothing must be retried.
+// no event of a boot comes later. It reports whether no retry is needed.
 func (a *Agent) tellBoot(ctx context.Context, node *corev1.Node) bool {
 	if a.Boot == nil || a.bootKnown || node.Annotations[v1alpha1.BootAnnotation] != "" || !isReady(node) {
 		return true

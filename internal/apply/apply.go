@@ -28,8 +28,8 @@ type Applier struct {
 func New(c client.Client) *Applier { return &Applier{client: c} }
 
 // NewCached returns an Applier whose client reads from a cache. The cache always lags a
-// little, so it only decides that nothing must be done: before each write the object is
-// read from the API server.
+// little, so it only decides that no write is needed: before each write the object is read
+// from the API server.
 func NewCached(c client.Client, live client.Reader) *Applier { return &Applier{client: c, live: live} }
 
 // Apply writes the given objects to the cluster in order, and returns the outcome of each.

@@ -22,7 +22,7 @@ import (
 type finding struct {
 	// live is nil if the object does not exist.
 	live client.Object
-	// stands reports whether nothing must be written.
+	// stands reports whether no write is needed.
 	stands bool
 	// invaded reports whether other managers own fields that only croft may set.
 	invaded bool

@@ -30,7 +30,7 @@ type Keeper struct {
 	// Log receives errors of writing the heartbeat.
 	Log logr.Logger
 	// Ready reports whether the operator can work. nil means always. Until then Keeper
-	// writes no heartbeat, because the operator runs but repairs no drift.
+	// writes no heartbeat: the operator runs, but repairs no drift.
 	Ready func(context.Context) bool
 	// Written is called when the heartbeat was written. It may be nil.
 	Written func(at time.Time)

@@ -56,7 +56,7 @@ func (c Conditions) hold(context map[string][]string) bool {
 	return true
 }
 
-// holds evaluates one condition. An unknown operator is never met.
+// holds evaluates one condition. A condition with an unknown operator is never met.
 func holds(operator string, wanted, values []string, known bool) bool {
 	set, name, ofSet := strings.Cut(operator, ":")
 	if !ofSet {

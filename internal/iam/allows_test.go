@@ -159,7 +159,8 @@ func plainly(p, t []rune) bool {
 	}
 }
 
-// TestOperatorsAreKnown fails if a statement uses an unknown operator, which is never met.
+// TestOperatorsAreKnown fails if a statement uses an unknown operator, whose condition is
+// never met.
 func TestOperatorsAreKnown(t *testing.T) {
 	known := []string{stringEquals, stringEqualsIfExists, stringLike, allStringEquals, anyStringEquals, arnEquals, isTrue}
 	for _, s := range Controller(estateOf(t, everything)) {

@@ -64,8 +64,8 @@ func ec2(kind string) string {
 	return "arn:" + partition + ":ec2:" + region + ":" + account + ":" + kind
 }
 
-// shared returns ARNs of any account: a subnet of a shared network, for example, belongs to
-// another.
+// shared returns ARNs of any account: a subnet of a shared network, for example, may belong
+// to another account.
 func shared(kind string) string { return "arn:" + partition + ":ec2:" + region + ":*:" + kind }
 
 // public returns ARNs without an account.

@@ -49,8 +49,8 @@ func TestDeploymentOnlyWithAnImage(t *testing.T) {
 }
 
 // TestPowersAreNamed fails if the verbs bind, escalate and impersonate are not limited to
-// these roles by name: tenants' two roles, the platform's people's four, the proxy's, the
-// role of elevations, and the Platform's own.
+// these roles by name: the two roles of tenants, the four roles of the platform's people,
+// the proxy's, the role of elevations, and the Platform's own.
 func TestPowersAreNamed(t *testing.T) {
 	for _, o := range objects(t, install.Options{Image: "croft:test", Roles: []string{"deployer"}, Agent: true}) {
 		role, ok := o.(*rbacv1.ClusterRole)

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// name is the name of every object in this package whose kind occurs only once.
+	// name is the name of the operator's objects, and the value of NameLabel for all
+	// objects without another one.
 	name = v1alpha1.ManagedBy
 	// namespace is the operator's namespace.
 	namespace = v1alpha1.SystemNamespace

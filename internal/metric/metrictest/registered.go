@@ -1,5 +1,5 @@
-// Package metrictest compares, in tests, the metrics that a process registers with package
-// metric.
+// Package metrictest compares, in tests, the metrics that a process registers with the
+// declarations in package metric.
 package metrictest
 
 import (

@@ -31,7 +31,7 @@ func (p *Plan) Empty() bool {
 	return len(p.Create)+len(p.Attach)+len(p.Change)+len(p.Delete) == 0
 }
 
-// Create creates an interface.
+// Create is the creation of an interface.
 type Create struct {
 	Claim   Claim
 	Network string
@@ -44,14 +44,14 @@ type Create struct {
 	Token string
 }
 
-// Attach attaches an interface.
+// Attach is the attachment of an interface to an instance.
 type Attach struct {
 	Claim                        Claim
 	Network, Interface, Instance string
 	DeviceIndex                  int
 }
 
-// Change changes one attribute of an interface. EC2 changes one at a time.
+// Change is the change of one attribute of an interface. EC2 changes one at a time.
 type Change struct {
 	Network, Interface string
 	// Attachment is set to delete the interface with its instance. If it is empty, the
@@ -59,7 +59,7 @@ type Change struct {
 	Attachment string
 }
 
-// Delete deletes an interface.
+// Delete is the deletion of an interface.
 type Delete struct{ Network, Interface, Reason string }
 
 // The reasons for which an interface is deleted.

@@ -62,7 +62,7 @@ func (s *observation) replanned() bool {
 	})
 }
 
-// settled reports whether nothing must be written.
+// settled reports whether no write is needed.
 func (s *observation) settled() bool { return !s.replanned() && len(s.moving()) == 0 }
 
 // moving returns the namespaces whose ResourceQuotas must be written.
