@@ -37,10 +37,10 @@ func proxyRights(p *estate.Platform) []client.Object {
 }
 
 // proxyRules let the proxy review service account tokens, watch namespaces, nodes, RBAC
-// objects, Platforms, Pools and Tenants, and impersonate users. Any user name may be impersonated, because users
-// are not known before they log in, but only the groups that the estate names: otherwise a
-// stolen proxy token could impersonate system:masters, which constrained impersonation alone
-// does not prevent.
+// objects, Platforms, Pools and Tenants, and impersonate users. Any user name may be
+// impersonated, because users are not known before they log in, but only the groups that the
+// estate names: otherwise a stolen proxy token could impersonate system:masters, which
+// constrained impersonation alone does not prevent.
 func proxyRules(p *estate.Platform) []rbacv1.PolicyRule {
 	rules := []rbacv1.PolicyRule{
 		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
