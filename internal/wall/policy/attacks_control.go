@@ -111,7 +111,7 @@ func (s scene) controls() []attack.Attack {
 	return append(append(append(all, s.marks()...), s.namespaces()...), s.devices()...)
 }
 
-// LeaseCount is a kind of object whose quota of a test tenant is zero.
+// LeaseCount is a kind of object whose quota is zero in a scratch tenant.
 const LeaseCount corev1.ResourceName = "count/leases.coordination.k8s.io"
 
 // shares take more than the tenant's share.

@@ -201,7 +201,8 @@ func (s *asking) inlineVolumes() {
 	inline := func(driver string) []corev1.Volume {
 		return []corev1.Volume{{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driver}}}}
 	}
-	// The restricted level would also refuse a driver without a label.
+	// The restricted level would also refuse a driver that lacks the label for inline
+	// volumes.
 	s.refused("mount-inline-driver", "mount an inline volume of a CSI driver", InlineCSIRule, func(p *corev1.Pod) { p.Spec.Volumes = inline("csi.example.com") })
 	s.inTemplate("mount-inline-driver-in-template", "mount an inline volume of a CSI driver by a Deployment", InlineCSIRule, func(t *corev1.PodTemplateSpec) { t.Spec.Volumes = inline("csi.example.com") })
 }
