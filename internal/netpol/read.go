@@ -64,7 +64,8 @@ func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
 	}
 	s := &Snapshot{}
 	for i := range policies.Items {
-		policies.Items[i].SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy")) // a list leaves the kind out
+		// A list leaves the kind out.
+		policies.Items[i].SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"))
 		s.Policies = append(s.Policies, &policies.Items[i])
 	}
 	for _, group := range calicoGroups {
