@@ -51,7 +51,7 @@ type validatingPolicy struct {
 // validator is a compiled policy.
 type validator struct {
 	// quick evaluates the rules without messages: most requests violate no rule, and messages
-	// are half of the work.
+	// are half of a policy's expressions.
 	quick validating.Validator
 	// full compiles the messages, too.
 	full func() (validating.Validator, error)
