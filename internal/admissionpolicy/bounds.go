@@ -21,8 +21,8 @@ const BoundsRule = "bounds"
 // list that exceeds its bound.
 type Bound struct {
 	// Path is the field, such as spec.rules or metadata.annotations. The part after "[]"
-	// is a field of each entry of a list, as in spec.ingress[].from: the entries of all
-	// of them count together. A list comes before the lists inside of it.
+	// is a field of each entry of a list, as in spec.ingress[].from: the bound counts the
+	// entries in all of them together. A list must come before the lists inside of it.
 	Path string
 	// Max is the maximum number of entries.
 	Max int

@@ -71,7 +71,7 @@ func TestSourceHostsAgree(t *testing.T) {
 
 // TestSourcesAreAdmitted fails if a croft policy refuses croft's objects for sources. They
 // are written by the operator, and by a GitOps tool without special permissions that applies
-// the same objects without croft's annotation. It belongs to the first tier.
+// the same objects without croft's labels. It belongs to the first tier.
 func TestSourcesAreAdmitted(t *testing.T) {
 	good := load(t, "../cli/testdata/every-field.yaml")
 	e, err := evaluator.Lazy(wall.Objects(good))

@@ -22,8 +22,8 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// Wall is one of the four fences around a tenant. Its objects have three scopes, so that a
-// change leads to work in one scope only.
+// Wall is one of the four fences around a tenant. Its objects have three scopes: a change
+// requires only the objects of its own scope to be rebuilt.
 type Wall interface {
 	// Name returns network, nodes, identity or policy.
 	Name() string

@@ -57,7 +57,7 @@ func platformMirrors(p *estate.Platform) []attack.Attack {
 }
 
 // classReading returns a function that permits members to read classes if the Platform has
-// classReaders, because members may be among them.
+// classReaders, because members may be in these groups.
 func classReading(p *estate.Platform) func(group, resource string, verb attack.Verb) bool {
 	reads := givenBy(PlatformRules(ClassesRole, p))
 	return func(group, resource string, verb attack.Verb) bool {

@@ -26,8 +26,8 @@ const (
 	// which Calico assigns the order 1000. So a tenant may deny more than croft does.
 	lastOrder = 2000
 	// tierPrefix begins the names under which Calico stores policies of the default tier. In
-	// the API for users it must not be given: Calico before 3.29 refuses it, and from 3.29.4
-	// on a policy keeps the name that the user gave it.
+	// the API for users a name must not have it: Calico before 3.29 refuses the prefix, and
+	// from 3.29.4 on it stores a policy under the user's name.
 	tierPrefix = "default."
 )
 

@@ -1,4 +1,4 @@
-// Package network is the wall that keeps tenants' traffic apart.
+// Package network is the wall that separates tenants' traffic.
 package network
 
 import (

@@ -1,4 +1,4 @@
-// Package nodes is the wall that keeps each tenant on nodes of its own.
+// Package nodes is the wall that runs each tenant's pods on the tenant's own nodes.
 package nodes
 
 import (

@@ -75,9 +75,9 @@ const refusedSubjects = `variables.subjects.filter(s,
 			"Group:*" in params.spec.subjects && !s.startsWith("Group:system:") :
 			"User:*" in params.spec.subjects && !s.startsWith("User:system:")))`
 
-// checkRoleBindings prevents tenants from binding other tenants' subjects in their
-// namespaces. RoleBindings with croft's label are exempt: the protection policy covers them,
-// and they are written before the TenantRules exist.
+// checkRoleBindings prevents tenants from binding subjects outside of the tenant, unless
+// shareWith allows them. RoleBindings with croft's label are exempt: the protection policy
+// covers them, and they are written before the TenantRules exist.
 func checkRoleBindings(admins []string) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:      RoleBindingsPolicy,
@@ -170,7 +170,7 @@ const (
 )
 
 // concernsIdentity is the condition that a request is for a Secret with a token, for a token
-// that no kubelet requests, or for a service account with a cloud identity.
+// and not from a kubelet, or for a service account with a cloud identity.
 var concernsIdentity = `request.resource.resource == "secrets" ?
 		[dyn(object)].exists(o,
 			has(o.type) && o.type in ` + quoted([]string{tokenSecretType, bootstrapSecretType}) + `) :

@@ -126,9 +126,9 @@ var settings = `V.size() <= 4096 &&
 	V.findAll(` + admissionpolicy.Quote(`[^\s,:"'{}\[\]]+["']?\s*:`) + `).all(k,
 		k.find(` + admissionpolicy.Quote(`^[^\s,:"'{}\[\]]+`) + `) in CLASS.substring(9).split(","))`
 
-// jsonString matches a JSON string without escaped letters and digits. jsonTokens matches
-// text that consists of JSON tokens. jsonKey matches a key with the string that follows it,
-// if any.
+// jsonString matches a JSON string without \u escapes, which can encode letters and digits.
+// jsonTokens matches text that consists of JSON tokens. jsonKey matches a key with the string
+// that follows it, if any.
 const (
 	jsonString = `"([^"\\]|\\["\\/bfnrt])*"`
 	jsonTokens = `^(\s|[{}\[\],:]|true|false|null|[0-9.]+|-|` + jsonString + `)*$`

@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// devices request devices in the way of a team, in ways that are for administrators only, and
-// in ways that occupy the scheduler.
+// devices request devices as a team would, as only administrators may, and in ways that occupy
+// the scheduler.
 func (s scene) devices() []attack.Attack {
 	return slices.Concat(s.deviceClaims(), s.slowClaims(), s.podsWithDevices())
 }

@@ -19,7 +19,7 @@ const (
 	ingressSnippets = "https://github.com/kubernetes/ingress-nginx/issues/7837"
 )
 
-// services route traffic across the border of the tenant's namespaces.
+// services lead out of the tenant's namespaces.
 func (s scene) services() []attack.Attack {
 	service := func(name string, edits ...func(*corev1.Service)) *corev1.Service {
 		svc := &corev1.Service{

@@ -8,7 +8,8 @@ import (
 )
 
 // constraints returns the rules that Gatekeeper enforces too, if it is the placement engine:
-// the rules on Services and hosts, for which platforms commonly use it.
+// the rules on Services, hosts, certificates and annotations. Platforms commonly use Gatekeeper
+// for such rules.
 func constraints() []admissionpolicy.Constrained {
 	return []admissionpolicy.Constrained{
 		{Kind: "CroftServices", Matches: map[string][]string{"": {"Service"}}, Audits: true, Policy: checkServices()},

@@ -106,7 +106,7 @@ func podPart(finalizers []string) admissionpolicy.Pods {
 	}
 }
 
-// pulledAsSaid is the condition that a pod pulls its images by the tenant's
+// pulledAsSaid is the condition that a pod's pull policies are in the tenant's
 // imagePullPolicies. In an existing pod only new ephemeral containers are checked, because
 // the other pull policies are immutable.
 const pulledAsSaid = `variables.new

@@ -5,15 +5,15 @@
 //	policy: croft-pods
 //	# The tenant of all cases, merged over one without exceptions.
 //	tenant: {policy: {priorityClasses: [low]}}
-//	# The object that the cases change.
+//	# The object that the cases modify.
 //	object: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}
 //	cases:
 //	- name: a class that is not the tenant's
 //	  rule: priority-class
 //	  set: {spec: {priorityClassName: high}}
 //	  refused: true
-//	# By flux-system/kustomize-controller, where a controller of the whole cluster is needed.
-//	- name: one from before
+//	# With by: flux-system/kustomize-controller, a controller of the whole cluster is the user.
+//	- name: a pod that had the class before
 //	  rule: priority-class
 //	  old: {spec: {priorityClassName: high}}
 //	  set: {spec: {priorityClassName: high}}
