@@ -22,9 +22,9 @@ const (
 	CalicoEgressRule  = "egress-to"
 )
 
-// calicoFloor keeps tenants' own Calico NetworkPolicies after croft's guard, and from
-// allowing ingress that the guard cannot name: a Calico NetworkPolicy selects namespaces and
-// addresses, but cannot select everything outside of all namespaces.
+// calicoFloor requires tenants' own Calico NetworkPolicies to come after croft's guard. It also
+// prevents them from allowing ingress that the guard cannot name: a Calico NetworkPolicy selects
+// namespaces and addresses, but cannot select everything outside of all namespaces.
 //
 // Tenants may use Deny, since it only affects their own traffic. Pass is checked like Allow,
 // since traffic that passes the last tier is allowed.

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// Wall is the nodes wall: pools that only their tenants' pods can run on, in four layers.
-// Each layer still protects if there is a mistake in the others.
+// Wall is the nodes wall: pools that only their tenants' pods can run on, in four layers. Each
+// layer alone is enough if the others have a mistake.
 type Wall struct{}
 
 // Name implements wall.Wall.
