@@ -26,7 +26,7 @@ import (
 	"croft.dev/croft/internal/wall/identity"
 )
 
-// placedBy is examples/two-tenants.yaml with another placement engine.
+// placedBy returns examples/two-tenants.yaml with another placement engine.
 func placedBy(t testing.TB, engine v1alpha1.PlacementEngine) string {
 	t.Helper()
 	const line = "  clusterName: demo\n"
@@ -43,14 +43,14 @@ func startWithGatekeeper(t *testing.T, without ...string) *cluster {
 	return start(t, sandbox.Options{Croft: croftBinary(t), With: []string{sandbox.Gatekeeper}, Without: without})
 }
 
-// TestGatekeeper plays the walk-through on a cluster as it was before Kubernetes
-// 1.36: without MutatingAdmissionPolicy it is Gatekeeper that places pods.
+// TestGatekeeper runs the walk-through on a cluster like those before Kubernetes 1.36: without
+// MutatingAdmissionPolicy, Gatekeeper places the pods.
 func TestGatekeeper(t *testing.T) {
 	t.Parallel() // it mostly waits
 	sandbox.Thorough(t)
 	c := startWithGatekeeper(t, "MutatingAdmissionPolicy")
 	t.Run("Native", func(t *testing.T) {
-		// The message names the missing kind, and what to write instead.
+		// The message names the missing kind and the setting to use instead.
 		said := c.croftReading(t, placedBy(t, v1alpha1.PlacementNative), "apply", "-f", "-", "--wait-timeout", "5s")
 		if said.status == 0 || !strings.Contains(said.stderr, "set platform.placement to Gatekeeper") {
 			t.Errorf("it does not say what to do: %s", said)
@@ -78,8 +78,8 @@ func TestGatekeeper(t *testing.T) {
 	t.Run("Delete", func(t *testing.T) { testGatekeeperDelete(t, c) })
 }
 
-// testMutatorDrift fails if a missing mutator, constraint or rule on a namespace goes
-// unnoticed, or if a constraint of a tenant's own stays, from an older version.
+// testMutatorDrift fails if croft does not restore a mutator, a constraint or a rule on a
+// namespace, or does not delete a tenant's constraint that an older version wrote.
 func testMutatorDrift(t *testing.T, c *cluster) {
 	const old = `{"apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "CroftServices", "metadata": {"name": "croft-tenant-a", "labels":
 		{"app.kubernetes.io/managed-by": "croft", "croft.dev/tenant": "tenant-a", "croft.dev/wall": "policy"}}, "spec": {"match": {"scope": "Namespaced", "namespaces": ["tenant-a"], "kinds": [{"apiGroups": [""], "kinds": ["Service"]}]}}}`
@@ -129,8 +129,8 @@ func testMutatorDrift(t *testing.T, c *cluster) {
 	})
 }
 
-// testUnsafe fails if croft does not report, with the remedy, that Gatekeeper's chart
-// defaults let pods bypass it while it is down.
+// testUnsafe fails if croft does not report, with the remedy, that Gatekeeper's chart defaults
+// let pods bypass it while it is down.
 func testUnsafe(t *testing.T, c *cluster) {
 	const name = "gatekeeper-mutating-webhook-configuration"
 	set := func(policy string) {
@@ -161,13 +161,14 @@ func testUnsafe(t *testing.T, c *cluster) {
 	says(metav1.ConditionTrue)
 }
 
-// testKilled fails if a pod gets in unplaced while Gatekeeper is being killed, and
-// if none gets in again afterwards.
+// testKilled fails if a pod is admitted without placement while Gatekeeper is being killed, or
+// if pods are not admitted again afterwards.
 func testKilled(t *testing.T, c *twoTenants) {
 	traffic := c.traffic(t, c.estate)
 	for range 3 {
 		traffic.more(t, 50)
-		// Before it is killed: it is started again at once, and may be back when Kill returns.
+		// The count is read before the kill: Gatekeeper is restarted at once, and may be up
+		// when Kill returns.
 		refused := traffic.refused.Load()
 		if err := c.Kill(sandbox.Gatekeeper); err != nil {
 			t.Fatal(err)
@@ -182,7 +183,7 @@ func testKilled(t *testing.T, c *twoTenants) {
 	t.Logf("%d pods let in, all placed; %d refused while Gatekeeper was away", traffic.placed.Load(), traffic.refused.Load())
 }
 
-// testGatekeeperDelete fails if an object of a deleted tenant is left.
+// testGatekeeperDelete fails if an object of a deleted tenant remains.
 func testGatekeeperDelete(t *testing.T, c *cluster) {
 	c.declare(t, `
 tenants:
