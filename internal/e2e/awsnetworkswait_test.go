@@ -125,7 +125,7 @@ func testNetworksWait(t *testing.T, n *networked) {
 	}
 }
 
-// multusFor creates a DaemonSet like that of Multus, whose pods tolerate only the given taint.
+// multusFor creates a DaemonSet like Multus's own, whose pods tolerate only the given taint.
 func multusFor(t *testing.T, n *networked, only *corev1.Toleration) *appsv1.DaemonSet {
 	t.Helper()
 	own := map[string]string{"app": "multus", "name": "multus"}
