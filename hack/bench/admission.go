@@ -73,9 +73,9 @@ func measureAdmission(ctx context.Context, _ *bench) ([]comparison, error) {
 	return found, err
 }
 
-// kindOfPod describes how pods are created, and with which namespace they are compared. The API
-// server measures the size of pods that users create; pods of a controller come from templates
-// whose size was measured.
+// kindOfPod describes how pods are created, and with which namespace they are compared. The
+// policies measure the size, in bytes, of pods that users create. They do not measure a
+// controller's pods, which come from templates whose size was measured.
 type kindOfPod struct {
 	what   string
 	pod    corev1.PodSpec

@@ -160,8 +160,8 @@ func testNothingIsLeft(t *testing.T, c *twoTenants) {
 	} {
 		c.kubectl(t, "", command...).exits(t, 0)
 	}
-	// The operator does not delete NodePools and node classes here: a deleted Tenant keeps its
-	// walls, and its Pool.
+	// A deleted Tenant keeps its walls, and these keep the Pool. So the test stops the operator
+	// and deletes the NodePools and node classes itself.
 	if err := c.Stop("croft"); err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,6 @@ func (r *podRunner) sync(ctx context.Context) error {
 	return nil
 }
 
-// start starts the process of a pod.
 func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*podProcess, error) {
 	container := pod.Spec.Containers[0]
 	kubeconfig, err := r.tokenOf(ctx, pod)

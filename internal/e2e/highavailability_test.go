@@ -85,7 +85,6 @@ type replica struct {
 	log string
 }
 
-// start starts a replica.
 func (r *replicas) start(t testing.TB) {
 	t.Helper()
 	log := fmt.Sprintf("croft-replica-%d.log", len(r.all))

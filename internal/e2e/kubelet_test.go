@@ -122,7 +122,7 @@ func (k *kubelet) portForward(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.WriteString(s, "port "+s.Headers().Get(corev1.PortHeader)+": ")
 				_, _ = io.Copy(s, s)
 			}
-			_ = s.Close() // closes the stream without an error
+			_ = s.Close() // an error stream without data means success
 		}()
 		return nil
 	})

@@ -113,7 +113,6 @@ func (c *cluster) isGone(t testing.TB, o client.Object) {
 	})
 }
 
-// tenant reads a Tenant.
 func (c *cluster) tenant(t testing.TB, name string) *v1alpha1.Tenant {
 	t.Helper()
 	tenant := &v1alpha1.Tenant{}

@@ -21,7 +21,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// The pools of document 002's tenants, and the pool of another tenant.
+// ownTenants are the tenants of document 002 in which jane's group has a role, and ownPools are
+// their pools.
 var (
 	ownTenants = []string{"nis-customer-portal", "sample-team-gitlab-ci"}
 	ownPools   = []string{"sample-team-apps", "sample-team-gitlab-jobs"}

@@ -44,7 +44,7 @@ func TestScheduling(t *testing.T) {
 	}
 }
 
-// The rules that must refuse the requests of this test.
+// These rules must refuse the requests of this test.
 var (
 	byAffinity = attack.ByPolicy(admissionpolicy.PodsPolicy, "affinity-namespaces")
 	byTerms    = attack.ByPolicy(admissionpolicy.PodsPolicy, "scheduling-terms")

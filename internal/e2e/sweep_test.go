@@ -54,7 +54,6 @@ var sweptVerbs = []sweptVerb{
 	{"delete", http.MethodDelete, true, dryRun},
 }
 
-// sweptRequest is a request of a sweep.
 type sweptRequest struct {
 	version             schema.GroupVersion
 	resource, namespace string

@@ -66,14 +66,14 @@ type found struct {
 type certainty int
 
 const (
-	// unwritten: neither the field nor its parent is written.
+	// unwritten means that neither the field nor its parent is written.
 	unwritten certainty = iota
-	// present: the field is written, but the message may be about another.
+	// present means that the field is written, but the message may be about another.
 	present
-	// lacking: an entry of a list lacks the field.
+	// lacking means that an entry of a list lacks the field.
 	lacking
-	// mentioned: the message contains the field's value. Of several, the first in the message
-	// counts, since messages begin with the fault and end with the allowed values.
+	// mentioned means that the message contains the field's value. Of several, the first in the
+	// message is used, since messages begin with the fault and end with the allowed values.
 	mentioned
 )
 

@@ -11,8 +11,8 @@ import (
 
 // isOutside reports whether a NodePool is left unchanged: no tenant is placed on it, and no
 // label and taint tie its nodes to it. As a Pool it would evict the pods that run there. If its
-// nodes accept every pod, it is the platform's own. If they are reserved for some pods, the
-// owner of these is unknown, which is a problem. A Provisioner cannot stay: current versions of
+// nodes accept every pod, it is the platform's own. If they are reserved for some pods, it is
+// unknown for which, and that is a problem. A Provisioner cannot stay: current versions of
 // Karpenter do not read it.
 func isOutside(d *draft.Draft, o *source.Object) bool {
 	n := d.NodesOf(o)

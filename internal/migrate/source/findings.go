@@ -61,7 +61,7 @@ func (o *Object) finding(e *entry, written bool) Finding {
 	return f
 }
 
-// Unknown returns the topmost fields without an outcome, in this field or the field itself.
+// Unknown returns the topmost fields without an outcome: this field, or fields in it.
 func (f Field) Unknown() []Field {
 	if f.Said() {
 		return nil
