@@ -89,7 +89,8 @@ func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 	areSame(t, "a dry run changed something", before, c.left(t))
 
 	c.croft(t, "adopt", "tenant", "tenant-a", "-f", file, "--yes", "--remove-old").exits(t, 0)
-	// --remove-old deletes the old objects of tenant-a. The objects of tenant-b are still unchanged.
+	// --remove-old deletes the old objects of tenant-a. The objects of tenant-b are still
+	// unchanged.
 	if marks := marksOf(c.namespace(t, "tenant-b")); len(marks) > 0 {
 		t.Errorf("tenant-b was touched before its turn: %v", marks)
 	}
